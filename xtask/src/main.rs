@@ -4,7 +4,7 @@
 //! through what a device has to do, line by line; `cargo xtask device guest` has a stock guest attach to one. `cargo xtask vm rounds N [SEED
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask house` prints which
-//! crate and which file uses which, and the circles. `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
+//! crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
 //! field. `cargo xtask steps` compares the steps that docs/durability.md shows with the heads of the modules that take them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
@@ -12,6 +12,7 @@ mod core_only;
 mod device;
 mod explore;
 mod failure;
+mod figures;
 mod house;
 mod kernel;
 mod mutants;
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest | explore [NAME] | house [check] | kernel … | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest | explore [NAME] | figures … | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["device", "conformance"] => device::conformance(),
         ["device", "guest"] => device::guest(),
         ["explore", ref names @ ..] if names.len() < 2 => explore::whole(names),
+        ["figures", ref words @ ..] => figures::measure(words),
         ["house"] => house::show(),
         ["house", "check"] => house::check(),
         ["kernel", ref words @ ..] => kernel::command(words),

@@ -99,7 +99,7 @@ fn hash_only_has_no_order() {
 
 #[test]
 fn par_is_right() {
-    is_right_in_each_way(|| Par::new(4, 1), &|| options().ordered(false));
+    is_right_in_each_way(|| Par::new(4, 64, 1), &|| options().ordered(false));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::given;
 #[derive(Args)]
 pub(crate) struct ReadCache {
     /// Keep copies of items that are read often in so much volatile memory, for a region whose memory is slower than the host's; by
-    /// default none. Of the engines hikv and rewo-hash
+    /// default none. Stores of the engines hikv and rewo-hash have them; others are not opened with it
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=1 << 37))]
     read_cache: Option<u64>,
 }

@@ -1,17 +1,18 @@
 //! A host with one queue, which connects again by itself.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nvme::{Digests, Items, Key, Keys, Kv, StoreIf};
 
-use crate::Error;
-use crate::controller::{Controller, discover, first_of};
+use crate::controller::{Controller, discover_at, first_of};
 use crate::operation::{NAMESPACE, Operation, Outcome};
 use crate::queue::{Completed, Host, Queue};
 use crate::several::run_some;
+use crate::{Endpoint, Error};
 
 /// Between two attempts to connect.
 const RECONNECT_EVERY: Duration = Duration::from_millis(50);
@@ -34,6 +35,9 @@ pub struct Options {
     pub digests: Digests,
     /// How long it is tried to connect again when a connection breaks.
     pub reconnect_max: Duration,
+    /// How long the device may take for an answer; for ever, if it is `None`. Beyond it is unknown what became of the command, which is
+    /// not repeated.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for Options {
@@ -44,6 +48,7 @@ impl Default for Options {
             entry_count: 128,
             digests: Digests::default(),
             reconnect_max: Duration::from_secs(10),
+            timeout: Some(Duration::from_secs(30)),
         }
     }
 }
@@ -51,7 +56,7 @@ impl Default for Options {
 /// A client of a device.
 #[derive(Debug)]
 pub struct Client {
-    addr: SocketAddr,
+    endpoint: Endpoint,
     subsystem: String,
     options: Options,
     link: Option<Link>,
@@ -70,16 +75,28 @@ impl Client {
     /// # Errors
     /// See [`Error`].
     pub fn connect(addr: impl ToSocketAddrs, options: Options) -> Result<Client, Error> {
-        let addr = first_of(addr)?;
+        Client::at(first_of(addr)?.into(), options)
+    }
+
+    /// Connects to the device on this machine that shares memory by the socket at `path`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn connect_shm(path: impl AsRef<Path>, options: Options) -> Result<Client, Error> {
+        Client::at(path.as_ref().into(), options)
+    }
+
+    fn at(endpoint: Endpoint, options: Options) -> Result<Client, Error> {
+        let endpoint = endpoint.with_timeout(options.timeout);
         let subsystem = match &options.subsystem {
             Some(name) => name.clone(),
             None => {
-                let log = discover(addr)?;
+                let log = discover_at(&endpoint)?;
                 let found = log.entries.into_iter().find(|entry| !entry.is_discovery);
                 found.ok_or(Error::Unexpected("it tells of no subsystem"))?.subsystem
             }
         };
-        let mut client = Client { addr, subsystem, options, link: None };
+        let mut client = Client { endpoint, subsystem, options, link: None };
         client.link = Some(client.open()?);
         Ok(client)
     }
@@ -222,6 +239,8 @@ impl Client {
         }
         self.link = None;
         match error {
+            // A device that hangs would hang again.
+            Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::Unknown(error)),
             _ if under_way.all(Operation::is_repeatable) => Ok(()),
             Error::Io(error) => Err(Error::Unknown(error)),
             other => Err(Error::Unknown(io::Error::other(other.to_string()))),
@@ -254,7 +273,7 @@ impl Client {
 
     fn open(&self) -> Result<Link, Error> {
         let Options { host, digests, entry_count, .. } = &self.options;
-        let controller = Controller::connect(self.addr, *digests, host, &self.subsystem, 0)?;
+        let controller = Controller::connect(self.endpoint.clone(), *digests, host, &self.subsystem, 0)?;
         Ok(Link { queue: controller.queue(1, *entry_count)?, controller })
     }
 }

@@ -7,8 +7,8 @@ use nvme::{
     KV_COMMAND_SET, KvNamespace, LogPage, Property, StatusRegister,
 };
 
-use crate::Error;
 use crate::queue::{Completed, Host, Queue};
+use crate::{Endpoint, Error};
 
 /// Entries that an admin queue has at least.
 const ADMIN_ENTRIES: u16 = 32;
@@ -24,7 +24,7 @@ const DISCOVERY_ENTRY_COUNT_MAX: u64 = 64;
 pub struct Controller {
     /// The admin queue.
     pub admin: Queue,
-    addr: SocketAddr,
+    endpoint: Endpoint,
     host: Host,
     subsystem: String,
     digests: Digests,
@@ -36,15 +36,16 @@ impl Controller {
     /// # Errors
     /// See [`Error`].
     pub fn connect(
-        addr: SocketAddr,
+        endpoint: impl Into<Endpoint>,
         digests: Digests,
         host: &Host,
         subsystem: &str,
         keep_alive_ms: u32,
     ) -> Result<Controller, Error> {
-        let queue = (ConnectData::ANY_CONTROLLER, 0);
-        let admin = Queue::connect(addr, digests, host, subsystem, queue, (ADMIN_ENTRIES, keep_alive_ms))?;
-        let mut controller = Controller { admin, addr, host: host.clone(), subsystem: subsystem.to_owned(), digests };
+        let (queue, endpoint) = ((ConnectData::ANY_CONTROLLER, 0), endpoint.into());
+        let admin = Queue::connect(endpoint.clone(), digests, host, subsystem, queue, (ADMIN_ENTRIES, keep_alive_ms))?;
+        let mut controller =
+            Controller { admin, endpoint, host: host.clone(), subsystem: subsystem.to_owned(), digests };
         controller.set(Property::Configuration, Configuration::ENABLED.0.into())?;
         for _ in 0..READY_LOOK_COUNT_MAX {
             if StatusRegister::of_bits(controller.property(Property::Status)? as u32).is_ready {
@@ -60,7 +61,7 @@ impl Controller {
     /// See [`Error`].
     pub fn queue(&self, number: u16, entry_count: u16) -> Result<Queue, Error> {
         let number = (self.admin.controller, number);
-        Queue::connect(self.addr, self.digests, &self.host, &self.subsystem, number, (entry_count, 0))
+        Queue::connect(self.endpoint.clone(), self.digests, &self.host, &self.subsystem, number, (entry_count, 0))
     }
 
     /// Reads a property.
@@ -144,8 +145,15 @@ impl Controller {
 /// # Errors
 /// See [`Error`].
 pub fn discover(addr: impl ToSocketAddrs) -> Result<DiscoveryLog, Error> {
-    let addr = first_of(addr)?;
-    let mut controller = Controller::connect(addr, Digests::default(), &Host::new(), DISCOVERY_NQN, 0)?;
+    discover_at(&first_of(addr)?.into())
+}
+
+/// The same of a device at `endpoint`.
+///
+/// # Errors
+/// See [`Error`].
+pub fn discover_at(endpoint: &Endpoint) -> Result<DiscoveryLog, Error> {
+    let mut controller = Controller::connect(endpoint.clone(), Digests::default(), &Host::new(), DISCOVERY_NQN, 0)?;
     let head = controller.log(0x70, 0, DISCOVERY_HEAD_BYTES)?;
     let count =
         u64::from_le_bytes(*head[8..].first_chunk().ok_or(Error::Unexpected("a discovery log without a head"))?);

@@ -1,4 +1,5 @@
-//! A client of NVMe Key Value devices, over TCP: one command at a time, or many at once.
+//! A client of NVMe Key Value devices, over TCP, or over memory shared with a device of this machine: one command at a time, or
+//! many at once.
 //!
 //! A [`Client`] is a host with a controller of its own and one queue for commands. It connects again when its connection breaks, and
 //! repeats what the device had not completed, as far as repeating it changes nothing ([`Client::run`]). Below it, a [`Queue`] sends
@@ -17,6 +18,7 @@
 
 mod client;
 mod controller;
+mod endpoint;
 mod error;
 mod operation;
 mod queue;
@@ -24,7 +26,8 @@ mod several;
 mod wire;
 
 pub use client::{Client, Item, Options};
-pub use controller::{Controller, discover};
+pub use controller::{Controller, discover, discover_at};
+pub use endpoint::{Endpoint, Stream};
 pub use error::Error;
 pub use nvme::StoreIf;
 pub use operation::{Operation, Outcome};

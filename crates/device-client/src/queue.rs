@@ -1,11 +1,10 @@
 //! A queue: a connection that has connected to a controller. Commands are sent, and completed in any order.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 
 use nvme::{Command, Completion, Connect, ConnectData, Data, Digests, Fabrics, Pdu, Ready, Sgl, Status};
 
-use crate::{Error, Wire};
+use crate::{Endpoint, Error, Wire};
 
 /// A host that connects.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,14 +81,14 @@ impl Queue {
     /// # Errors
     /// See [`Error`].
     pub fn connect(
-        addr: SocketAddr,
+        endpoint: impl Into<Endpoint>,
         digests: Digests,
         host: &Host,
         subsystem: &str,
         (controller, number): (u16, u16),
         (entry_count, keep_alive_ms): (u16, u32),
     ) -> Result<Queue, Error> {
-        let wire = Wire::open(addr, digests)?;
+        let wire = Wire::open(endpoint, digests)?;
         let mut queue =
             Queue { wire, controller, capsule_bytes_max: CAPSULE_BYTES, pending: HashMap::new(), id_next: 0 };
         let connect =

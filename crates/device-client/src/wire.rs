@@ -1,11 +1,11 @@
 //! A connection that has begun: PDUs over a socket.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 
 use nvme::{Digests, Framing, InitialRequest, Pdu, Side, Writer};
 
-use crate::Error;
+use crate::endpoint::Stream;
+use crate::{Endpoint, Error};
 
 /// The most data that a PDU from a device may have: the longest value and more than any page.
 const DATA_BYTES_MAX: usize = 4 << 20;
@@ -14,7 +14,7 @@ const READ_BYTES: usize = 64 << 10;
 /// A connection to a device, on which PDUs go both ways.
 #[derive(Debug)]
 pub struct Wire {
-    socket: TcpStream,
+    socket: Stream,
     framing: Framing,
     /// Writes what the device reads.
     pub writer: Writer,
@@ -31,9 +31,8 @@ impl Wire {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn open(addr: SocketAddr, digests: Digests) -> Result<Wire, Error> {
-        let socket = TcpStream::connect(addr)?;
-        socket.set_nodelay(true)?;
+    pub fn open(endpoint: impl Into<Endpoint>, digests: Digests) -> Result<Wire, Error> {
+        let socket = endpoint.into().open()?;
         let plain = Digests::default();
         let mut wire = Wire {
             socket,
@@ -75,7 +74,7 @@ impl Wire {
     }
 
     /// The socket, for tools that send what is no PDU.
-    pub fn socket(&mut self) -> &mut TcpStream {
+    pub fn socket(&mut self) -> &mut Stream {
         &mut self.socket
     }
 

@@ -1,68 +1,128 @@
 //! Taking connections, and dealing them out to the loops.
 
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::time::Instant;
 
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpListener;
+use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token, Waker};
+use rings::Listener;
 
 use crate::limits;
+use crate::seldom::Seldom;
 use crate::shared::Shared;
+use crate::socket::Socket;
+
+/// A connection, and the address that its host finds the device by.
+pub(crate) type Arrival = (Socket, SocketAddr);
 
 /// A loop's box for connections.
 pub(crate) struct Mailbox {
-    pub(crate) sender: Sender<TcpStream>,
+    pub(crate) sender: Sender<Arrival>,
     pub(crate) waker: Arc<Waker>,
 }
 
 pub(crate) struct Acceptor {
     listener: TcpListener,
+    /// For hosts that share memory, and the address that those find the device by.
+    shm: Option<Listener>,
+    addr: SocketAddr,
     mailboxes: Vec<Mailbox>,
     next: usize,
+    /// Waits until a place is free.
+    waiting: Option<Arrival>,
+    turned_away: Seldom,
+    unaccepted: Seldom,
 }
 
 impl Acceptor {
-    pub(crate) fn new(listener: TcpListener, mailboxes: Vec<Mailbox>) -> Acceptor {
-        Acceptor { listener, mailboxes, next: 0 }
+    pub(crate) fn new(listener: TcpListener, shm: Option<Listener>, mailboxes: Vec<Mailbox>) -> io::Result<Acceptor> {
+        Ok(Acceptor {
+            addr: listener.local_addr()?,
+            listener,
+            shm,
+            mailboxes,
+            next: 0,
+            waiting: None,
+            turned_away: Seldom::default(),
+            unaccepted: Seldom::default(),
+        })
     }
 
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        registry.register(&mut self.listener, token, Interest::READABLE)
+        registry.register(&mut self.listener, token, Interest::READABLE)?;
+        let shm = self.shm.iter().map(Listener::fd);
+        shm.into_iter().try_for_each(|fd| registry.register(&mut SourceFd(&fd), token, Interest::READABLE))
+    }
+
+    /// A host that waits; `WouldBlock` if none does.
+    fn next(&mut self) -> io::Result<Arrival> {
+        if let Some(waiting) = self.waiting.take() {
+            return Ok(waiting);
+        }
+        match (self.listener.accept(), &self.shm) {
+            (Err(error), Some(shm)) if error.kind() == ErrorKind::WouldBlock => {
+                Ok((Socket::Shm(Box::new(shm.accept()?)), self.addr))
+            }
+            (accepted, _) => {
+                let (socket, _) = accepted?;
+                // A connection that is gone already is found so when it is read.
+                let _ = socket.set_nodelay(true);
+                let addr = socket.local_addr().unwrap_or(self.addr);
+                Ok((Socket::Tcp(socket), addr))
+            }
+        }
     }
 
     /// Takes all that wait; false if some wait that cannot be taken now.
     pub(crate) fn accept(&mut self, shared: &Shared) -> bool {
         loop {
-            match self.listener.accept() {
-                Ok((socket, _)) => self.admit(socket, shared),
+            match self.next() {
+                Ok(arrival) => {
+                    if !self.admit(arrival, shared) {
+                        return false;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe
+                    ) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "hosts wait that cannot be accepted; it is tried again");
+                    if let Some(left_out) = self.unaccepted.may_write(Instant::now()) {
+                        tracing::warn!(%error, left_out, "hosts wait that cannot be accepted; it is tried again");
+                    }
                     return false;
                 }
             }
         }
     }
 
-    /// Gives a connection to the next loop; closes it if there are as many as may be.
-    fn admit(&mut self, socket: TcpStream, shared: &Shared) {
+    /// Gives a connection to the next loop. If there are as many as may be it waits for the place of a host that has long been silent
+    /// (false), and is closed if there is none.
+    fn admit(&mut self, arrival: Arrival, shared: &Shared) -> bool {
         if shared.connection_count.fetch_add(1, Ordering::Relaxed) >= limits::CONNECTION_COUNT_MAX {
             shared.connection_count.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!(
-                most = limits::CONNECTION_COUNT_MAX,
-                "a host is turned away: as many are connected as may be"
-            );
-            return;
+            if shared.end_silent(Instant::now()) {
+                self.waiting = Some(arrival);
+                return false;
+            }
+            if let Some(left_out) = self.turned_away.may_write(Instant::now()) {
+                let most = limits::CONNECTION_COUNT_MAX;
+                tracing::warn!(most, left_out, "a host is turned away: as many are connected as may be");
+            }
+            return true;
         }
-        // A connection that is gone already is found so when it is read.
-        let _ = socket.set_nodelay(true);
         let mailbox = &self.mailboxes[self.next];
         self.next = (self.next + 1) % self.mailboxes.len();
         // The only failure of either is a loop that is gone.
-        let _ = mailbox.sender.send(socket);
+        let _ = mailbox.sender.send(arrival);
         let _ = mailbox.waker.wake();
+        true
     }
 }

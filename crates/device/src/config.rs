@@ -1,10 +1,14 @@
 //! How a device is offered.
 
+use std::path::PathBuf;
+
 /// How a device is offered.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where to listen: an address and a port; port 0 takes a free one.
     pub addr: String,
+    /// Where hosts of this machine connect that share memory with the device, and who may: a socket's path, and its permissions.
+    pub shm: Option<(PathBuf, u32)>,
     /// Threads that serve; 0 is one for each processor but one.
     pub thread_count: usize,
     /// The subsystem's name; by default one made of the store's identity.
@@ -21,6 +25,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             addr: format!("127.0.0.1:{}", nvme::PORT),
+            shm: None,
             thread_count: 0,
             subsystem: None,
             hosts: Vec::new(),

@@ -3,13 +3,14 @@
 //! A turn is `execute`, which reads once and carries out every command that is there, and `conclude`, which sends. The loop asks
 //! for durability between the two, for all its connections at once.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::event::Event;
-use mio::net::TcpStream;
 
+use crate::accept::Arrival;
 use crate::group::Group;
 use crate::input::{Filled, Input};
 use crate::limits;
@@ -17,12 +18,13 @@ use crate::output::Output;
 use crate::queue::Queue;
 use crate::session::{Flow, Session};
 use crate::shared::Shared;
+use crate::socket::Socket;
 
 /// How often a host's events are looked for, while it awaits some.
 const EVENTS_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) struct Connection {
-    socket: TcpStream,
+    socket: Socket,
     session: Session,
     input: Input,
     output: Output,
@@ -33,6 +35,8 @@ pub(crate) struct Connection {
     is_ending: bool,
     /// It is closed at once.
     is_broken: bool,
+    /// What a list that is not done has read in turns before becomes durable with this.
+    walked: Ticket,
     /// When it came, or began to end.
     since: Instant,
 }
@@ -49,9 +53,8 @@ pub(crate) enum Turn {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream) -> std::io::Result<Connection> {
-        let local = socket.local_addr()?;
-        Ok(Connection {
+    pub(crate) fn new((socket, local): Arrival) -> Connection {
+        Connection {
             session: Session::new(local),
             socket,
             input: Input::default(),
@@ -60,11 +63,12 @@ impl Connection {
             is_starved: true,
             is_ending: false,
             is_broken: false,
+            walked: Ticket::default(),
             since: Instant::now(),
-        })
+        }
     }
 
-    pub(crate) fn socket(&mut self) -> &mut TcpStream {
+    pub(crate) fn socket(&mut self) -> &mut Socket {
         &mut self.socket
     }
 
@@ -128,7 +132,11 @@ impl Connection {
         }
         let start = self.output.len();
         let ((), ticket) = shared.store.deferred(|_| self.carry_out(shared));
+        let ticket = mem::take(&mut self.walked).and(ticket);
         self.output.hold(start, ticket);
+        if self.session.is_walking() {
+            self.walked = ticket;
+        }
     }
 
     /// Carries out what has arrived whole.
@@ -137,8 +145,9 @@ impl Connection {
         let out = self.output.bytes();
         let before = out.len();
         self.is_starved = false;
+        self.session.go_on(shared, out);
         let outcome = loop {
-            if out.len() - before >= limits::OUTPUT_BYTES_MAX {
+            if out.len() - before >= limits::OUTPUT_BYTES_MAX || self.session.is_walking() {
                 break Ok(Flow::Go);
             }
             match self.session.framing.next(&bytes[at..]) {
@@ -165,7 +174,7 @@ impl Connection {
             Ok(Flow::Go | Flow::Turn) => {}
             Ok(Flow::Close) => self.end(),
             Err(fatal) => {
-                tracing::debug!(peer = ?self.socket.peer_addr().ok(), %fatal, "connection ended");
+                tracing::debug!(%fatal, "connection ended");
                 self.session.end_with(&fatal, out);
                 self.end();
             }
@@ -244,7 +253,8 @@ mod tests {
         let mut peer = Plain::connect(listener.local_addr().expect("it listens")).expect("it listens");
         let (socket, _) = listener.accept().expect("the peer waits");
         socket.set_nonblocking(true).expect("it is a socket");
-        let mut connection = Connection::new(TcpStream::from_std(socket)).expect("it is connected");
+        let addr = listener.local_addr().expect("it listens");
+        let mut connection = Connection::new((Socket::Tcp(mio::net::TcpStream::from_std(socket)), addr));
 
         let mut bytes = Vec::new();
         let digests = Digests::default();

@@ -47,6 +47,9 @@ pub(crate) struct State {
 
 impl Controller {
     pub(crate) fn new(number: u16, kind: ControllerKind, host: (String, [u8; 16]), keep_alive_ms: u32) -> Controller {
+        // Nobody needs discovery for long: a host that promises nothing is held to Linux' time.
+        let is_endless = kind == ControllerKind::Discovery && keep_alive_ms == 0;
+        let keep_alive_ms = if is_endless { limits::SILENCE_MAX.as_millis() as u32 } else { keep_alive_ms };
         let state = State { keep_alive_ms, queue_count: limits::QUEUE_COUNT_MAX - 1, ..State::default() };
         Controller {
             number,
@@ -93,6 +96,14 @@ impl Controller {
     /// The host has sent something on one of the queues.
     pub(crate) fn hear(&self) {
         self.heard_ms.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// How long nothing was heard of a host that may be silent for longer than others can wait for its place.
+    pub(crate) fn silence(&self, now: Instant) -> Option<Duration> {
+        let keep_alive = Duration::from_millis(self.state().keep_alive_ms.into());
+        let heard = self.made + Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
+        let is_patient = keep_alive.is_zero() || keep_alive > limits::SILENCE_MAX;
+        is_patient.then(|| now.saturating_duration_since(heard))
     }
 
     /// How long until the keep-alive time is over; `None` if it never is.

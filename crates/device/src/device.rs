@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::{fmt, thread};
 
@@ -29,6 +30,8 @@ pub enum StartError {
     Insecure(SocketAddr),
     /// The subsystem's or a host's name is none.
     Name(String),
+    /// There can be no socket at this path.
+    Shm(PathBuf, rings::ListenError),
     /// The operating system refused.
     Io(io::Error),
 }
@@ -42,6 +45,7 @@ impl fmt::Display for StartError {
             StartError::Name(name) => {
                 write!(f, "'{name}' is no NVMe qualified name: 1 to 223 printable characters without spaces")
             }
+            StartError::Shm(path, error) => write!(f, "{}: {error}", path.display()),
             StartError::Io(error) => error.fmt(f),
         }
     }
@@ -81,6 +85,7 @@ impl Device {
         }
         raise_file_limit();
         let listener = TcpListener::bind(addr)?;
+        let shm = config.shm.as_ref().map(|(path, mode)| listen_at(path, *mode)).transpose()?;
         let addr = listener.local_addr()?;
         let (mut polls, mut mailboxes, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..thread_count(config) {
@@ -96,7 +101,7 @@ impl Device {
             .into_iter()
             .map(|(poll, waker, arrivals)| EventLoop::new(Arc::clone(&shared), poll, waker, arrivals))
             .collect();
-        loops[0].accept_from(Acceptor::new(listener, mailboxes))?;
+        loops[0].accept_from(Acceptor::new(listener, shm, mailboxes)?)?;
         Ok(Device { shared, addr, loops })
     }
 
@@ -132,6 +137,10 @@ impl Device {
         });
         outcomes.into_iter().collect()
     }
+}
+
+fn listen_at(path: &Path, mode: u32) -> Result<rings::Listener, StartError> {
+    rings::Listener::bind(path, mode).map_err(|error| StartError::Shm(path.to_owned(), error))
 }
 
 fn check_names(config: &Config) -> Result<(), StartError> {

@@ -14,11 +14,10 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use hikv::Ticket;
-use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Poll, Token, Waker};
 use slab::Slab;
 
-use crate::accept::Acceptor;
+use crate::accept::{Acceptor, Arrival};
 use crate::connection::{Connection, Turn};
 use crate::shared::Shared;
 use crate::stop::StopHandle;
@@ -32,7 +31,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct EventLoop {
     shared: Arc<Shared>,
     poll: Poll,
-    arrivals: Receiver<TcpStream>,
+    arrivals: Receiver<Arrival>,
     acceptor: Option<Acceptor>,
     connections: Slab<Connection>,
     /// Connections that get a turn.
@@ -56,7 +55,7 @@ impl Drop for StopAtEnd {
 }
 
 impl EventLoop {
-    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, waker: Arc<Waker>, arrivals: Receiver<TcpStream>) -> EventLoop {
+    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, waker: Arc<Waker>, arrivals: Receiver<Arrival>) -> EventLoop {
         shared.stop.attach(Arc::clone(&waker));
         // The only failure is a loop that is gone.
         let store_waker = shared.store.waker(move || drop(waker.wake()));
@@ -142,18 +141,18 @@ impl EventLoop {
     }
 
     fn take_arrivals(&mut self) {
-        while let Ok(socket) = self.arrivals.try_recv() {
-            if self.register(socket).is_err() {
+        while let Ok(arrival) = self.arrivals.try_recv() {
+            if self.register(arrival).is_err() {
                 self.shared.connection_count.fetch_sub(1, Ordering::Relaxed);
             }
         }
     }
 
-    fn register(&mut self, socket: TcpStream) -> io::Result<()> {
-        let mut connection = Connection::new(socket)?;
+    fn register(&mut self, arrival: Arrival) -> io::Result<()> {
+        let mut connection = Connection::new(arrival);
         let entry = self.connections.vacant_entry();
-        let (key, interest) = (entry.key(), Interest::READABLE | Interest::WRITABLE);
-        self.poll.registry().register(connection.socket(), Token(key), interest)?;
+        let key = entry.key();
+        connection.socket().register(self.poll.registry(), Token(key))?;
         entry.insert(connection);
         self.ready.insert(key);
         Ok(())

@@ -3,9 +3,9 @@
 //! Commands of a turn are kept in their order: a command of another kind carries out what was gathered first.
 
 use hikv::Store;
-use nvme::{Key, Status, StoreIf};
+use nvme::{Key, Status};
 
-use crate::apply::{self, status_of};
+use crate::apply::status_of;
 use crate::limits;
 use crate::reply::Reply;
 
@@ -42,10 +42,10 @@ impl<'i> Group<'i> {
 
     fn carry_out_stores(&mut self, store: &Store, reply: &mut Reply<'_>) {
         let items: Vec<(&[u8], &[u8])> = self.stores.iter().map(|(_, key, value)| (key.as_bytes(), *value)).collect();
-        // Where one fails, each is told its own fate: a value that is stored twice is the same.
-        let all_done = items.len() > 1 && store.multi_put(&items).is_ok();
-        for (id, key, value) in self.stores.drain(..) {
-            let outcome = if all_done { Ok(()) } else { apply::store(store, &key, value, StoreIf::Always) };
+        // Each is told its own fate, and none is stored twice: what others have stored since would be gone again.
+        let mut outcomes: Vec<Result<(), Status>> = vec![Ok(()); items.len()];
+        store.multi_put_each(&items, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
+        for ((id, ..), outcome) in self.stores.drain(..).zip(outcomes) {
             reply.conclude(id, outcome.map(|()| 0));
         }
     }

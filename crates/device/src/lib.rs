@@ -1,4 +1,5 @@
-//! A store as a storage device: hosts attach to it by NVMe over TCP, and use it by the commands of the Key Value command set.
+//! A store as a storage device: hosts attach to it by NVMe over TCP, or over memory that they share with it (`rings`), and use it by
+//! the commands of the Key Value command set.
 //!
 //! ```text
 //! socket -> Input -> nvme::Framing -> Session -> Group -> Store -> Output -> socket
@@ -37,10 +38,13 @@ mod output;
 mod pages;
 mod queue;
 mod reply;
+mod seldom;
 mod session;
 mod shared;
+mod socket;
 mod stop;
 mod transfers;
+mod walk;
 
 pub use config::Config;
 pub use device::{Device, StartError};

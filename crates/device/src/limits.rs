@@ -22,7 +22,14 @@ pub const DATA_BYTES_MAX: u32 = 64 << 10;
 pub const TRANSFER_BYTES_MAX: usize = VALUE_BYTES_MAX as usize;
 /// Unsent completions and data that stop a connection's execution, in bytes.
 pub const OUTPUT_BYTES_MAX: usize = 256 << 10;
+/// Items that a list or a range looks at in one turn of its connection.
+pub const WALK_ITEM_COUNT_MAX: usize = 4096;
+/// How often it begins a new search in one turn, behind keys that are too long for the command set.
+pub const WALK_SEEK_COUNT_MAX: usize = 256;
 /// How long a connection may take to become a queue, or to take the reason why it is ended.
 pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// How long a host may be silent that promised nothing, or promised less, before its controller ends where others need its place;
+/// and a discovery controller in any case, as Linux' target has it.
+pub const SILENCE_MAX: Duration = Duration::from_secs(120);
 /// Below so much free room, in percent, hosts that want to know are told.
 pub const SPARE_PERCENT_MIN: u8 = 10;

@@ -15,6 +15,7 @@ use crate::pages::{ALL_NAMESPACES, NAMESPACE};
 use crate::reply::{Reply, room_of};
 use crate::shared::Shared;
 use crate::transfers::{Transfer, Transfers};
+use crate::walk::{Piece, Walk};
 
 pub(crate) struct Queue {
     pub(crate) controller: Arc<Controller>,
@@ -26,6 +27,8 @@ pub(crate) struct Queue {
     /// The enabling of the controller that it belongs to.
     enabling: u32,
     transfers: Transfers,
+    /// A list that goes on in the next turn.
+    walk: Option<Walk>,
     local: SocketAddr,
 }
 
@@ -36,7 +39,7 @@ impl Queue {
         entry_count: u16,
         local: SocketAddr,
     ) -> Queue {
-        Queue { controller, number, entry_count, head: 0, enabling, transfers: Transfers::default(), local }
+        Queue { controller, number, entry_count, head: 0, enabling, transfers: Transfers::default(), walk: None, local }
     }
 
     pub(crate) fn is_admin(&self) -> bool {
@@ -113,6 +116,24 @@ impl Queue {
         self.ask_for_values(reply)
     }
 
+    /// A list is not done: no further command is carried out before.
+    pub(crate) fn is_walking(&self) -> bool {
+        self.walk.is_some()
+    }
+
+    /// Goes on with a list, if there is one.
+    pub(crate) fn go_on(&mut self, shared: &Shared, reply: &mut Reply<'_>) {
+        let Some(mut walk) = self.walk.take() else { return };
+        match shared.ordered().and_then(|ordered| walk.step(ordered)) {
+            Ok(Piece::More) => self.walk = Some(walk),
+            Ok(Piece::Done(list, result)) => {
+                reply.data(walk.id, &list);
+                reply.complete(walk.id, Status::SUCCESS, result);
+            }
+            Err(status) => reply.conclude(walk.id, Err(status)),
+        }
+    }
+
     fn fabrics(&self, shared: &Shared, command: &Command) -> Result<u64, Status> {
         match Fabrics::of(command)? {
             Fabrics::PropertyGet { offset, len_bytes } if self.is_admin() => {
@@ -174,19 +195,15 @@ impl Queue {
             }
             Kv::List { from, room_bytes } => {
                 group.carry_out(store, reply);
-                let room_bytes = room(command, room_bytes, 4)?;
-                let mut keys = Vec::new();
-                apply::list(shared.ordered()?, &from, room_bytes, &mut keys)?;
-                reply.data(id, &keys);
-                Ok(Some(0))
+                self.walk = Some(Walk::of_keys(id, &from, room(command, room_bytes, 4)?));
+                self.go_on(shared, reply);
+                Ok(None)
             }
             Kv::Range { from, room_bytes } => {
                 group.carry_out(store, reply);
-                let room_bytes = room(command, room_bytes, 4)?;
-                let mut items = Vec::new();
-                let next_bytes = apply::range(shared.ordered()?, &from, room_bytes, &mut items)?;
-                reply.data(id, &items);
-                Ok(Some(next_bytes))
+                self.walk = Some(Walk::of_items(id, &from, room(command, room_bytes, 4)?));
+                self.go_on(shared, reply);
+                Ok(None)
             }
             Kv::Delete { key } => {
                 group.carry_out(store, reply);

@@ -100,6 +100,19 @@ impl Session {
         group.carry_out(&shared.store, &mut self.reply(out));
     }
 
+    /// A list is not done.
+    pub(crate) fn is_walking(&self) -> bool {
+        self.queue().is_some_and(Queue::is_walking)
+    }
+
+    /// Goes on with a list.
+    pub(crate) fn go_on(&mut self, shared: &Shared, out: &mut Vec<u8>) {
+        let mut reply = self.reply(out);
+        if let Phase::Queue(queue) = &mut self.phase {
+            queue.go_on(shared, &mut reply);
+        }
+    }
+
     /// Answers what has happened, where the host awaits it.
     pub(crate) fn tell_events(&self, shared: &Shared, out: &mut Vec<u8>) {
         let Some(queue) = self.queue().filter(|queue| queue.is_admin()) else { return };

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use hikv::{Ordered, Store};
 use mio::Waker;
@@ -99,6 +100,22 @@ impl Shared {
         }
     }
 
+    /// Where all places are taken: ends the controller that has been silent longest, if that is long enough. False if there is none.
+    pub(crate) fn end_silent(&self, now: Instant) -> bool {
+        let longest = {
+            let controllers = self.controllers.lock();
+            let silent = controllers.iter().filter_map(|(_, controller)| Some((controller.silence(now)?, controller)));
+            silent.max_by_key(|(silence, _)| *silence).map(|(silence, controller)| (silence, Arc::clone(controller)))
+        };
+        match longest {
+            Some((silence, controller)) if silence >= limits::SILENCE_MAX => {
+                self.end_controller(&controller);
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn ending_count(&self) -> u64 {
         self.ending_count.load(Ordering::Acquire)
     }
@@ -147,5 +164,35 @@ impl Shared {
             read_count: self.read_count.load(Ordering::Relaxed),
             write_count: self.write_count.load(Ordering::Relaxed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hikv::{Durability, EngineKind, Options};
+
+    use super::*;
+
+    #[test]
+    fn a_place_is_taken_from_the_host_that_was_silent_longest() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
+        let store = options.open(dir.path()).expect("a store");
+        let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
+        let host = || ("nqn.2024-01.org.example:a".to_owned(), [7; 16]);
+        let made = |kind, keep_alive_ms| shared.add_controller(kind, host(), keep_alive_ms).expect("there is room");
+        let first = made(ControllerKind::Io, 0);
+        let discovery = made(ControllerKind::Discovery, 0);
+        let kept = made(ControllerKind::Io, 30_000);
+        let patient = made(ControllerKind::Io, u32::MAX);
+        assert_eq!(discovery.state().keep_alive_ms, 120_000, "it ends by itself");
+        let now = Instant::now();
+        assert!(!shared.end_silent(now), "nobody has been silent for long");
+        let later = now + limits::SILENCE_MAX + Duration::from_secs(1);
+        assert!(shared.end_silent(later) && first.is_over());
+        assert!(shared.end_silent(later) && patient.is_over(), "a promise for weeks is none");
+        assert!(!shared.end_silent(later) && !kept.is_over() && !discovery.is_over(), "those end by themselves");
     }
 }

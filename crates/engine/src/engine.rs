@@ -134,6 +134,9 @@ impl EngineStats {
     }
 }
 
+/// Is told what became of an item, by its number.
+pub type Told<'a> = dyn FnMut(usize, Result<(), Error>) + 'a;
+
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
 /// medium goes, when it returns.
 ///
@@ -189,6 +192,12 @@ pub trait Engine: Send + Sync {
     /// work). Not one step: an error, or a crash, may leave some of them done.
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
+    }
+
+    /// As [`Engine::multi_put`], and `told` is told of each item once what became of it: it was put, or it was not. One that fails
+    /// keeps none of the others back, and nothing is put twice, so that what readers see meanwhile does not come back.
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+        items.iter().enumerate().for_each(|(number, (key, value))| told(number, self.put(key, value)));
     }
 
     /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The

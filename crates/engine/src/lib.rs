@@ -33,7 +33,7 @@ pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
 pub use compaction::{Compacted, CompactionProgress, CompactionStats};
 pub use cursor::Cursor;
-pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Held, OnExpired, Progress, Wanted};
+pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Held, OnExpired, Progress, Told, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use expired_hook::ExpiredHook;
 pub use features::{Features, Order};

@@ -89,14 +89,17 @@ pub trait OrderedEngine: Engine {
         Ok(())
     }
 
-    /// Applies a bounded number of the changes that wait, for a thread that has nothing better to do; how many. None where none waits, or
-    /// other threads are at them: nothing is waited for. An engine whose index is ordered has none.
+    /// Applies one group of the changes that wait, some ten microseconds of work, for a thread that has nothing better to do; how many
+    /// those were. None where none waits, or other threads are at them: nothing is waited for. An engine whose index is ordered has none.
     ///
     /// # Errors
     /// The medium's.
     fn apply(&self) -> Result<u64, Error> {
         Ok(0)
     }
+
+    /// Whether the caller's threads do that between their operations: the background is then asked only where they do not keep up.
+    fn callers_apply(&self, _do_they: bool) {}
 
     /// How that stands.
     fn upkeep(&self) -> Upkeep {

@@ -31,6 +31,7 @@ struct Shared {
     stop: AtomicBool,
     /// A thread asked for a step since the worker last looked.
     asked: AtomicBool,
+    is_asleep: AtomicBool,
     watches_time: bool,
 }
 
@@ -75,6 +76,12 @@ impl Worker {
     pub fn end_with(self, last: impl FnOnce() + 'static) {
         assert!(self.is_current(), "another thread waits for a worker's end");
         LAST.set(Some(Box::new(last)));
+    }
+
+    /// Whether it has something to do, or looks out for it.
+    #[must_use]
+    pub fn is_awake(&self) -> bool {
+        !self.shared.is_asleep.load(Ordering::Relaxed)
     }
 
     /// Asks for a step. Costs a load when one was asked for already.
@@ -123,13 +130,15 @@ impl Shared {
     /// Sleeps for `time`, or until a thread asks.
     fn sleep(&self, time: Option<Duration>) {
         let end = time.and_then(|time| Instant::now().checked_add(time));
+        self.is_asleep.store(true, Ordering::Relaxed);
         while !self.is_asked() {
             match end.map(|end| end.saturating_duration_since(Instant::now())) {
                 None => thread::park(),
-                Some(Duration::ZERO) => return,
+                Some(Duration::ZERO) => break,
                 Some(left) => thread::park_timeout(left),
             }
         }
+        self.is_asleep.store(false, Ordering::Relaxed);
     }
 
     fn is_asked(&self) -> bool {

@@ -87,7 +87,8 @@ impl<D: Dram> Heap<D> {
 
     /// Has what is moved fill this chunk; false if it has an owner by now, or is gone.
     pub fn fill<M: Medium>(&self, medium: &M, chunk: ChunkUse) -> bool {
-        let mut cursor = self.lanes.mover(SlotKind::of_class(chunk.class)).lock();
+        let slot_kind = SlotKind::of_class(chunk.class);
+        let mut cursor = self.lanes.mover(slot_kind).lock();
         if let Some(filled) = cursor.resign() {
             self.disown(medium, filled);
         }
@@ -95,7 +96,7 @@ impl<D: Dram> Heap<D> {
         let Some(slab) = self.unowned(chunk) else { return false };
         space.unlist(slab);
         slab.set_state(State::Owned);
-        cursor.adopt(slab);
+        self.lanes.adopt(&mut cursor, slot_kind, slab);
         true
     }
 

@@ -11,6 +11,7 @@
 use core::alloc::Layout;
 use core::array;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use pmem::{Dram, Medium, MediumError, Offset};
 
@@ -85,10 +86,6 @@ impl Cursor {
         false
     }
 
-    pub(crate) fn adopt(&mut self, slab: SlabRef) {
-        *self = Cursor { slab: Some(slab), claimed: 0, claimed_start: Offset::NULL, next_word: 0 };
-    }
-
     /// Frees what is claimed and not handed out; the chunk, which the lane owns no longer.
     pub(crate) fn resign(&mut self) -> Option<SlabRef> {
         let slab = self.slab.take()?;
@@ -108,10 +105,14 @@ impl Cursor {
 
 type Lane = [Spin<Cursor>; SlotKind::COUNT];
 
-/// The lanes of threads, and behind them the mover's.
-struct AllLanes([Lane; LANE_COUNT + 1]);
+struct AllLanes {
+    /// Those of threads, and behind them the mover's.
+    lanes: [Lane; LANE_COUNT + 1],
+    /// Whether any lane ever owned a chunk of the kind: of most kinds none has, and walks of all cursors leave them out.
+    used: [AtomicBool; SlotKind::COUNT],
+}
 
-// SAFETY: zero bytes are an unlocked lock, no chunk (`SlabRef` is a transparent `NonNull`), and integers of 0.
+// SAFETY: zero bytes are an unlocked lock, no chunk (`SlabRef` is a transparent `NonNull`), integers of 0, and `false`.
 unsafe impl Zeroed for AllLanes {}
 
 /// The lanes of a heap.
@@ -141,19 +142,19 @@ impl Lanes {
     /// Every lane's cursor of a kind of slots, the preferred lane first.
     #[inline]
     fn from(&self, lane: usize, slot_kind: SlotKind) -> [&Spin<Cursor>; LANE_COUNT] {
-        array::from_fn(|i| &self.all().0[(lane % LANE_COUNT + i) % LANE_COUNT][slot_kind.index()])
+        array::from_fn(|i| &self.all().lanes[(lane % LANE_COUNT + i) % LANE_COUNT][slot_kind.index()])
     }
 
     /// The cursor that fills chunks one by one with what is moved out of others; see `evacuation.rs`.
     pub(crate) fn mover(&self, slot_kind: SlotKind) -> &Spin<Cursor> {
-        &self.all().0[LANE_COUNT][slot_kind.index()]
+        &self.all().lanes[LANE_COUNT][slot_kind.index()]
     }
 
     /// The preferred lane's cursor, or the next that is not busy.
     #[inline]
     fn lock(&self, lane: usize, slot_kind: SlotKind) -> Guard<'_, Cursor> {
         let lane = lane % LANE_COUNT;
-        let preferred = &self.all().0[lane][slot_kind.index()];
+        let preferred = &self.all().lanes[lane][slot_kind.index()];
         preferred.try_lock().unwrap_or_else(|| self.lock_another(lane, slot_kind))
     }
 
@@ -163,10 +164,17 @@ impl Lanes {
         cursors.iter().find_map(|cursor| cursor.try_lock()).unwrap_or_else(|| cursors[0].lock())
     }
 
-    /// Every cursor, with its kind of slots.
+    /// Has a cursor own a chunk of the kind.
+    pub(crate) fn adopt(&self, cursor: &mut Cursor, slot_kind: SlotKind, slab: SlabRef) {
+        self.all().used[slot_kind.index()].store(true, Ordering::Release);
+        *cursor = Cursor { slab: Some(slab), claimed: 0, claimed_start: Offset::NULL, next_word: 0 };
+    }
+
+    /// Every cursor that may own a chunk, with its kind of slots.
     pub(crate) fn cursors(&self) -> impl Iterator<Item = (SlotKind, &Spin<Cursor>)> {
-        let of_kind = |(index, cursor)| (SlotKind::from_index(index as u8), cursor);
-        self.all().0.iter().flat_map(move |lane| lane.iter().enumerate().map(of_kind))
+        let AllLanes { lanes, used } = self.all();
+        let used = (0..SlotKind::COUNT).filter(|&index| used[index].load(Ordering::Acquire));
+        used.flat_map(move |index| lanes.iter().map(move |lane| (SlotKind::from_index(index as u8), &lane[index])))
     }
 
     #[inline]
@@ -208,7 +216,8 @@ impl<D: Dram> Heap<D> {
             if let Some(slab) = cursor.slab.take() {
                 self.disown(medium, slab);
             }
-            cursor.adopt(self.owned_slab(medium, slot_kind)?);
+            let slab = self.owned_slab(medium, slot_kind)?;
+            self.lanes.adopt(cursor, slot_kind, slab);
         }
     }
 

@@ -53,6 +53,11 @@ impl EngineKind {
         EngineKind::Toy,
     ];
 
+    /// Whether it keeps copies of hot items in volatile memory: [`Options::read_cache_bytes`].
+    pub(crate) fn has_read_cache(self) -> bool {
+        matches!(self, EngineKind::HiKv | EngineKind::RewoHash)
+    }
+
     /// Its number in a store's first bytes.
     fn number(self) -> EngineNumber {
         match self {
@@ -160,7 +165,7 @@ fn pmekv<M: Medium>(pmekv: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Eng
 }
 
 fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
-    let store = store.verifying(options.verify).by_clock(options.clock.clone());
+    let store = store.verifying(options.verify).by_clock(options.clock.clone()).pre_evicting(options.pre_evict);
     Ok(Arc::new(store.caching(options.read_cache_bytes)?))
 }
 

@@ -27,6 +27,28 @@ impl Store {
         Ok(Helped { applied_count, is_more })
     }
 
+    /// Applies one group of the changes that wait for the ordered index, some ten microseconds of work, and waits for nothing: for event
+    /// loops, between two looks at their clients ([`Store::callers_apply`]). How many changes those were; none where none waits, or other
+    /// threads are at them.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn apply_queued(&self) -> Result<u64, Error> {
+        self.engine()?.ordered().map_or(Ok(0), OrderedEngine::apply)
+    }
+
+    /// Says whether the caller's threads call [`Store::apply_queued`] between their operations, as a pool's do ([`crate::pool`]). The background is then asked
+    /// to apply only where they do not keep up: where a queue is more than half full.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn callers_apply(&self, do_they: bool) -> Result<(), Error> {
+        if let Some(ordered) = self.engine()?.ordered() {
+            ordered.callers_apply(do_they);
+        }
+        Ok(())
+    }
+
     /// How the ordered index keeps up with writers. Cheaper than [`Store::stats`].
     ///
     /// # Errors

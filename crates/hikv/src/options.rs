@@ -50,6 +50,7 @@ pub struct Options {
     pub(crate) sync_on_request: bool,
     pub(crate) clock: Clock,
     pub(crate) read_cache_bytes: u64,
+    pub(crate) pre_evict: bool,
 }
 
 /// See [`Options::block_delays`].
@@ -104,6 +105,7 @@ impl Default for Options {
             sync_on_request: false,
             clock: Clock::default(),
             read_cache_bytes: 0,
+            pre_evict: false,
         }
     }
 }
@@ -252,10 +254,17 @@ impl Options {
 
     /// Copies of items that are read often, in volatile memory of so many bytes (default: 0, none; 64 KiB at least, if any): for a region
     /// whose memory is slower than the host's. Values of up to 4 KiB are copied. The engine `hikv` has them as a read cache, `rewo-hash`
-    /// as its cached table; others have none.
+    /// as its cached table; a store of another engine is not opened with it.
     #[must_use]
     pub fn read_cache_bytes(self, read_cache_bytes: u64) -> Options {
         Options { read_cache_bytes, ..self }
+    }
+
+    /// Has the background of a store of the engine `rewo-hash` make room in full buckets ahead of inserts (default: no). A store of
+    /// another engine is not opened with it.
+    #[must_use]
+    pub fn pre_evict(self, pre_evict: bool) -> Options {
+        Options { pre_evict, ..self }
     }
 
     /// The clock by which keys expire (default: the system's). Another one is for tests: background threads sleep by the
@@ -296,7 +305,20 @@ impl Options {
         progress: &(dyn Fn(OpenProgress) + Sync),
     ) -> Result<Store, OpenError> {
         self.check()?;
-        Store::with_options(path.as_ref(), self, progress)
+        let store = Store::with_options(path.as_ref(), self, progress)?;
+        // Which engine an existing store has is known only now.
+        self.check_engine(store.engine_kind())?;
+        Ok(store)
+    }
+
+    /// What an engine has no use for is not taken in silence.
+    fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
+        let refused = |what| Err(OpenError::Option { what: format!("engine {engine} has no {what}") });
+        match engine {
+            _ if self.read_cache_bytes > 0 && !engine.has_read_cache() => refused("read cache"),
+            _ if self.pre_evict && engine != EngineKind::RewoHash => refused("pre-eviction"),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn worker_count(&self) -> usize {
@@ -325,6 +347,7 @@ impl Options {
                 self.read_cache_bytes
             ));
         }
+        self.engine.map_or(Ok(()), |engine| self.check_engine(engine))?;
         if self.region_bytes_max > REGION_BYTES_MAX {
             return error(format!("a region of {} bytes: the limit is {REGION_BYTES_MAX}", self.region_bytes_max));
         }

@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-use engine::{Engine, Figure};
+use engine::{Engine, Figure, Worker};
 
 /// What does not change while a store is open.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +167,10 @@ pub struct Stats {
     pub order_applied_count: u64,
     /// How many of those were updates.
     pub order_updated_count: u64,
+    /// The store's background threads ([`crate::Options::background_threads`]).
+    pub worker_count: u64,
+    /// How many of them have something to do at this moment, or look out for it; the others sleep.
+    pub awake_worker_count: u64,
     /// Live snapshots.
     pub snapshot_count: u64,
     /// Seconds that the oldest of them has lived.
@@ -185,7 +189,12 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn gather(engine: &dyn Engine, identity: &Identity, journal: Option<JournalStats>) -> Stats {
+    pub(crate) fn gather(
+        engine: &dyn Engine,
+        identity: &Identity,
+        journal: Option<JournalStats>,
+        workers: &[Worker],
+    ) -> Stats {
         let figures = engine.stats();
         let order = figures.order;
         Stats {
@@ -220,6 +229,8 @@ impl Stats {
             delta_count: order.map_or(0, |order| order.delta_count),
             order_applied_count: order.map_or(0, |order| order.applied_count),
             order_updated_count: order.map_or(0, |order| order.updated_count),
+            worker_count: workers.len() as u64,
+            awake_worker_count: workers.iter().filter(|worker| worker.is_awake()).count() as u64,
             snapshot_count: figures.snapshots.snapshot_count,
             oldest_snapshot_seconds: figures.snapshots.oldest_age.as_secs_f64(),
             kept_count: figures.snapshots.kept_count,

@@ -212,7 +212,7 @@ impl Store {
     /// [`Error::Forked`].
     pub fn stats_now(&self) -> Result<Stats, Error> {
         let journal = self.journal().map(|journal| JournalStats::of(journal.figures(), self.inner.sync_interval));
-        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal))
+        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal, &self.inner.workers))
     }
 
     /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.

@@ -40,6 +40,29 @@ impl Store {
         Ok(())
     }
 
+    /// As [`Store::multi_put`], and `told` is told what became of each item, by its number: one that fails keeps none of the others
+    /// back, and none is put twice. It may not use the store.
+    pub fn multi_put_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        items: &[(K, V)],
+        mut told: impl FnMut(usize, Result<(), Error>),
+    ) {
+        for (first, batch) in items.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
+            let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
+            let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
+            slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
+            let slices = &slices[..batch.len()];
+            let mut each = |number: usize, done| told(first + number, done);
+            let asked = self.change(|engine| {
+                engine.multi_put_each(slices, &mut each);
+                Ok(())
+            });
+            if asked.is_err() {
+                (0..slices.len()).for_each(|number| each(number, self.engine().map(drop)));
+            }
+        }
+    }
+
     /// Carries out all of `batch` as one step: a crash leaves all of it or nothing, and a thread that has read one key as the batch
     /// left it reads no other as it was before. (A thread that reads one key before the batch and another after it has read old and
     /// new, as with any two reads.) Durable when it returns, as far as the medium goes. An empty batch does nothing. Ranges and

@@ -50,27 +50,27 @@ impl<F: File> Journal<F> {
     /// How much of each segment may be written.
     #[inline]
     pub(crate) fn room_bytes(&self) -> u64 {
-        self.room_bytes.load(Ordering::Acquire)
+        self.segments.room_bytes.load(Ordering::Acquire)
     }
 
     /// The segment is filled up to `at_bytes` now.
     pub(crate) fn go_ahead(&self, at_bytes: u64) -> Result<(), MediumError> {
-        if at_bytes <= self.ahead_at.load(Ordering::Acquire) {
+        if at_bytes <= self.segments.ahead_at.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.ahead_at.store(u64::MAX, Ordering::Release);
+        self.segments.ahead_at.store(u64::MAX, Ordering::Release);
         if !self.options.background {
             return self.make_room();
         }
-        self.slots.lock().is_room_wanted = true;
-        self.slots_changed.notify_all();
+        self.segments.slots.lock().is_room_wanted = true;
+        self.segments.slots_changed.notify_all();
         Ok(())
     }
 
     /// A segment was begun, or has more room than before.
     pub(crate) fn note_begun(&self) {
         let part_bytes = (self.room_bytes() - FRAMES_START_BYTES) / AHEAD_DIVISOR;
-        self.ahead_at.store(FRAMES_START_BYTES + part_bytes, Ordering::Release);
+        self.segments.ahead_at.store(FRAMES_START_BYTES + part_bytes, Ordering::Release);
     }
 
     /// More room in all segments; where they have it all, or the disk is full, a segment that is ready.
@@ -86,10 +86,10 @@ impl<F: File> Journal<F> {
         if at_bytes > self.options.segment_bytes {
             return Ok(false);
         }
-        let _alone = self.ahead.lock();
+        let _alone = self.segments.ahead.lock();
         let mut room_bytes = self.room_bytes();
         let (count, is_disk_full) = {
-            let slots = self.slots.lock();
+            let slots = self.segments.slots.lock();
             (slots.count, slots.is_disk_full)
         };
         while room_bytes < at_bytes && !is_disk_full {
@@ -98,7 +98,7 @@ impl<F: File> Journal<F> {
                 break;
             }
             room_bytes = wider_bytes;
-            self.room_bytes.store(room_bytes, Ordering::Release);
+            self.segments.room_bytes.store(room_bytes, Ordering::Release);
             self.note_begun();
         }
         Ok(at_bytes <= room_bytes)
@@ -106,12 +106,12 @@ impl<F: File> Journal<F> {
 
     /// An opened log may be a copy that has holes.
     pub(crate) fn keep_first_room(&self) -> Result<(), MediumError> {
-        let (first_bytes, count) = (self.options.first_room_bytes(), self.slots.lock().count);
+        let (first_bytes, count) = (self.options.first_room_bytes(), self.segments.slots.lock().count);
         if self.room_bytes() < first_bytes {
             if !self.take_space(count, first_bytes)? {
                 return Err(MediumError::Full { wanted_bytes: first_bytes });
             }
-            self.room_bytes.store(first_bytes, Ordering::Release);
+            self.segments.room_bytes.store(first_bytes, Ordering::Release);
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl<F: File> Journal<F> {
     /// whichever program wrote it and however much that is.
     fn take_space(&self, count: u64, room_bytes: u64) -> Result<bool, MediumError> {
         let (segment_bytes, from_bytes) = (self.options.segment_bytes, self.room_bytes());
-        let sealed: Vec<_> = self.slots.lock().sealed.iter().map(|sealed| sealed.slot).collect();
+        let sealed: Vec<_> = self.segments.slots.lock().sealed.iter().map(|sealed| sealed.slot).collect();
         let taken = (0..count).try_for_each(|slot| {
             let range = slot * segment_bytes + from_bytes..slot * segment_bytes + room_bytes;
             if sealed.contains(&slot) { self.log.allocate(range) } else { write_zeros(&self.log, range) }
@@ -128,7 +128,7 @@ impl<F: File> Journal<F> {
         match taken {
             Ok(()) => Ok(true),
             Err(error) if is_full(&error) => {
-                self.slots.lock().is_disk_full = true;
+                self.segments.slots.lock().is_disk_full = true;
                 Ok(false)
             }
             Err(error) => Err(self.poison(&error)),
@@ -138,10 +138,10 @@ impl<F: File> Journal<F> {
     /// Steps 1 to 3, unless a segment is ready or none can be had. `first` is the number of its first frame, where that is known: then
     /// all before it are durable.
     pub(crate) fn prepare(&self, first: Option<u64>) -> Result<(), MediumError> {
-        let _alone = self.ahead.lock();
+        let _alone = self.segments.ahead.lock();
         self.keep_spare()?;
         let (slot, header, recycled) = {
-            let slots = self.slots.lock();
+            let slots = self.segments.slots.lock();
             if slots.ready.is_some() {
                 return Ok(());
             }
@@ -156,8 +156,8 @@ impl<F: File> Journal<F> {
         if !self.log.breaks(canary::FRAMES_BEFORE_HEADER) {
             self.sync_log()?;
         }
-        self.replayed_from.store(recycled, Ordering::Release);
-        let mut slots = self.slots.lock();
+        self.checkpoints.replayed_from.store(recycled, Ordering::Release);
+        let mut slots = self.segments.slots.lock();
         slots.make_ready(Ready { slot, ordinal: header.ordinal, tag: header.tag() });
         self.note_spare(&slots);
         Ok(())
@@ -165,7 +165,7 @@ impl<F: File> Journal<F> {
 
     /// What it says was true before: marks only rise, and of what is recycled all is durable.
     fn next_header(&self, ordinal: u64, oldest: u64, start: u64, first: Option<u64>) -> Header {
-        let mark = first.unwrap_or_else(|| self.mark.load(Ordering::Acquire));
+        let mark = first.unwrap_or_else(|| self.append.mark.load(Ordering::Acquire));
         Header {
             version: VERSION,
             segment_bytes: self.options.segment_bytes as u32,
@@ -175,14 +175,14 @@ impl<F: File> Journal<F> {
             is_first: first.is_some(),
             oldest,
             start,
-            region_bytes: self.synced_region_bytes.load(Ordering::Acquire),
+            region_bytes: self.append.synced_region_bytes.load(Ordering::Acquire),
             salt: self.options.salt,
         }
     }
 
     /// The segment that is ready, for the writer, whose next frame has the number `first`.
     pub(crate) fn take_ready(&self, first: u64) -> Option<Ready> {
-        let mut slots = self.slots.lock();
+        let mut slots = self.segments.slots.lock();
         let ready = slots.ready.take()?;
         slots.begun = (ready.ordinal, first);
         self.note_spare(&slots);
@@ -193,7 +193,7 @@ impl<F: File> Journal<F> {
     /// Makes the log longer where it may be and not even a segment behind the next one is free.
     pub(crate) fn keep_spare(&self) -> Result<(), MediumError> {
         let must_lengthen = {
-            let slots = self.slots.lock();
+            let slots = self.segments.slots.lock();
             slots.spare_count() < 2 && self.may_lengthen(&slots)
         };
         if must_lengthen { self.lengthen() } else { Ok(()) }
@@ -205,19 +205,19 @@ impl<F: File> Journal<F> {
 
     /// Adds a slot to the file; not where the disk is full: then the log stays as long as it is.
     fn lengthen(&self) -> Result<(), MediumError> {
-        let (slot, segment_bytes) = (self.slots.lock().count, self.options.segment_bytes);
+        let (slot, segment_bytes) = (self.segments.slots.lock().count, self.options.segment_bytes);
         let start = slot * segment_bytes;
         // The length first, in one step: a header in a slot is never there without the whole slot.
         let lengthened = self.log.truncate(start + segment_bytes);
         let lengthened = lengthened.and_then(|()| write_zeros(&self.log, start..start + self.room_bytes()));
         match lengthened {
             Ok(()) => {
-                let mut slots = self.slots.lock();
+                let mut slots = self.segments.slots.lock();
                 slots.add();
                 self.note_spare(&slots);
             }
             Err(error) if is_full(&error) => {
-                self.slots.lock().is_disk_full = true;
+                self.segments.slots.lock().is_disk_full = true;
                 // Where it stays longer opening takes no notice of it.
                 let _ = self.log.truncate(start);
             }
@@ -231,7 +231,7 @@ impl<F: File> Journal<F> {
 pub(crate) fn make_room<F: File>(journal: &Journal<F>) {
     while journal.healthy().is_ok() {
         {
-            let mut slots = journal.slots.lock();
+            let mut slots = journal.segments.slots.lock();
             while !(slots.is_room_wanted
                 && slots.ready.is_none()
                 && (slots.has_spare() || journal.may_lengthen(&slots)))
@@ -239,7 +239,7 @@ pub(crate) fn make_room<F: File>(journal: &Journal<F>) {
                 if journal.is_closing() || journal.healthy().is_err() {
                     return;
                 }
-                journal.slots_changed.wait(&mut slots);
+                journal.segments.slots_changed.wait(&mut slots);
             }
             slots.is_room_wanted = false;
         }

@@ -78,8 +78,8 @@ impl<F: File> Journal<F> {
         let wanted_bytes = entry_count * ENTRY_HEADER_BYTES + len_bytes.next_multiple_of(8);
         loop {
             self.healthy().ok()?;
-            let buffer = self.buffer.lock();
-            let has_spare = self.has_spare.load(Ordering::Relaxed);
+            let buffer = self.append.buffer.lock();
+            let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
             if has_spare && buffer.has_room_for(wanted_bytes, frame_bytes_max(self.room_bytes())) {
                 return Some(Append { journal: self, before_bytes: buffer.frame.len(), buffer });
             }
@@ -93,8 +93,8 @@ impl<F: File> Journal<F> {
     /// Has a frame follow what was appended so far, and so its mark. Where the log was before, and is then. Never waits for room:
     /// there is some for the few that a checkpoint wants while nobody else may append.
     pub(crate) fn append_mark(&self) -> (u64, u64) {
-        let buffer = self.buffer.lock();
-        let before = self.appended.load(Ordering::Relaxed);
+        let buffer = self.append.buffer.lock();
+        let before = self.append.appended.load(Ordering::Relaxed);
         let mut append = Append { journal: self, before_bytes: buffer.frame.len(), buffer };
         append.buffer.push_nothing();
         (before, append.position())
@@ -111,7 +111,7 @@ pub(crate) struct Append<'a, F: File> {
 impl<F: File> Append<'_, F> {
     /// Where the log is behind what was appended.
     pub(crate) fn position(&self) -> u64 {
-        self.journal.appended.load(Ordering::Relaxed) + self.bytes()
+        self.journal.append.appended.load(Ordering::Relaxed) + self.bytes()
     }
 
     fn bytes(&self) -> u64 {
@@ -121,6 +121,6 @@ impl<F: File> Append<'_, F> {
 
 impl<F: File> Drop for Append<'_, F> {
     fn drop(&mut self) {
-        self.journal.appended.fetch_add(self.bytes(), Ordering::Release);
+        self.journal.append.appended.fetch_add(self.bytes(), Ordering::Release);
     }
 }

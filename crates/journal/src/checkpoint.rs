@@ -48,14 +48,14 @@ pub(crate) struct Checkpoint {
 impl<F: File> Journal<F> {
     /// Applies what is sealed; false if nothing was. The caller does not hold `writer`.
     pub(crate) fn checkpoint(&self) -> Result<bool, MediumError> {
-        let mut own = self.checkpoint.lock();
-        let count = self.slots.lock().sealed.len();
+        let mut own = self.checkpoints.work.lock();
+        let count = self.segments.slots.lock().sealed.len();
         if count == 0 {
             return Ok(false);
         }
         self.healthy()?;
         let unmarked = mem::take(&mut own.unmarked);
-        let mut dirty = mem::replace(&mut self.buffer.lock().dirty, unmarked);
+        let mut dirty = mem::replace(&mut self.append.buffer.lock().dirty, unmarked);
         self.write_pages(&dirty, &mut own.copies)?;
         dirty.clear();
         own.unmarked = dirty;
@@ -70,12 +70,12 @@ impl<F: File> Journal<F> {
     /// Step 6.
     fn recycle(&self, count: usize) {
         let is_next_due = {
-            let mut slots = self.slots.lock();
+            let mut slots = self.segments.slots.lock();
             slots.recycle(count);
             self.note_spare(&slots);
             slots.sealed.len() >= self.options.checkpoint_segments()
         };
-        self.slots_changed.notify_all();
+        self.segments.slots_changed.notify_all();
         if !is_next_due {
             self.base.forget_cached();
         }
@@ -107,8 +107,8 @@ impl<F: File> Journal<F> {
     /// Up to where there are entries of anything that this thread has seen published: a writer that was about to append has done
     /// so.
     pub(crate) fn appended_by_now(&self) -> u64 {
-        let _buffer = self.buffer.lock();
-        self.appended.load(Ordering::Relaxed)
+        let _buffer = self.append.buffer.lock();
+        self.append.appended.load(Ordering::Relaxed)
     }
 
     /// Step 2 for neighbouring pages.

@@ -34,7 +34,7 @@ impl<F: File> Journal<F> {
 
     /// Begins a segment that says itself with which number: all frames before that are durable.
     fn begin_after_all(&self) -> Result<(), MediumError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.append.writer.lock();
         self.prepare(Some(writer.sequence))?;
         self.begin_segment(&mut writer)
     }
@@ -43,7 +43,7 @@ impl<F: File> Journal<F> {
         if !self.log.breaks(canary::TAIL_NOT_REWRITTEN) {
             rewrite(&self.log, unproved, &self.options).map_err(|error| self.poison(&error))?;
         }
-        self.mark.store(self.writer.lock().sequence, Ordering::Release);
+        self.append.mark.store(self.append.writer.lock().sequence, Ordering::Release);
         Ok(())
     }
 
@@ -57,7 +57,7 @@ impl<F: File> Journal<F> {
 
     /// Those in the system's cache: of others the disk's content is all there is.
     fn rewrite_replayed_pages(&self) -> io::Result<()> {
-        let runs: Vec<_> = self.buffer.lock().dirty.runs(REWRITTEN_BYTES_MAX).collect();
+        let runs: Vec<_> = self.append.buffer.lock().dirty.runs(REWRITTEN_BYTES_MAX).collect();
         let mut pages = vec![0; REWRITTEN_BYTES_MAX as usize];
         for Range { mut start, end } in runs {
             while start < end {
@@ -71,19 +71,19 @@ impl<F: File> Journal<F> {
 
     /// No thread does it yet. Nothing was appended, so it syncs no log.
     fn free_segment(&self) -> Result<(), MediumError> {
-        let has_spare = self.has_spare.load(Ordering::Relaxed);
+        let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
         if has_spare { Ok(()) } else { self.checkpoint().map(drop) }
     }
 
     /// Writes a frame of nothing but a mark behind the newest segment's, which are durable; not to one of version 1. Where a
     /// segment is free its header is going to say as much, before the base is ahead of the log's last frame.
     fn mark_tail(&self) -> Result<(), MediumError> {
-        let has_spare = self.has_spare.load(Ordering::Relaxed);
+        let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
         if has_spare { Ok(()) } else { self.write_mark().map_err(|error| self.poison(&error)) }
     }
 
     fn write_mark(&self) -> io::Result<()> {
-        let (mut writer, mut slots) = (self.writer.lock(), self.slots.lock());
+        let (mut writer, mut slots) = (self.append.writer.lock(), self.segments.slots.lock());
         let newest = slots.sealed.back_mut().expect("an opened log has a segment");
         let mark = writer.sequence;
         let frame = mark_frame(writer.region_bytes, Seal { sequence: mark, tag: writer.tag, mark });
@@ -103,16 +103,17 @@ impl<F: File> Journal<F> {
 
     /// Everything durable, the base up to date, and a log that needs no replay.
     pub(crate) fn shut(&self) -> Result<(), MediumError> {
-        let is_empty = self.writer.lock().at_bytes == FRAMES_START_BYTES && self.slots.lock().sealed.is_empty();
+        let is_empty =
+            self.append.writer.lock().at_bytes == FRAMES_START_BYTES && self.segments.slots.lock().sealed.is_empty();
         let end = self.appended_by_now();
         if is_empty && self.is_synced(end) {
             return Ok(());
         }
         // Before the segment is sealed: the checkpoint has nothing to append to it then.
         self.wait_proved(end)?;
-        self.seal(&self.writer.lock());
+        self.seal(&self.append.writer.lock());
         self.checkpoint()?;
-        self.slots.lock().use_first();
+        self.segments.slots.lock().use_first();
         self.begin_after_all()?;
         self.punch_discarded();
         self.shorten_log();
@@ -122,7 +123,7 @@ impl<F: File> Journal<F> {
     /// The newest header says that nothing behind its segment counts, and that has no frames. *Crash:* the file is as long as
     /// before, or shorter, and has more holes or fewer. A log that cannot be cut stays as it is.
     fn shorten_log(&self) {
-        let (writer, mut slots) = (self.writer.lock(), self.slots.lock());
+        let (writer, mut slots) = (self.append.writer.lock(), self.segments.slots.lock());
         let count = SEGMENT_COUNT.max(writer.slot + 1);
         if count < slots.count && self.log.truncate(count * self.options.segment_bytes).is_ok() {
             slots.cut(count);

@@ -64,15 +64,15 @@ impl Discard {
 impl<F: File> Journal<F> {
     /// Gives back what no replay can want any more. A refusal leaves the space where it is.
     pub(crate) fn punch_discarded(&self) {
-        let mut discards = self.discards.lock();
-        for Discard { pages, .. } in discards.take(self.replayed_from.load(Ordering::Acquire)) {
+        let mut discards = self.checkpoints.discards.lock();
+        for Discard { pages, .. } in discards.take(self.checkpoints.replayed_from.load(Ordering::Acquire)) {
             discards.is_refused |= self.base.punch(pages).is_err();
         }
     }
 
     /// The space that the base takes, what is about to be given back left out.
     pub(crate) fn allocated_bytes(&self) -> Option<u64> {
-        let discards = self.discards.lock();
+        let discards = self.checkpoints.discards.lock();
         let waiting_bytes: u64 = discards.waiting.iter().map(|discard| discard.pages.end - discard.pages.start).sum();
         Some(self.base.allocated_bytes()?.saturating_sub(waiting_bytes))
     }
@@ -84,14 +84,14 @@ impl<F: File> Journal<F> {
     pub(crate) unsafe fn discard_pages(&self, span: Span) -> u64 {
         let end = span.end().unwrap_or(u64::MAX).min(self.region.len_bytes());
         let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
-        let mut discards = self.discards.lock();
+        let mut discards = self.checkpoints.discards.lock();
         if pages.is_empty() || !self.region.memory.in_owner() || discards.is_refused {
             return 0;
         }
         // SAFETY: the caller alone uses the pages.
         unsafe { self.region.memory.discard(pages.clone()) };
         discards.keep(&pages);
-        let position = self.appended.load(Ordering::Acquire);
+        let position = self.append.appended.load(Ordering::Acquire);
         discards.waiting.push(Discard { position, pages: pages.clone() });
         pages.end - pages.start
     }
@@ -104,7 +104,7 @@ impl<F: File> Journal<F> {
         if pages.is_empty() {
             return Ok(());
         }
-        let mut discards = self.discards.lock();
+        let mut discards = self.checkpoints.discards.lock();
         discards.keep(&pages);
         self.base.allocate(pages).map_err(full_or_failed(region_bytes))
     }
@@ -146,8 +146,8 @@ mod tests {
         // SAFETY: nobody uses the pages.
         let discard = |start, len_bytes| unsafe { journal.journal.discard_pages(Offset(start).span(len_bytes)) };
         assert_eq!((discard(100, PAGE_BYTES), discard(PAGE_BYTES, 2 * PAGE_BYTES)), (0, 2 * PAGE_BYTES));
-        journal.journal.discards.lock().is_refused = true;
+        journal.journal.checkpoints.discards.lock().is_refused = true;
         assert_eq!(discard(4 * PAGE_BYTES, PAGE_BYTES), 0);
-        assert_eq!(journal.journal.discards.lock().waiting.len(), 1);
+        assert_eq!(journal.journal.checkpoints.discards.lock().waiting.len(), 1);
     }
 }

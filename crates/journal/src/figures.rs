@@ -42,9 +42,9 @@ pub struct Figures {
 impl<F: File> Journal<F> {
     pub(crate) fn figures(&self) -> Figures {
         let (sync_count, written_bytes) = self.log_figures();
-        let appended = self.appended.load(Ordering::Acquire);
-        let synced = self.synced.load(Ordering::Acquire);
-        let slots = self.slots.lock();
+        let appended = self.append.appended.load(Ordering::Acquire);
+        let synced = self.append.synced.load(Ordering::Acquire);
+        let slots = self.segments.slots.lock();
         let newest_start = slots.sealed.back().map_or(slots.recycled, |sealed| sealed.end);
         Figures {
             log_bytes: slots.count * self.room_bytes(),

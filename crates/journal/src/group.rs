@@ -50,7 +50,7 @@ impl<F: File> Journal<F> {
         if self.is_synced(position) {
             return Ok(());
         }
-        let waiting = self.turns.join();
+        let waiting = self.append.turns.join();
         if let Some(_turn) = waiting.turn(|| self.is_synced(position) || self.healthy().is_err()) {
             let written = self.write_out(self.to_be_synced())?;
             self.sync_log()?;
@@ -61,14 +61,14 @@ impl<F: File> Journal<F> {
 
     /// Returns once the log is durable up to `position`, and says so itself: no damage to its end can take any of that unnoticed.
     pub(crate) fn wait_proved(&self, position: u64) -> Result<(), MediumError> {
-        if self.proved.load(Ordering::Acquire) >= position {
+        if self.append.proved.load(Ordering::Acquire) >= position {
             return Ok(());
         }
         self.wait_synced(position)?;
         let (before, end) = self.append_mark();
         self.wait_synced(end)?;
         // Of the mark itself nothing needs a proof.
-        self.proved.fetch_max(if before == position { end } else { position }, Ordering::Release);
+        self.append.proved.fetch_max(if before == position { end } else { position }, Ordering::Release);
         Ok(())
     }
 }

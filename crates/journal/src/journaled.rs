@@ -292,7 +292,7 @@ impl<F: File> Drop for Journaled<F> {
             if let Err(error) = closed {
                 tracing::error!(%error, "the end of the log could not be made durable");
             }
-            let _ = self.journal.closed.set(closed);
+            let _ = self.journal.ending.closed.set(closed);
         }
     }
 }

@@ -42,6 +42,7 @@ mod frame;
 mod group;
 mod journal;
 mod journaled;
+mod lives;
 mod loading;
 mod log;
 mod medium;

@@ -233,7 +233,7 @@ pub(crate) fn read_ahead<F: File>(journal: &Journal<F>) {
     let count_max = (RUN_BYTES / journal.options.block_bytes).max(1);
     let next = || {
         let mut wanted = wanted.lock();
-        while time.get().is_none() && !journal.is_closing.load(Ordering::Acquire) {
+        while time.get().is_none() && !journal.ending.is_closing.load(Ordering::Acquire) {
             match wanted.next(blocks, count_max) {
                 None => is_wanted.wait(&mut wanted),
                 run => return run,

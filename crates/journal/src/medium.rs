@@ -81,11 +81,11 @@ impl<F: File> Journaled<F> {
         // SAFETY: the twin runs on the crash disk alone, with one thread.
         let bytes = |span| unsafe { self.bytes(span) }.expect("the span was just stored to").to_vec();
         let held = spans.iter().map(|&span| (span.start, bytes(span)));
-        self.journal.buffer.lock().held.extend(held);
+        self.journal.append.buffer.lock().held.extend(held);
     }
 
     fn append_held(&self) {
-        let held = std::mem::take(&mut self.journal.buffer.lock().held);
+        let held = std::mem::take(&mut self.journal.append.buffer.lock().held);
         for (at, bytes) in held.into_iter().rev() {
             if let Some(mut append) = self.journal.room(1, bytes.len()) {
                 append.buffer.push(at, bytes.len(), |frame| frame.extend(bytes));
@@ -201,7 +201,7 @@ impl<F: File> Persist for Journaled<F> {
             append.buffer.push_word(last.0, last.1);
         }
         if !self.breaks(canary::PUBLISHED_UNNOTED) {
-            self.journal.published.note(key, append.position());
+            self.journal.append.published.note(key, append.position());
         }
         self.store(last.0, last.1, Ordering::Release);
         drop(append);
@@ -211,7 +211,7 @@ impl<F: File> Persist for Journaled<F> {
     }
 
     fn commit_published(&self, _at: Offset, key: u64) -> Ticket {
-        Ticket(self.journal.published.position(key))
+        Ticket(self.journal.append.published.position(key))
     }
 
     fn commit(&self, _level: Level) -> Ticket {
@@ -243,7 +243,7 @@ impl<F: File> Acknowledge for Journaled<F> {
 
     #[inline]
     fn deferred(&self) -> Option<Ticket> {
-        Some(Ticket(self.journal.deferred.load(Ordering::Acquire)))
+        Some(Ticket(self.journal.append.deferred.load(Ordering::Acquire)))
     }
 }
 

@@ -19,15 +19,15 @@ pub(crate) fn sync<F: File>(journal: &Journal<F>) {
     let requests = &journal.requests;
     while let Some(taken) = requests.next() {
         fence(Ordering::SeqCst);
-        let end = journal.appended.load(Ordering::Acquire).max(requests.asked());
+        let end = journal.append.appended.load(Ordering::Acquire).max(requests.asked());
         let synced = journal.wait_synced(end);
         requests.end(taken);
-        requests.wake(journal.synced.load(Ordering::Acquire));
+        requests.wake(journal.append.synced.load(Ordering::Acquire));
         if synced.is_err() {
             return;
         }
     }
-    requests.wake(journal.synced.load(Ordering::Acquire));
+    requests.wake(journal.append.synced.load(Ordering::Acquire));
 }
 
 /// Wakes one event loop when the log has become more durable; dropped, it does not any more.

@@ -114,7 +114,7 @@ impl<F: File> Journal<F> {
             return Ok(Waited::Durable);
         }
         self.healthy()?;
-        self.deferred.fetch_max(position, Ordering::Release);
+        self.append.deferred.fetch_max(position, Ordering::Release);
         Ok(Waited::Deferred)
     }
 
@@ -153,7 +153,7 @@ impl<F: File> Acknowledger<F> {
     /// # Errors
     /// The medium's.
     pub fn closed(&self) -> Result<(), MediumError> {
-        self.0.closed.get().copied().unwrap_or(Ok(()))
+        self.0.ending.closed.get().copied().unwrap_or(Ok(()))
     }
 
     /// Runs `operate`. Nothing that it does to this journal on this thread waits for the log; the receipt says what would have
@@ -197,7 +197,7 @@ impl<F: File> Acknowledger<F> {
     pub fn acknowledge_met(&self) -> Result<(), MediumError> {
         let journal = &self.0;
         let waited = match journal.healthy() {
-            Ok(()) => journal.acknowledge(journal.deferred.load(Ordering::Acquire)),
+            Ok(()) => journal.acknowledge(journal.append.deferred.load(Ordering::Acquire)),
             Err(_) => journal.acknowledge_now(journal.taken_in()),
         };
         waited.map(drop)
@@ -205,7 +205,7 @@ impl<F: File> Acknowledger<F> {
 
     /// For everything that was deferred so far, by any thread.
     pub fn deferred_so_far(&self) -> Receipt {
-        Receipt::at(self.0.options.level, self.0.deferred.load(Ordering::Acquire))
+        Receipt::at(self.0.options.level, self.0.append.deferred.load(Ordering::Acquire))
     }
 
     /// True if results of this receipt may be told, whatever became of the disk since.

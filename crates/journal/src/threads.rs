@@ -39,9 +39,9 @@ impl Threads {
     }
 
     pub(crate) fn stop<F: File>(&mut self, journal: &Journal<F>) {
-        journal.is_closing.store(true, Ordering::Release);
-        drop(journal.slots.lock());
-        journal.slots_changed.notify_all();
+        journal.ending.is_closing.store(true, Ordering::Release);
+        drop(journal.segments.slots.lock());
+        journal.segments.slots_changed.notify_all();
         journal.requests.close();
         journal.loading.wake();
         for thread in self.0.drain(..) {
@@ -58,7 +58,7 @@ impl Threads {
 
 impl<F> Journal<F> {
     pub(crate) fn is_closing(&self) -> bool {
-        self.is_closing.load(Ordering::Acquire)
+        self.ending.is_closing.load(Ordering::Acquire)
     }
 }
 
@@ -67,12 +67,12 @@ fn checkpoint<F: File>(journal: &Journal<F>) {
     let due = journal.options.checkpoint_segments();
     while journal.healthy().is_ok() {
         {
-            let mut slots = journal.slots.lock();
+            let mut slots = journal.segments.slots.lock();
             while slots.sealed.len() < if slots.is_one_wanted { 1 } else { due } {
                 if journal.is_closing() || journal.healthy().is_err() {
                     return;
                 }
-                journal.slots_changed.wait(&mut slots);
+                journal.segments.slots_changed.wait(&mut slots);
             }
         }
         if journal.is_closing() || journal.checkpoint().is_err() {

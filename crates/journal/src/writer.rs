@@ -74,18 +74,18 @@ impl<F: File> Journal<F> {
 
     /// Writes what was appended before this call, if another has not; up to where.
     pub(crate) fn write_out(&self, extent: Extent) -> Result<Written, MediumError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.append.writer.lock();
         self.healthy()?;
         let ((mut frame, region_bytes), end) = {
-            let mut buffer = self.buffer.lock();
-            (buffer.take(mem::take(&mut writer.spare)), self.appended.load(Ordering::Acquire))
+            let mut buffer = self.append.buffer.lock();
+            (buffer.take(mem::take(&mut writer.spare)), self.append.appended.load(Ordering::Acquire))
         };
         if frame.len() > FRAME_HEADER_BYTES {
             self.write_frame(&mut writer, &mut frame, extent)?;
             writer.region_bytes = region_bytes;
         }
         writer.spare = frame;
-        self.written.store(end, Ordering::Release);
+        self.append.written.store(end, Ordering::Release);
         Ok(Written { end, next: writer.sequence, region_bytes: writer.region_bytes })
     }
 
@@ -97,7 +97,7 @@ impl<F: File> Journal<F> {
             self.seal(writer);
             self.begin_segment(writer)?;
         }
-        let mark = self.mark.load(Ordering::Acquire);
+        let mark = self.append.mark.load(Ordering::Acquire);
         seal_frame(frame, Seal { sequence: writer.sequence, tag: writer.tag, mark });
         let at = writer.slot * self.options.segment_bytes + writer.at_bytes;
         let (bytes, before_bytes) = writer.tail.append(frame, extent);
@@ -139,17 +139,17 @@ impl<F: File> Journal<F> {
 
     /// Step 1.
     pub(crate) fn seal(&self, writer: &Writer) {
-        let end = self.written.load(Ordering::Acquire);
+        let end = self.append.written.load(Ordering::Acquire);
         if self.log.breaks(canary::SEALED_CALLED_DURABLE) {
             self.note_synced(Written { end, next: writer.sequence, region_bytes: writer.region_bytes });
         }
         let (slot, ordinal, end_bytes) = (writer.slot, writer.ordinal, writer.at_bytes);
         {
-            let mut slots = self.slots.lock();
+            let mut slots = self.segments.slots.lock();
             let (_, first) = slots.begun;
             slots.sealed.push_back(Sealed { slot, ordinal, first, end_bytes, end });
         }
-        self.slots_changed.notify_all();
+        self.segments.slots_changed.notify_all();
     }
 
     /// Step 2.
@@ -171,8 +171,8 @@ impl<F: File> Journal<F> {
 
     /// Ends a segment that is not full, if another is free.
     pub(crate) fn seal_early(&self) -> Result<bool, MediumError> {
-        let mut writer = self.writer.lock();
-        let has_spare = self.has_spare.load(Ordering::Relaxed);
+        let mut writer = self.append.writer.lock();
+        let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
         if has_spare {
             self.seal(&writer);
             self.begin_segment(&mut writer)?;
@@ -182,7 +182,7 @@ impl<F: File> Journal<F> {
 
     /// After every change of what is free.
     pub(crate) fn note_spare(&self, slots: &Slots) {
-        self.has_spare.store(slots.has_spare(), Ordering::Relaxed);
+        self.segments.has_spare.store(slots.has_spare(), Ordering::Relaxed);
     }
 
     /// Waits until a segment is free.
@@ -191,12 +191,12 @@ impl<F: File> Journal<F> {
         if !self.options.background {
             return self.checkpoint().map(drop);
         }
-        let mut slots = self.slots.lock();
+        let mut slots = self.segments.slots.lock();
         while !slots.has_spare() {
             self.healthy()?;
             slots.is_one_wanted = true;
-            self.slots_changed.notify_all();
-            self.slots_changed.wait(&mut slots);
+            self.segments.slots_changed.notify_all();
+            self.segments.slots_changed.wait(&mut slots);
         }
         Ok(())
     }

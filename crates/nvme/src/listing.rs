@@ -12,20 +12,22 @@ const ALIGNMENT_BYTES: usize = 4;
 
 /// Writes keys into a room.
 #[derive(Debug)]
-pub struct ListWriter<'a> {
-    out: &'a mut Vec<u8>,
-    start: usize,
+pub struct ListWriter {
+    out: Vec<u8>,
     room_bytes: usize,
     count: u32,
 }
 
-impl<'a> ListWriter<'a> {
-    /// A list behind what `out` holds, in so much room.
+impl ListWriter {
+    /// A list in so much room, which is no less than a count takes.
     #[must_use]
-    pub fn new(out: &'a mut Vec<u8>, room_bytes: usize) -> ListWriter<'a> {
-        let start = out.len();
-        out.extend_from_slice(&[0; COUNT_BYTES]);
-        ListWriter { out, start, room_bytes, count: 0 }
+    pub fn new(room_bytes: usize) -> ListWriter {
+        ListWriter { out: vec![0; COUNT_BYTES], room_bytes, count: 0 }
+    }
+
+    /// The list, which is left empty.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::replace(self, ListWriter::new(self.room_bytes)).out
     }
 
     /// Appends a key; false if there is no room for it.
@@ -35,27 +37,32 @@ impl<'a> ListWriter<'a> {
     }
 
     fn append(&mut self, len_bytes: usize, parts: &[&[u8]]) -> bool {
-        let used = self.out.len() - self.start;
+        let used = self.out.len();
         if used + len_bytes > self.room_bytes {
             return false;
         }
         parts.iter().for_each(|part| self.out.extend_from_slice(part));
-        self.out.resize(self.start + used + len_bytes, 0);
+        self.out.resize(used + len_bytes, 0);
         self.count += 1;
-        put(self.out, self.start, &self.count.to_le_bytes());
+        put(&mut self.out, 0, &self.count.to_le_bytes());
         true
     }
 }
 
 /// Writes keys and values into a room.
 #[derive(Debug)]
-pub struct RangeWriter<'a>(ListWriter<'a>);
+pub struct RangeWriter(ListWriter);
 
-impl<'a> RangeWriter<'a> {
-    /// A list behind what `out` holds, in so much room.
+impl RangeWriter {
+    /// A list in so much room, which is no less than a count takes.
     #[must_use]
-    pub fn new(out: &'a mut Vec<u8>, room_bytes: usize) -> RangeWriter<'a> {
-        RangeWriter(ListWriter::new(out, room_bytes))
+    pub fn new(room_bytes: usize) -> RangeWriter {
+        RangeWriter(ListWriter::new(room_bytes))
+    }
+
+    /// The list, which is left empty.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.0.take()
     }
 
     /// How much room a list takes of one item alone.

@@ -19,7 +19,7 @@ use crate::sim::{Sim, State, StepKind};
 // as any handle; `len_bytes` grows only, up to that limit; every store below goes to it at once.
 unsafe impl Bytes for Sim {
     fn base(&self) -> NonNull<u8> {
-        self.0.memory.base()
+        self.0.base()
     }
 
     fn len_bytes(&self) -> u64 {
@@ -219,10 +219,11 @@ impl Sim {
     /// A copy of the span's bytes, taken word by word, since other threads may store beside it.
     fn bytes_now(&self, span: Span) -> Vec<u8> {
         self.assert_within(span.start, span.len_bytes);
-        let first_line = span.start.line();
-        let words = lines(span).flat_map(|line| self.line_now(line));
-        let bytes = words.flat_map(u64::to_ne_bytes).skip((span.start.0 - first_line.0) as usize);
-        bytes.take(span.len_bytes as usize).collect()
+        let mut bytes = Vec::with_capacity(span.len_bytes.next_multiple_of(LINE_BYTES) as usize + LINE_BYTES as usize);
+        lines(span).for_each(|line| bytes.extend_from_slice(self.line_now(line).map(u64::to_ne_bytes).as_flattened()));
+        bytes.drain(..(span.start.0 - span.start.line().0) as usize);
+        bytes.truncate(span.len_bytes as usize);
+        bytes
     }
 
     fn try_discard(&self, span: Span) -> u64 {

@@ -82,15 +82,7 @@ pub(crate) fn line_hash(at: Offset, content: &Line) -> u64 {
 pub(crate) fn patched(content: Line, line: Offset, at: Offset, bytes: &[u8]) -> Line {
     let (start, end) = (at.0.max(line.0), (at.0 + bytes.len() as u64).min(line.0 + LINE_BYTES));
     let piece = &bytes[(start - at.0) as usize..(end - at.0) as usize];
-    let mut content_bytes = to_bytes(&content);
-    content_bytes[(start - line.0) as usize..(end - line.0) as usize].copy_from_slice(piece);
-    from_bytes(&content_bytes)
-}
-
-fn to_bytes(content: &Line) -> [u8; LINE_BYTES as usize] {
-    std::array::from_fn(|i| content[i / 8].to_ne_bytes()[i % 8])
-}
-
-fn from_bytes(bytes: &[u8; LINE_BYTES as usize]) -> Line {
-    std::array::from_fn(|unit| u64::from_ne_bytes(std::array::from_fn(|i| bytes[unit * 8 + i])))
+    let mut content = content.map(u64::to_ne_bytes);
+    content.as_flattened_mut()[(start - line.0) as usize..(end - line.0) as usize].copy_from_slice(piece);
+    content.map(u64::from_ne_bytes)
 }

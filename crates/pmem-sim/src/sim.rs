@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -67,7 +68,8 @@ pub enum StepKind {
 pub struct Sim(pub(crate) Arc<Region>);
 
 pub(crate) struct Region {
-    pub(crate) memory: Memory,
+    /// Until it is dropped.
+    memory: Option<Memory>,
     pub(crate) len_bytes: AtomicU64,
     pub(crate) model: Model,
     pub(crate) canary: OnceLock<Canary>,
@@ -121,11 +123,11 @@ impl Sim {
         let memory = Memory::reserve();
         for (start, page) in pages.present() {
             // SAFETY: the page lies within the reserved range, since whatever is there was stored below the region's
-            // length; it is aligned; the memory was made just now, so nobody else has it.
+            // length; it is aligned; the memory is nobody else's.
             unsafe { memory.base().add(start.0 as usize).cast::<Page>().write(*page) };
         }
         Sim(Arc::new(Region {
-            memory,
+            memory: Some(memory),
             len_bytes: AtomicU64::new(len_bytes.next_multiple_of(LINE_BYTES)),
             model,
             canary: OnceLock::new(),
@@ -227,6 +229,19 @@ impl Sim {
     /// The present content of the line at `line`, word by word.
     pub(crate) fn line_now(&self, line: Offset) -> [u64; 8] {
         std::array::from_fn(|unit| self.load(line.plus(unit as u64 * 8), Ordering::Relaxed))
+    }
+}
+
+impl Region {
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.memory.as_ref().expect("a region has its memory until it is dropped").base()
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // Stores reach no further than the region's length, which never shrinks.
+        self.memory.take().expect("it is dropped once").give_back(*self.len_bytes.get_mut());
     }
 }
 

@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hikv::pool::Sharing;
+
 use crate::administration::secrets::Secret;
 use crate::connections::transport::TlsFiles;
 use crate::{LogControl, Parameters};
@@ -11,8 +13,12 @@ pub struct Config {
     /// `HOST:PORT` to listen on, up to 16 with the same port; port 0 takes a free one. `-` before one says that it may be an
     /// address that this host lacks. With none, clients are served by TLS alone.
     pub addrs: Vec<String>,
-    /// Event loops, each a thread; at least one runs.
+    /// Event loops, each a thread; at least one runs. With a fixed split, all threads of that.
     pub threads: usize,
+    /// Which threads apply what writes leave for the order of keys: the store's threads beside the loops, or the loops as a pool
+    /// (`docs/decisions/0049-threads-that-change-roles.md`). The backend of a fixed split is what the store is opened with
+    /// ([`hikv::Options::background_threads`]).
+    pub split: Sharing,
     /// The most clients at a time; fewer if the process may not open so many files.
     pub max_clients: usize,
     /// The longest argument of a request in bytes, at most 1 GiB.
@@ -68,6 +74,7 @@ impl Default for Config {
         Config {
             addrs: vec!["127.0.0.1:6379".into()],
             threads: std::thread::available_parallelism().map_or(1, |count| (count.get() - 1).max(1)),
+            split: Sharing::Beside,
             max_clients: 10_000,
             bulk_bytes_max: 512 << 20,
             password: None,

@@ -26,6 +26,7 @@ mod in_process;
 mod keyspace;
 mod mail;
 mod observers;
+mod pool;
 mod prepared;
 mod server;
 mod shared;

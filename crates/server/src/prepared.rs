@@ -3,6 +3,8 @@
 use std::io;
 use std::net::TcpListener;
 
+use hikv::pool::Split;
+
 use crate::Config;
 use crate::administration::acl::Acl;
 use crate::administration::start::acl_of;
@@ -24,8 +26,13 @@ impl Prepared {
     ///
     /// # Errors
     /// If an address cannot be resolved or bound, or there is none; if one is not of this host alone and everybody could do
-    /// everything ([`Config::protected`]); if the file of users, or a file of a certificate, cannot be read or understood.
+    /// everything ([`Config::protected`]); if a fixed split is not of as many threads as there are; if the file of users, or a file of a certificate, cannot be read or understood.
     pub fn of(config: Config) -> io::Result<Prepared> {
+        if let Some(split) = config.split.fixed().filter(|split| split.serving + split.backend != config.threads) {
+            let (Split { serving, backend }, threads) = (split, config.threads);
+            let what = format!("a split of {serving} and {backend} threads, of {threads}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         let acl = acl_of(&config)?;
         let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
         let is_open = || Ok(acl.is_open());

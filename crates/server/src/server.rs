@@ -26,7 +26,7 @@ use crate::observers::Observers;
 use crate::observers::expired::Telling;
 use crate::shared::Shared;
 use crate::telemetry::{Loops, Telemetry};
-use crate::{Config, HttpPort, Prepared, StopHandle};
+use crate::{Config, HttpPort, Prepared, StopHandle, pool};
 
 /// A store that listens for Redis clients.
 pub struct Server {
@@ -59,7 +59,8 @@ impl Server {
         let port = |listeners: &[TcpListener]| addrs(listeners).next().map(|addr| addr.port());
         let (port, tls_port) = (port(&listeners), port(&tls_listeners));
         let keyspace = Keyspace::of(store, config.ordered, config.backup_dir.clone())?;
-        let loop_count = config.threads.max(1);
+        let loop_count = pool::loop_count(&config);
+        let pool = pool::of_loops(&keyspace.store, &config).map_err(io::Error::other)?;
         let polls: Vec<Poll> = (0..loop_count).map(|_| Poll::new()).collect::<io::Result<_>>()?;
         let ends: Vec<_> = polls.iter().map(|poll| Mailbox::new(poll, WAKER)).collect::<io::Result<_>>()?;
         let (mailboxes, letters): (Vec<Mailbox>, Vec<_>) = ends.into_iter().unzip();
@@ -80,6 +81,8 @@ impl Server {
             pause: Pause::new(),
             administration,
             telemetry: Telemetry::new(Loops::new(loop_count)),
+            pool,
+            split: config.split,
             stop,
         });
         let telling = Telling::start(&shared).map_err(io::Error::other)?;
@@ -138,6 +141,8 @@ impl Server {
             self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), certificates.clone()))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
+        // From now on nobody but the store's own threads applies. In a forked child there is no store.
+        let _ = shared.keyspace.store.callers_apply(false);
         self.errands.finish();
         shared.keyspace.saves.finish();
         outcome

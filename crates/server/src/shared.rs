@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hikv::pool::Sharing;
+
 use crate::StopHandle;
 use crate::administration::Administration;
 use crate::clients::session::Session;
@@ -11,6 +13,7 @@ use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
 use crate::mail::Post;
 use crate::observers::Observers;
+use crate::pool::Pool;
 use crate::telemetry::Telemetry;
 
 /// The state of one server.
@@ -23,6 +26,9 @@ pub(crate) struct Shared {
     pub(crate) pause: Pause,
     pub(crate) administration: Administration,
     pub(crate) telemetry: Telemetry,
+    /// The event loops, as they share the work with the store's threads.
+    pub(crate) pool: Pool,
+    pub(crate) split: Sharing,
     pub(crate) stop: StopHandle,
 }
 

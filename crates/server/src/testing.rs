@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use hikv::pool::Sharing;
 use hikv::{Durability, Options};
 use tempfile::TempDir;
 
@@ -14,9 +15,14 @@ use crate::{Config, Server, StopHandle};
 
 /// A server with two event loops, which do not run, on a new store.
 pub(crate) fn server() -> (Server, TempDir) {
+    server_with(Sharing::Beside)
+}
+
+/// As [`server`], of loops that share the work so. Nobody but them and the caller applies fewer changes than are worth waking a worker.
+pub(crate) fn server_with(split: Sharing) -> (Server, TempDir) {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Options::new().durability(Durability::Buffered).open(dir.path()).expect("it opens");
-    let config = Config { addrs: vec!["127.0.0.1:0".into()], threads: 2, ..Config::default() };
+    let config = Config { addrs: vec!["127.0.0.1:0".into()], threads: 2, split, ..Config::default() };
     (Server::bind(store, config, StopHandle::new()).expect("a free port binds"), dir)
 }
 

@@ -18,7 +18,7 @@ use crate::subject::{Contents, Failure, Subject};
 use crate::violation::Problem;
 
 /// What is put into every recovered store and deleted again, to show that it is usable.
-const PROBE_VALUE: &[u8] = b"put after the crash";
+const PROBE_VALUE: &[u8] = b"after the crash";
 
 /// One image in so many is recovered once more, and cleared at once.
 const IMAGES_PER_CLEAR: u64 = 4;
@@ -62,7 +62,7 @@ impl Depth {
     const fn probe_key(self) -> &'static [u8] {
         match self {
             Depth::Script => b"\0probe",
-            Depth::Recovery => b"\0probe of a recovery",
+            Depth::Recovery => b"\0probe again",
         }
     }
 }

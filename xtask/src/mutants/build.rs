@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::judges::Suite;
 use super::sites::Site;
 use crate::failure::Failure;
 use crate::rustc::{answer, cargo};
@@ -21,14 +22,6 @@ pub(crate) fn is_mutated(number: u64) -> bool {
     *ASKED.get_or_init(asked) == number
 }
 "#;
-
-/// A program of tests: the arguments that have cargo build it, and those that it is given.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Suite {
-    pub(super) package: &'static str,
-    pub(super) target: &'static [&'static str],
-    pub(super) arguments: &'static [&'static str],
-}
 
 /// A built suite.
 pub(super) struct Program {

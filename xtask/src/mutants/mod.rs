@@ -1,4 +1,4 @@
-//! `cargo xtask mutants [quick] [PACKAGE|FILE [COUNT]]`: which left-out step does which test notice?
+//! `cargo xtask mutants [quick] [FOLDER|FILE [COUNT]]`: which left-out step does which test notice?
 //!
 //! 1. Steps are found in the source ([`sites`]): calls that order, flush, sync, settle and the like, locks, second looks.
 //! 2. A copy of the workspace is built once in which each is switched by a number ([`build`]): `MUT=n` leaves out step n.
@@ -11,6 +11,7 @@
 //! in several times that is caught; one that is only cut off by the three minutes is not.
 
 mod build;
+mod judges;
 mod sites;
 mod table;
 
@@ -23,7 +24,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use build::{Program, Suite};
+use build::Program;
+use judges::{HUNTS, Suite};
 use sites::Site;
 use table::Table;
 
@@ -34,95 +36,6 @@ const PATIENCE_MIN: Duration = Duration::from_secs(30);
 /// The outcome of a mutant that has not met the slow tests yet.
 const MISSED_BY_QUICK: &str = "not run by the slow tests";
 
-/// Hunts for broken twins take long, and say nothing of a mutant that the same tests without a twin do not say.
-const HUNTS: &str = "caught";
-
-const fn lib(package: &'static str) -> Suite {
-    Suite { package, target: &["--lib"], arguments: &[] }
-}
-
-const fn test(package: &'static str, target: &'static [&'static str]) -> Suite {
-    Suite { package, target, arguments: &[] }
-}
-
-/// Without the model checkers, which take long and notice orderings that are wrong, and seldom a step that is left out.
-const fn plain(package: &'static str) -> Suite {
-    Suite { arguments: &["--skip", "interleavings", "--skip", "::ring::"], ..lib(package) }
-}
-
-const fn modelled(package: &'static str) -> Suite {
-    Suite { arguments: &["interleavings", "::ring::"], ..lib(package) }
-}
-
-const fn explored(arguments: &'static [&'static str]) -> Suite {
-    Suite { arguments, ..test("hikv-testkit", &["--test", "hikv"]) }
-}
-
-const ENGINE: Suite = test("hikv-engine-hikv", &["--test", "engine"]);
-const HEAP: Suite = test("hikv-heap", &["--test", "heap"]);
-const HEAP_QUICK: Suite = Suite { arguments: &["--skip", "crash::every_crash"], ..HEAP };
-const LIBRARY: Suite = test("hikv", &["--test", "hikv"]);
-const CONTENTION: Suite = test("hikv", &["--test", "contention"]);
-const JOURNAL: Suite = test("hikv-testkit", &["--test", "journal"]);
-const JOURNALED: Suite = Suite { arguments: &["journaled", "killed", "backup"], ..LIBRARY };
-const SERVER: Suite = test("hikv-server", &["--test", "server"]);
-const TRACED: Suite = Suite {
-    arguments: &["strace", "backup", "repair", "durability", "failing"],
-    ..test("hikv-cli", &["--test", "program"])
-};
-
-/// Explorations that reach most steps of the protocols; then those of what few scripts do.
-const EXPLORED: Suite = explored(&["everyday", "clear_and_reopen", "several_puts", "batches::they_survive_whole"]);
-const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "no_room", "in_order", "expire", "go_by"]);
-const EXPLORED_SPLITS: Suite = explored(&["a_split", "one_line", "given_up", "around_a_split"]);
-const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "deferred", "journaled", "killed"]);
-
-/// A crate with mutants, its own tests and those above it, the narrowest first.
-struct Judges {
-    package: &'static str,
-    /// They take seconds.
-    quick: &'static [Suite],
-    slow: &'static [Suite],
-}
-
-const PACKAGES: [Judges; 7] = [
-    Judges {
-        package: "epoch",
-        quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
-        slow: &[lib("hikv-engine-hikv"), CONTENTION],
-    },
-    Judges {
-        package: "index",
-        quick: &[plain("hikv-index")],
-        slow: &[
-            plain("hikv-engine-hikv"),
-            ENGINE,
-            modelled("hikv-index"),
-            EXPLORED,
-            EXPLORED_SPLITS,
-            CONTENTION,
-            EXPLORED_REST,
-        ],
-    },
-    Judges {
-        package: "heap",
-        quick: &[lib("hikv-heap"), HEAP_QUICK],
-        slow: &[HEAP, EXPLORED_FULL, EXPLORED, EXPLORED_REST],
-    },
-    Judges {
-        package: "engines/hikv",
-        quick: &[plain("hikv-engine-hikv"), ENGINE],
-        slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
-    },
-    Judges {
-        package: "journal",
-        quick: &[plain("hikv-journal"), JOURNAL],
-        slow: &[modelled("hikv-journal"), EXPLORED_REST, JOURNALED],
-    },
-    Judges { package: "hikv", quick: &[lib("hikv")], slow: &[LIBRARY, TRACED] },
-    Judges { package: "server", quick: &[lib("hikv-server")], slow: &[SERVER] },
-];
-
 /// How a suite ended.
 #[derive(PartialEq, Eq)]
 enum Outcome {
@@ -132,14 +45,14 @@ enum Outcome {
     OutOfTime,
 }
 
-/// Runs what has no outcome yet: `count` mutants at most of a package or of a file, or all; by the quick tests alone, or by all.
+/// Runs what has no outcome yet: `count` mutants at most of a folder or of a file, or all; by the quick tests alone, or by all.
 pub(crate) fn run(is_quick: bool, which: Option<&str>, count: usize) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = program.ancestors().nth(2).ok_or("the program lies in no target directory")?;
     let root = PathBuf::from(crate::rustc::answer(Command::new("git").args(["rev-parse", "--show-toplevel"]))?.trim());
     let mut all = Vec::new();
-    for judges in PACKAGES {
-        all.extend(sites::of(&root, judges.package)?);
+    for package in judges::packages() {
+        all.extend(sites::of(&root, package)?);
     }
     let mut table = Table::read(&root.join("docs/testing/mutants.md"), &all)?;
     table.write()?;
@@ -171,7 +84,7 @@ struct Bench {
 impl Bench {
     fn judge(&mut self, site: &Site, quick: bool, slow: bool) -> Result<String, Failure> {
         let number = site.number();
-        let judges = PACKAGES.iter().find(|judges| judges.package == site.package).expect("its package is listed");
+        let judges = judges::of(&site.file);
         let quick = judges.quick.iter().filter(|_| quick);
         let mut is_cut_off = false;
         let mut spent = Duration::ZERO;
@@ -273,8 +186,8 @@ fn run_suite(program: &Program, number: u64, arguments: &[&str], time_max: Durat
 
 /// The sites, with the numbers that `MUT` takes.
 pub(crate) fn list(root: &Path) -> Result<(), Failure> {
-    for judges in PACKAGES {
-        for site in sites::of(root, judges.package)? {
+    for package in judges::packages() {
+        for site in sites::of(root, package)? {
             println!("{} {:?} {}", site.number(), site.kind, site.name());
         }
     }

@@ -81,7 +81,6 @@ pub(super) enum Kind {
 /// A line that a mutant changes.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
-    pub(super) package: String,
     /// Below the workspace.
     pub(super) file: PathBuf,
     /// From 0.
@@ -99,9 +98,9 @@ impl Site {
         format!("{} `{}`{nth}", self.file.display(), self.text.replace('|', "¦"))
     }
 
-    /// Whether it lies in the package, or in a file whose path ends so.
+    /// Whether it lies in the package or the folder, below `crates`, or in a file whose path ends so.
     pub(super) fn is_of(&self, which: &str) -> bool {
-        self.package == which || self.file.ends_with(which)
+        self.file.starts_with(Path::new("crates").join(which)) || self.file.ends_with(which)
     }
 
     /// What switches it: of its name alone, so that a build outlives other sites' coming and going.
@@ -137,7 +136,7 @@ pub(super) fn of(root: &Path, package: &str) -> Result<Vec<Site>, Failure> {
     for file in files {
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let file = file.strip_prefix(root).expect("it lies below").to_owned();
-        sites.extend(in_text(package, &file, &text));
+        sites.extend(in_text(&file, &text));
     }
     Ok(sites)
 }
@@ -155,7 +154,7 @@ fn sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn in_text(package: &str, file: &Path, text: &str) -> Vec<Site> {
+fn in_text(file: &Path, text: &str) -> Vec<Site> {
     let indented: Vec<&str> = text.lines().collect();
     let lines: Vec<&str> = indented.iter().map(|line| line.trim()).collect();
     let (mut sites, mut twin_end): (Vec<Site>, usize) = (Vec::new(), 0);
@@ -177,7 +176,7 @@ fn in_text(package: &str, file: &Path, text: &str) -> Vec<Site> {
         }
         if let Some(kind) = kind(text, lines.get(line + 1).copied().unwrap_or("")) {
             let nth = sites.iter().filter(|site| site.text == text).count();
-            sites.push(Site { package: package.into(), file: file.into(), line, kind, text: text.into(), nth });
+            sites.push(Site { file: file.into(), line, kind, text: text.into(), nth });
         }
     }
     sites
@@ -239,7 +238,7 @@ mod tests {
                       if word.is_fresh() {\n        return;\n    }\n    if word.is_fresh() {\n        go();\n    }\n    self.retire(\n        x);\n    \
                       medium.order();\n}\n#[cfg(test)]\nmod tests {\n    medium.order();\n}\n";
         let found: Vec<_> =
-            in_text("p", Path::new("f"), source).iter().map(|site| (site.line, site.kind, site.nth)).collect();
+            in_text(Path::new("f"), source).iter().map(|site| (site.line, site.kind, site.nth)).collect();
         let expected = [
             (1, Kind::LeftOut, 0),
             (3, Kind::LeftOut, 0),
@@ -254,13 +253,13 @@ mod tests {
     fn what_is_for_tests_alone_hides_nothing_behind_it() {
         let source = "impl A {\n    #[cfg(test)]\n    fn a() {\n        x.order();\n    }\n\n    fn b() {\n        y.order();\n    }\n}\n\
                       #[cfg(test)]\nmod tests;\n\nfn c() {\n    z.order();\n}\n";
-        let found: Vec<_> = in_text("p", Path::new("f"), source).into_iter().map(|site| site.text).collect();
+        let found: Vec<_> = in_text(Path::new("f"), source).into_iter().map(|site| site.text).collect();
         assert_eq!(found, ["y.order();", "z.order();"]);
     }
 
     #[test]
     fn a_switched_line_does_what_it_did_unless_its_number_is_asked_for() {
-        let sites = in_text("p", Path::new("f"), "x.order();\nlet _turn = a.lock();\nif stale && b {\nreturn;\n");
+        let sites = in_text(Path::new("f"), "x.order();\nlet _turn = a.lock();\nif stale && b {\nreturn;\n");
         let switched: Vec<_> =
             sites.iter().map(|site| site.switched().replace(&site.number().to_string(), "7")).collect();
         assert_eq!(
@@ -278,7 +277,7 @@ mod tests {
         let source = "fn a() {\n    if medium.breaks(canary::TORN) {\n        x.flush();\n        y.order();\n    }\n    \
                       if !medium.breaks(canary::LATE) {\n        z.order();\n    }\n    z.flush();\n}\n\n/// The broken twin's way.\n#[cold]\nfn b() {\n    \
                       w.order();\n}\n";
-        let found: Vec<_> = in_text("p", Path::new("f"), source).into_iter().map(|site| site.text).collect();
+        let found: Vec<_> = in_text(Path::new("f"), source).into_iter().map(|site| site.text).collect();
         assert_eq!(found, ["z.order();", "z.flush();"]);
     }
 }

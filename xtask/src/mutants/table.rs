@@ -1,4 +1,4 @@
-//! `docs/testing/mutants.md`: a row for each mutant, kept from run to run.
+//! `docs/testing/mutants.md`: a row for each mutant, kept from run to run, and when its line goes to another file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,8 @@ A mutant is the program with one step left out: a call that orders, flushes, syn
 look at what may have changed. `cargo xtask mutants` finds such lines, builds all mutants at once in a copy of the source
 (`xtask/src/mutants/`; nothing of it is in the source that is shipped), runs the tests for each, three minutes at most, and writes this
 page. It goes on where it was stopped; `cargo xtask mutants quick` runs the tests that take seconds, and leaves what they miss to the
-others; `cargo xtask mutants PACKAGE COUNT` runs some, of a crate or of one file, `cargo xtask mutants list` numbers them. A row's
-outcome is kept as long as its line stays the same; what is written behind `missed` by hand is kept with it, and so is `equivalent`, with
+others; `cargo xtask mutants FOLDER COUNT` runs some, of a folder below `crates` or of one file, `cargo xtask mutants list` numbers them. A row's
+outcome is kept as long as its line stays the same, in its file or in another of its crate; what is written behind `missed` by hand is kept with it, and so is `equivalent`, with
 the reason, where what is left out changes nothing that anybody could see: such a mutant is not run.
 
 ";
@@ -37,9 +37,7 @@ impl Table {
             [name, _, outcome] => Some((name.to_owned(), outcome.to_owned())),
             _ => None,
         });
-        let known =
-            |(name, outcome): &(String, String)| outcome != "not run" && names.iter().any(|(known, _)| known == name);
-        let outcomes = cells.filter(known).collect();
+        let outcomes = kept(cells.filter(|(_, outcome)| outcome != "not run").collect(), &names);
         Ok(Table { file: file.to_owned(), names, outcomes })
     }
 
@@ -70,5 +68,62 @@ impl Table {
             text += &format!("| {name} | {kind} | {outcome} |\n");
         }
         fs::write(&self.file, text).map_err(|error| format!("{}: {error}", self.file.display()))
+    }
+}
+
+/// The outcomes of the mutants that are there still. Where a crate has lost as many rows of a line as it has new ones of the same line, they have
+/// gone to other files, and take their outcomes with them.
+fn kept(rows: BTreeMap<String, String>, names: &[(String, Kind)]) -> BTreeMap<String, String> {
+    let is_there = |name: &String| names.iter().any(|(known, _)| known == name);
+    let (mut outcomes, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = rows.into_iter().partition(|(name, _)| is_there(name));
+    let new = names.iter().map(|(name, _)| name).filter(|name| !outcomes.contains_key(*name));
+    let (new, mut gone) = (by_line(new.cloned().map(|name| (name, ()))), by_line(gone));
+    for (line, places) in new {
+        let moved = gone.remove(&line).filter(|moved| moved.len() == places.len()).unwrap_or_default();
+        outcomes.extend(places.into_iter().zip(moved).map(|((name, ()), (_, outcome))| (name, outcome)));
+    }
+    outcomes
+}
+
+/// What belongs to each line of each crate, of names as `Site::name` makes them.
+fn by_line<T>(of_names: impl IntoIterator<Item = (String, T)>) -> BTreeMap<(String, String), Vec<(String, T)>> {
+    let mut lines: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (name, it) in of_names {
+        let package = name.split("/src/").next().unwrap_or_default().to_owned();
+        let line = name.split('`').nth(1).unwrap_or_default().to_owned();
+        lines.entry((package, line)).or_default().push((name, it));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_goes_with_its_line_and_is_lost_where_it_is_not_told_which() {
+        let row = |name: &str, outcome: &str| (name.to_owned(), outcome.to_owned());
+        let rows = BTreeMap::from([
+            row("crates/a/src/old.rs `x.order();`", "caught by one"),
+            row("crates/a/src/old.rs `x.order();` (2)", "caught by two"),
+            row("crates/a/src/old.rs `y.order();`", "missed"),
+            row("crates/a/src/stays.rs `x.order();`", "caught"),
+            row("crates/b/src/old.rs `z.order();`", "missed"),
+        ]);
+        let names = [
+            "crates/a/src/new.rs `x.order();`",
+            "crates/a/src/new.rs `y.order();`",
+            "crates/a/src/new.rs `y.order();` (2)",
+            "crates/a/src/newer.rs `x.order();`",
+            "crates/a/src/new.rs `z.order();`",
+            "crates/a/src/stays.rs `x.order();`",
+        ];
+        let names = names.map(|name| (name.to_owned(), Kind::LeftOut));
+        let expected = BTreeMap::from([
+            row("crates/a/src/new.rs `x.order();`", "caught by one"),
+            row("crates/a/src/newer.rs `x.order();`", "caught by two"),
+            row("crates/a/src/stays.rs `x.order();`", "caught"),
+        ]);
+        assert_eq!(kept(rows, &names), expected);
     }
 }

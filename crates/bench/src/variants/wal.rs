@@ -4,6 +4,11 @@
 //! The log is a ring of records in lanes beside the store, on the same file system and as slow. It is never read: what follows are the store's
 //! own writes, whose order makes them consistent without it. So what is measured is what a log costs, not what it could save
 //! (the order between item and entry, which is a fence that also is the item's persist).
+//!
+//! # Limits
+//! - A record, that is key, value and 16 bytes in whole lines, is [`Wal::RECORD_BYTES_MAX`] long at most; a longer one is refused before anything is written.
+//! - As many threads log at the same time as there are lanes, 16; more wait for one another.
+//! - Writes are single puts and deletes, which is what workloads do: batches and conditional writes are not logged.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +24,8 @@ use crate::subject::{Error, Persists};
 /// Where the log lies: counted, and as slow as the store's medium.
 pub type WalMedium = Probed<Mapped, (Delays, PersistCounts)>;
 
+/// Two lengths before key and value.
+const HEADER_BYTES: u64 = 16;
 /// Threads that log at the same time.
 const LANE_COUNT: usize = 16;
 /// Far more than the longest record that is measured, and small beside a store.
@@ -34,6 +41,15 @@ pub struct Wal {
 }
 
 impl Wal {
+    /// The longest record.
+    pub const RECORD_BYTES_MAX: u64 = LANE_BYTES;
+
+    /// How long the record of a put is: whole lines.
+    #[must_use]
+    pub const fn record_bytes(key_bytes: u64, value_bytes: u64) -> u64 {
+        (HEADER_BYTES + key_bytes + value_bytes).next_multiple_of(LINE_BYTES)
+    }
+
     /// A log in the new file `path`.
     ///
     /// # Errors
@@ -48,8 +64,8 @@ impl Wal {
     fn append(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let lengths = [key.len() as u64, value.len() as u64];
         let header = lengths.map(u64::to_le_bytes).concat();
-        let record_bytes = ((header.len() + key.len() + value.len()) as u64).next_multiple_of(LINE_BYTES);
-        if record_bytes > LANE_BYTES {
+        let record_bytes = Wal::record_bytes(key.len() as u64, value.len() as u64);
+        if record_bytes > Wal::RECORD_BYTES_MAX {
             return Err(hikv::Error::NoMemory { wanted_bytes: record_bytes as usize }.into());
         }
         let (lane, mut written) = self.lane();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
 
-use clap::Args;
+use clap::{Args, value_parser};
 use device::{Config, Device as Served, StartError, StopHandle};
 use hikv::{EngineKind, OpenError, Options, Store};
 use indicatif::HumanCount;
@@ -17,6 +17,9 @@ use crate::kept::Kept;
 use crate::opening;
 use crate::plural::s;
 
+/// Less than that is no room for anything.
+const SIZE_MIN: u64 = 1 << 20;
+
 /// Offer the store as an NVMe Key Value device, by NVMe over TCP
 ///
 /// Makes the store if there is none, of the engine pmekv unless another is asked for. SIGINT and SIGTERM end it.
@@ -28,6 +31,12 @@ pub(crate) struct Device {
     /// Where hosts connect; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4420")]
     tcp: String,
+    /// Where hosts of this machine connect that share memory with the device: a socket, made at this path
+    #[arg(long, value_name = "SOCKET")]
+    shm: Option<PathBuf>,
+    /// The permissions of that socket: whoever may write to it may connect
+    #[arg(long, value_name = "OCTAL", default_value = "600", value_parser = mode, requires = "shm")]
+    shm_mode: u32,
     /// A host that may connect, by its name, which any host can give; several times for more; by default all
     #[arg(long, value_name = "NQN")]
     host_nqn: Vec<String>,
@@ -35,7 +44,7 @@ pub(crate) struct Device {
     #[arg(long, value_name = "NQN")]
     subnqn: Option<String>,
     /// The most that the store may take, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 40)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 40, value_parser = value_parser!(u64).range(SIZE_MIN..))]
     size: u64,
     /// Threads that serve; by default one a core, but for one core
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
@@ -55,6 +64,7 @@ impl Device {
         let store = self.open()?;
         let config = Config {
             addr: self.tcp.clone(),
+            shm: self.shm.clone().map(|path| (path, self.shm_mode)),
             thread_count: self.threads,
             subsystem: self.subnqn.clone(),
             hosts: self.host_nqn.clone(),
@@ -91,7 +101,8 @@ impl Device {
         match error {
             StartError::Insecure(_) => Failure::at("--tcp", format!("{error}; --insecure listens there all the same")),
             StartError::Name(_) => Failure::Error(error.to_string()),
-            _ => Failure::at(&self.tcp, error),
+            StartError::Shm(..) => Failure::at("--shm", error),
+            _ => Failure::at(format!("--tcp '{}'", self.tcp), error),
         }
     }
 
@@ -108,6 +119,10 @@ impl Device {
             addr.port(),
             served.subsystem()
         )?;
+        if let Some(path) = &self.shm {
+            let mode = self.shm_mode;
+            writeln!(out, "  memory      {}, shared with whoever may write to it ({mode:03o})", path.display())?;
+        }
         writeln!(out, "  hosts       {}", self.describe_hosts(addr.ip().is_loopback()))?;
         writeln!(out, "  medium      {}", stats.medium)?;
         writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
@@ -121,6 +136,12 @@ impl Device {
             count => format!("{whose} who gives the name of {count} host{} can read and write", s(count)),
         }
     }
+}
+
+/// Permissions in octal digits.
+fn mode(digits: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "three octal digits, as of chmod".into())
 }
 
 fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {

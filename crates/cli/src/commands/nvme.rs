@@ -3,19 +3,20 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use device_client::{Client, Error, Options, discover};
+use device_client::{Client, Error, Options, discover, discover_at};
 
 use crate::failure::Failure;
 use crate::formats::Escaped;
 
-/// Use an NVMe Key Value device over TCP, as a host of its own
+/// Use an NVMe Key Value device, as a host of its own
 #[derive(Args)]
 pub(crate) struct Nvme {
-    /// Where the device listens
-    #[arg(value_name = "HOST:PORT")]
+    /// Where the device listens: an address and a port, or the path of its socket, with a '/', to share memory with it
+    #[arg(value_name = "ADDR")]
     addr: String,
     #[command(subcommand)]
     what: What,
@@ -45,12 +46,12 @@ impl Nvme {
         let output = Failure::output("standard output");
         let mut out = io::stdout().lock();
         if let What::Discover = self.what {
-            let log = discover(&*self.addr).map_err(at_addr)?;
+            let log = self.discover().map_err(at_addr)?;
             return show(&mut out, log.entries.iter().map(|entry| format!("{} {}", entry.addr, entry.subsystem)))
                 .map_err(output);
         }
         let options = Options { reconnect_max: Duration::ZERO, ..Options::default() };
-        let mut client = Client::connect(&*self.addr, options).map_err(at_addr)?;
+        let mut client = self.connect(options).map_err(at_addr)?;
         match &self.what {
             What::Discover => Ok(()),
             What::Identify => show(&mut out, identify(&mut client).map_err(at_addr)?.into_iter()).map_err(output),
@@ -76,6 +77,22 @@ impl Nvme {
                     from = next;
                 }
             }
+        }
+    }
+
+    /// The socket, if it is one.
+    fn path(&self) -> Option<&Path> {
+        self.addr.contains('/').then(|| Path::new(&self.addr))
+    }
+
+    fn discover(&self) -> Result<::nvme::DiscoveryLog, Error> {
+        self.path().map_or_else(|| discover(&*self.addr), |path| discover_at(&path.into()))
+    }
+
+    fn connect(&self, options: Options) -> Result<Client, Error> {
+        match self.path() {
+            Some(path) => Client::connect_shm(path, options),
+            None => Client::connect(&*self.addr, options),
         }
     }
 

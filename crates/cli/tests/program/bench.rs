@@ -75,6 +75,7 @@ fn variants_are_measured_and_are_right() {
     }
     bench(&place, &["--variant", "hash-only", "--workloads", "scan"])
         .failed(2, &["variant hash-only has no ordered scans, which scan needs"]);
+    bench(&place, &["--variant", "wal", "--value-bytes", "4194300"]).failed(2, &["wal logs 4194304 bytes at most"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! The long form of the kills: `cargo test --release -p hikv-cli --test program device -- --ignored`.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -63,6 +64,11 @@ fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
     let place = Place::new();
     place.run("device", &["--tcp", "0.0.0.0:0"]).failed(2, &["--tcp", "--insecure"]);
     place.run("device", &["--tcp", "127.0.0.1:0", "--host-nqn", "two words"]).failed(2, &["two words"]);
+    place.run("device", &["--tcp", ""]).failed(2, &["--tcp ''", "address"]);
+    place.run("device", &["--tcp", "127.0.0.1:0", "--size", "0"]).failed(2, &["--size", "1048576"]);
+    place.run("device", &["--tcp", "127.0.0.1:0", "--shm", "s", "--shm-mode", "9"]).failed(2, &["--shm-mode", "octal"]);
+    let file = place.write("file", "not a socket");
+    place.run("device", &["--tcp", "127.0.0.1:0", "--shm", file.to_str().unwrap()]).failed(2, &["--shm", "no socket"]);
     let anywhere = hikv("device", &place.store(), &["--tcp", "127.0.0.1:0", "--host-nqn", "nqn.2024-01.org.example:a"]);
     let device = Serving::spawned(anywhere);
     nvme(device.address(), &["list"]).failed(2, &["the host may not connect"]);
@@ -83,6 +89,33 @@ fn any_engine_may_stand_behind_a_device() {
         }
         device.stop(Signal::TERM);
     }
+}
+
+#[test]
+fn hosts_of_this_machine_share_memory_with_a_device() {
+    let place = Place::new();
+    let path = place.file("device.socket");
+    let socket = path.to_str().unwrap();
+    let arguments = ["--tcp", "127.0.0.1:0", "--shm", socket, "--shm-mode", "620"];
+    let start = || Serving::spawned(hikv("device", &place.store(), &arguments));
+    let mut device = start();
+    assert!(device.banner().contains(&format!("{socket}, shared with")), "{}", device.banner());
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o620);
+    nvme(socket, &["store", "fruit", "apple"]).succeeded();
+    assert_eq!(nvme(device.address(), &["retrieve", "fruit"]).succeeded(), b"apple");
+    let told = String::from_utf8(nvme(socket, &["discover"]).succeeded()).unwrap();
+    assert!(told.starts_with(device.address()), "{told}");
+    let mut client = Client::connect_shm(&path, Options::default()).unwrap();
+    client.store("grain", "rye").unwrap();
+    // What a killed device leaves is replaced, and the client goes on with the next one.
+    device.child.kill().unwrap();
+    device.child.wait().unwrap();
+    assert!(path.exists());
+    let device = start();
+    assert_eq!(client.retrieve("grain").unwrap().as_deref(), Some(&b"rye"[..]));
+    drop(client);
+    device.stop(Signal::TERM);
+    assert!(!path.exists());
 }
 
 /// What hosts were told of their keys.

@@ -193,7 +193,9 @@ fn an_option_that_cannot_be_makes_no_store() {
     let place = Place::new();
     let (gone, bad) = (place.file("gone"), place.write("bad.acl", "user ada +nothing\n"));
     let [gone, bad] = [&gone, &bad].map(|path| path.to_str().unwrap());
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 8] = [
+        (&["--split", "0-2"], "a thread has to serve"),
+        (&["--split", "2-1", "--threads", "2"], "a split of 2 and 1 threads, of 2"),
         (&["--addr", "0.0.0.0:0"], "neither a password"),
         (&["--acl-file", gone], "gone"),
         (&["--acl-file", bad], "Unknown command"),
@@ -204,6 +206,29 @@ fn an_option_that_cannot_be_makes_no_store() {
     for (arguments, word) in cases {
         place.run("serve", &[&["--addr", "127.0.0.1:0"], arguments].concat()).failed(2, &[word]);
         assert!(!place.store().exists(), "{arguments:?}");
+    }
+}
+
+/// As it is said, so it is: to clients, and by whoever asks the server in the store's place.
+#[test]
+fn a_split_is_of_loops_and_of_the_stores_threads() {
+    let place = Place::new();
+    let told = |split: &str, threads: &[&str]| {
+        let arguments = [&["--addr", "127.0.0.1:0", "--split", split], threads].concat();
+        let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
+        let reply = format!("*2\r\n$5\r\nsplit\r\n${}\r\n{split}\r\n", split.len());
+        assert_eq!(serving.ask(b"CONFIG GET split\r\n", reply.len()), reply.as_bytes());
+        let stats = String::from_utf8(place.run("stats", &[""; 0]).succeeded()).unwrap();
+        serving.stop(Signal::TERM);
+        stats
+    };
+    let fixed = told("2-1", &[]);
+    for line in ["split:2-1", "io_threads:2", "serving_loop_count:2", "backend_loop_count:0", "worker_count:1"] {
+        assert!(fixed.lines().any(|told| told == line), "{line} is missing in {fixed}");
+    }
+    let adaptive = told("adaptive", &["--threads", "3"]);
+    for line in ["split:adaptive", "io_threads:3", "serving_loop_count:2", "backend_loop_count:1"] {
+        assert!(adaptive.lines().any(|told| told == line), "{line} is missing in {adaptive}");
     }
 }
 

@@ -31,6 +31,9 @@ const LIST: &[Line] = &[
     ("keys of 0 and of 17 bytes (86h)", keys::key_sizes),
     ("values above the limit (85h)", keys::value_sizes),
     ("a full namespace (81h)", keys::full),
+    ("stores at once, of which some find no room (81h): each has its own fate", keys::full_among_others),
+    ("a medium that takes nothing any more (82h)", keys::medium_failed),
+    ("damage (88h)", keys::damaged),
     ("other namespaces, opcodes, options and fused commands", keys::wrong_commands),
     ("data descriptors: kinds, lengths, offsets", keys::descriptors),
     ("R2T: values above 8 KiB, many at once, up to 1 MiB", keys::ready_to_transfer),
@@ -41,14 +44,16 @@ const LIST: &[Line] = &[
 
 #[test]
 fn conformance() {
-    let failed: Vec<&str> = LIST.iter().filter(|line| !passes(line)).map(|(line, _)| *line).collect();
+    let lines = [false, true].into_iter().flat_map(|by_shm| LIST.iter().map(move |line| (by_shm, line)));
+    let failed: Vec<_> = lines.filter(|(by_shm, line)| !passes(*by_shm, line)).map(|(_, line)| line.0).collect();
     assert!(failed.is_empty(), "of {}: {failed:#?}", LIST.len());
 }
 
 #[expect(clippy::print_stdout, reason = "the list is for reading")]
-fn passes((line, check): &Line) -> bool {
-    let bench = Bench::new();
+fn passes(by_shm: bool, (line, check): &Line) -> bool {
+    let bench = Bench::new().by_shm(by_shm);
     let is_passed = catch_unwind(AssertUnwindSafe(|| check(&bench))).is_ok();
-    println!("{} {line}", if is_passed { "passed" } else { "FAILED" });
+    let transport = if by_shm { "memory" } else { "tcp" };
+    println!("{} {transport}: {line}", if is_passed { "passed" } else { "FAILED" });
     is_passed
 }

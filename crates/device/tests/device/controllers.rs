@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use device::{Config, limits};
-use device_client::{Host, discover};
+use device_client::{Host, discover_at};
 use nvme::{
     Admin, ConnectData, ControllerKind, DISCOVERY_NQN, Digests, Fabrics, Feature, Health, Kv, Property, Status,
     StatusRegister,
@@ -16,15 +16,16 @@ fn identify(page: u8, command_set: u8) -> Admin {
 }
 
 pub(crate) fn discovery(bench: &Bench) {
-    let log = discover(bench.addr).expect("it tells");
+    let log = discover_at(&bench.endpoint()).expect("it tells");
     let entries: Vec<_> = log.entries.iter().map(|entry| (&*entry.subsystem, entry.addr)).collect();
     assert_eq!(entries, [(&*bench.subsystem, bench.addr)]);
 }
 
 pub(crate) fn discovery_controller(bench: &Bench) {
     let host = Host::new();
-    let mut controller = device_client::Controller::connect(bench.addr, Digests::default(), &host, DISCOVERY_NQN, 0)
-        .expect("it connects");
+    let mut controller =
+        device_client::Controller::connect(bench.endpoint(), Digests::default(), &host, DISCOVERY_NQN, 0)
+            .expect("it connects");
     let identified = controller.identify().expect("it tells");
     assert_eq!((identified.kind, &*identified.subsystem), (ControllerKind::Discovery, DISCOVERY_NQN));
     assert!(refused(&mut controller, identify(0x02, 0), 0).is(Status::INVALID_FIELD));

@@ -4,9 +4,10 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use device::limits;
-use device_client::{Error, Wire};
+use device_client::{Error, Stream, Wire};
 use nvme::{Command, Data, Digests, Kv, Pdu, Ready, Sgl, StoreIf};
 
 use crate::support::{Bench, key};
@@ -266,4 +267,58 @@ fn chance_ends_connections_and_no_device() {
 #[ignore = "many minutes"]
 fn chance_ends_connections_and_no_device_for_long() {
     (0..10).for_each(|seed| chance(seed, CONNECTION_COUNT_LONG));
+}
+
+/// A host that shares memory with the device and writes what it likes into it, the device's own words too: its connection ends, or
+/// nothing comes of it, and others are served.
+#[test]
+fn a_host_that_forges_shared_memory_harms_itself() {
+    let bench = Bench::new().by_shm(true);
+    let mut client = bench.client();
+    let mut random = fastrand::Rng::with_seed(2);
+    for turn in 0..200 {
+        let mut wire = Wire::open(&*bench.shm, Digests::default()).expect("it connects");
+        let Stream::Shm(end) = wire.socket() else { panic!("it shares memory") };
+        end.set_timeout(Some(Duration::from_secs(5)));
+        for _ in 0..random.usize(1..4) {
+            let value = match random.u8(..4) {
+                0 => random.u64(..),
+                1 => random.u64(..1 << 18),
+                2 => u64::MAX - random.u64(..100),
+                _ => 1,
+            };
+            end.forge(random.bool(), random.usize(..4), value);
+        }
+        // Bytes of chance, which wake the device.
+        let bytes: Vec<u8> = (0..random.usize(..2000)).map(|_| random.u8(..)).collect();
+        let _ = end.write(&bytes);
+        let _ = end.close();
+        assert_eq!(client.exists("k").expect("it is served"), false, "turn {turn}");
+    }
+    bench.is_alive();
+}
+
+/// Places that go on changing while the device reads.
+#[test]
+fn a_place_beyond_the_ring_ends_the_connection() {
+    let bench = Bench::new().by_shm(true);
+    let mut wire = Wire::open(&*bench.shm, Digests::default()).expect("it connects");
+    let Stream::Shm(end) = wire.socket() else { panic!("it shares memory") };
+    end.write_all(b"x").expect("there is room");
+    end.forge(true, 0, 1 << 40);
+    end.write_all(b"y").expect("there is room");
+    end.forge(true, 0, 1 << 40);
+    let mut rest = Vec::new();
+    loop {
+        // The device looks when it is woken, and may have looked before it was lied to.
+        end.forge(true, 2, 1);
+        let _ = end.write(b"z");
+        end.forge(true, 0, 1 << 40);
+        end.set_timeout(Some(Duration::from_millis(20)));
+        match end.read_to_end(&mut rest) {
+            Ok(_) => break,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::TimedOut),
+        }
+    }
+    bench.is_alive();
 }

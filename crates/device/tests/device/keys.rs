@@ -1,10 +1,13 @@
 //! What commands on keys have to do: lines of `conformance`.
 
+use std::os::unix::fs::FileExt;
+
 use device::{Config, limits};
-use device_client::StoreIf;
+use device_client::{Operation, Outcome, StoreIf};
+use hikv::EngineKind;
 use nvme::{Admin, Command, Digests, Fabrics, Feature, Keys, Kv, Sgl, Status};
 
-use crate::support::{Bench, key, run, run_raw, status_of};
+use crate::support::{Bench, directory, key, run, run_raw, status_of};
 
 pub(crate) fn store_and_retrieve(bench: &Bench) {
     let mut client = bench.client();
@@ -138,14 +141,97 @@ pub(crate) fn value_sizes(bench: &Bench) {
     assert!(run(&mut queue, retrieve, &[], value_bytes as usize).status.is(Status::INVALID_FIELD));
 }
 
-pub(crate) fn full(_: &Bench) {
-    let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(64 << 20));
+pub(crate) fn full(asked: &Bench) {
+    let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(16 << 20)).by_shm(asked.by_shm);
     let mut client = bench.client();
     let refusal =
         (0..100u8).find_map(|number| client.store([number], vec![number; 1 << 20]).err()).expect("it is full");
     assert!(status_of::<()>(Err(refusal)).is(Status::CAPACITY_EXCEEDED));
     assert!(client.exists([0]).expect("it answers"), "what was stored is there");
     client.delete([0]).expect("a delete needs no room");
+}
+
+pub(crate) fn medium_failed(asked: &Bench) {
+    let dir = directory();
+    let options = hikv::Options::new().engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
+    let store = options.clone().open(dir.path()).expect("a store");
+    store.put("k", "v").expect("it stores");
+    store.close().expect("it closes");
+    let store = options.read_only(true).open(dir.path()).expect("a store");
+    let bench = Bench::of(dir, store, Config::default()).by_shm(asked.by_shm);
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let key = key("k");
+    let plain = Kv::Store { key, value_bytes: 1, when: StoreIf::Always };
+    let conditional = Kv::Store { key, value_bytes: 1, when: StoreIf::There };
+    for (kv, value) in [(plain, &b"w"[..]), (conditional, b"w"), (Kv::Delete { key }, b"")] {
+        let status = run(&mut queue, kv, value, 0).status;
+        assert!(status.is(Status::NAMESPACE_NOT_READY), "{kv:?}: {status}");
+    }
+    assert_eq!(run(&mut queue, Kv::Retrieve { key, room_bytes: 1 }, &[], 1).data, b"v", "what is there is read");
+}
+
+/// Changes the first of these bytes in the files of a store, which is open.
+fn damage(bench: &Bench, pattern: &[u8]) {
+    let files = std::fs::read_dir(bench.dir.path()).expect("a directory");
+    let places = files.filter_map(|file| {
+        let path = file.expect("a file").path();
+        let bytes = std::fs::read(&path).ok()?;
+        Some((path, bytes.windows(pattern.len()).position(|window| window == pattern)?))
+    });
+    let changed = places.map(|(path, at)| {
+        let file = std::fs::OpenOptions::new().write(true).open(path).expect("it is there");
+        file.write_all_at(&[!pattern[0]], at as u64).expect("it is written");
+    });
+    assert!(changed.count() > 0, "it is stored");
+}
+
+pub(crate) fn damaged(asked: &Bench) {
+    let options = hikv::Options::new().verify_reads(hikv::Verify::Values);
+    let bench = Bench::with(Config::default(), options).by_shm(asked.by_shm);
+    let mut client = bench.client();
+    client.store("k", "a value that will be damaged").expect("it stores");
+    client.store("l", "another").expect("it stores");
+    damage(&bench, b"a value that will be damaged");
+    assert!(status_of(client.retrieve("k")).is(Status::UNRECOVERED_ERROR));
+    assert!(status_of(client.range("k")).is(Status::UNRECOVERED_ERROR));
+    assert_eq!(client.retrieve("l").expect("it reads").as_deref(), Some(&b"another"[..]));
+}
+
+/// Stores that are sent at once share a turn: one that finds no room is told so, the others are done, and none is done twice, by which a
+/// value that was replaced meanwhile would come back.
+pub(crate) fn full_among_others(asked: &Bench) {
+    let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(16 << 20)).by_shm(asked.by_shm);
+    let mut client = bench.client();
+    let entries = || bench.store.stats_now().expect("it tells").figure("pmekv_log_entries").expect("its figure");
+    // Values that take part in a run are those that come in their capsules.
+    let name = |round: u32, n: u8| [&round.to_be_bytes()[..], &[n]].concat();
+    let mut is_full = false;
+    for round in 0..10_000u32 {
+        if is_full {
+            (0..16).for_each(|n| client.delete(name(round / 2, n)).expect("a delete needs no room"));
+        }
+        let before = entries();
+        let operations: Vec<Operation> = (0..16u8)
+            .map(|n| Operation::Store {
+                key: name(round, n),
+                value: vec![n; if n % 2 == 0 { 1 } else { 8000 }],
+                when: StoreIf::Always,
+            })
+            .collect();
+        let outcomes = client.run(&operations).expect("it answers");
+        let is_refused =
+            |outcome: &Outcome| matches!(outcome, Outcome::Failed(status) if status.is(Status::CAPACITY_EXCEEDED));
+        let refused = outcomes.iter().filter(|outcome| is_refused(outcome)).count();
+        let done = outcomes.iter().filter(|outcome| **outcome == Outcome::Done).count();
+        assert_eq!(done + refused, 16);
+        assert!(entries() <= before + done as f64, "{} entries for {done} stores", entries() - before);
+        is_full |= refused > 0;
+        if refused > 0 && done > 0 {
+            return;
+        }
+    }
+    panic!("the region does not become full");
 }
 
 pub(crate) fn wrong_commands(bench: &Bench) {
@@ -234,7 +320,7 @@ pub(crate) fn ready_to_transfer(bench: &Bench) {
 pub(crate) fn digests(bench: &Bench) {
     for (header, data) in [(true, false), (false, true), (true, true)] {
         let options = device_client::Options { digests: Digests { header, data }, ..device_client::Options::default() };
-        let mut client = device_client::Client::connect(bench.addr, options).expect("it connects");
+        let mut client = bench.client_with(options);
         for len in [0, 5, 8192, 100_000] {
             client.store("k", vec![len as u8; len]).expect("it stores");
             assert_eq!(client.retrieve("k").expect("it reads"), Some(vec![len as u8; len]));

@@ -1,10 +1,11 @@
 //! A device that runs in this process, and hosts that talk to it as they like.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use device::{Config, Device, StopHandle};
-use device_client::{Client, Completed, Controller, Error, Host, Options, Queue};
+use device_client::{Client, Completed, Controller, Endpoint, Error, Host, Options, Queue};
 use hikv::{EngineKind, Store};
 use nvme::{Admin, Command, Digests, Key, Kv, Status};
 use tempfile::TempDir;
@@ -12,11 +13,15 @@ use tempfile::TempDir;
 /// A device with an empty store of its own.
 pub(crate) struct Bench {
     pub(crate) addr: SocketAddr,
+    /// The socket of hosts that share memory.
+    pub(crate) shm: PathBuf,
     pub(crate) subsystem: String,
     pub(crate) store: Store,
+    /// Hosts that this makes share memory with the device.
+    pub(crate) by_shm: bool,
     stop: StopHandle,
     thread: Option<JoinHandle<()>>,
-    _dir: TempDir,
+    pub(crate) dir: TempDir,
 }
 
 impl Bench {
@@ -25,19 +30,42 @@ impl Bench {
     }
 
     pub(crate) fn with(config: Config, options: hikv::Options) -> Bench {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let dir = directory();
         let options = options.engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
         let store = options.open(dir.path()).expect("a store");
-        let config = Config { addr: "127.0.0.1:0".into(), thread_count: 2, ..config };
+        Bench::of(dir, store, config)
+    }
+
+    pub(crate) fn of(dir: TempDir, store: Store, config: Config) -> Bench {
+        let shm = dir.path().join("device.socket");
+        let shm_of = Some((shm.clone(), 0o600));
+        let config = Config { addr: "127.0.0.1:0".into(), shm: shm_of, thread_count: 2, ..config };
         let stop = StopHandle::new();
         let device = Device::new(store.clone(), &config, stop.clone()).expect("a free port");
         let (addr, subsystem) = (device.local_addr(), device.subsystem().to_owned());
         let thread = thread::spawn(move || device.run().expect("it serves"));
-        Bench { addr, subsystem, store, stop, thread: Some(thread), _dir: dir }
+        Bench { addr, shm, subsystem, store, stop, thread: Some(thread), dir, by_shm: false }
+    }
+
+    /// The same, for hosts that share memory with the device.
+    pub(crate) fn by_shm(mut self, by_shm: bool) -> Bench {
+        self.by_shm = by_shm;
+        self
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client::connect(self.addr, Options::default()).expect("it connects")
+        self.client_with(Options::default())
+    }
+
+    pub(crate) fn client_with(&self, options: Options) -> Client {
+        let client =
+            if self.by_shm { Client::connect_shm(&self.shm, options) } else { Client::connect(self.addr, options) };
+        client.expect("it connects")
+    }
+
+    /// Where hosts find it.
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        if self.by_shm { (&*self.shm).into() } else { self.addr.into() }
     }
 
     pub(crate) fn controller(&self) -> Controller {
@@ -45,7 +73,8 @@ impl Bench {
     }
 
     pub(crate) fn controller_of(&self, host: &Host, keep_alive_ms: u32) -> Controller {
-        Controller::connect(self.addr, Digests::default(), host, &self.subsystem, keep_alive_ms).expect("it connects")
+        Controller::connect(self.endpoint(), Digests::default(), host, &self.subsystem, keep_alive_ms)
+            .expect("it connects")
     }
 
     /// What came of connecting to a queue.
@@ -56,7 +85,7 @@ impl Bench {
         queue: (u16, u16),
         entry_count: u16,
     ) -> Result<Queue, Error> {
-        Queue::connect(self.addr, Digests::default(), host, subsystem, queue, (entry_count, 0))
+        Queue::connect(self.endpoint(), Digests::default(), host, subsystem, queue, (entry_count, 0))
     }
 
     /// The device is there, and serves.
@@ -76,6 +105,11 @@ impl Drop for Bench {
             ended.into_iter().for_each(|ended| ended.expect("no loop panics"));
         }
     }
+}
+
+/// Where writes are durable at once, if there is such.
+pub(crate) fn directory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory")
 }
 
 pub(crate) fn key(bytes: impl AsRef<[u8]>) -> Key {

@@ -49,6 +49,8 @@ pub struct Window {
     pub writes: Sampled,
     /// Changes that were applied.
     pub applied: Sampled,
+    /// Changes that were left to be applied. One for most writes; none for one that changed nothing, and many for a batch.
+    pub left_count: u64,
     /// How many of those replaced an item by another: updates.
     pub updated_count: u64,
     /// Changes that waited at its end.
@@ -64,7 +66,7 @@ impl Window {
         self.gets.work_ticks() + self.scans.work_ticks() + self.writes.work_ticks()
     }
 
-    /// What its writes leave to the backend. Before any change was timed one is taken to last as long as its write.
+    /// What its writes left to the backend. Before any change was timed one is taken to last as long as its write.
     fn applied_ticks(&self, reading: Reading) -> f64 {
         let each = self.applied.mean_ticks().or(self.writes.mean_ticks()).unwrap_or(0.0);
         let share = match reading {
@@ -72,7 +74,7 @@ impl Window {
             Reading::UpdatesLeftOut if self.applied.count == 0 => 1.0,
             Reading::UpdatesLeftOut => 1.0 - (self.updated_count as f64 / self.applied.count as f64).min(1.0),
         };
-        self.writes.count as f64 * share * each
+        self.left_count as f64 * share * each
     }
 }
 
@@ -101,7 +103,7 @@ impl Split {
     /// something is, one does at least, and one serves. A thread alone serves, and helps when a queue is full.
     #[must_use]
     pub fn of(window: &Window, reading: Reading, thread_count: usize) -> Split {
-        let is_idle = window.writes.count == 0 && window.queued_count == 0;
+        let is_idle = window.left_count == 0 && window.queued_count == 0;
         if is_idle || thread_count < 2 {
             return Split { serving: thread_count, backend: 0 };
         }
@@ -135,6 +137,7 @@ mod tests {
                 scans: sampled(scans, 5_600),
                 writes: sampled(writes, 1_300),
                 applied: sampled(writes, 1_700),
+                left_count: writes,
                 ..Window::default()
             };
             let (served, applied) = (window.served_ticks(), window.applied_ticks(Reading::WritesLumped));
@@ -152,6 +155,7 @@ mod tests {
             gets: sampled(gets, 400),
             writes: sampled(writes, 1_760),
             applied: sampled(writes, 2_160),
+            left_count: writes,
             updated_count: writes,
             ..Window::default()
         };
@@ -167,6 +171,7 @@ mod tests {
         let updates = |updated_count| Window {
             writes: sampled(100, 1_000),
             applied: sampled(100, 3_000),
+            left_count: 100,
             updated_count,
             ..Window::default()
         };
@@ -187,9 +192,24 @@ mod tests {
         );
     }
 
+    /// A batch is one write and leaves many changes; a delete of a key that is not there leaves none.
+    #[test]
+    fn what_counts_is_what_writes_leave() {
+        let left = |left_count| Window {
+            writes: sampled(100, 1_000),
+            applied: sampled(left_count, 1_000),
+            left_count,
+            ..Window::default()
+        };
+        assert_eq!(backend(left(100), Reading::WritesLumped), 8);
+        assert_eq!(backend(left(300), Reading::WritesLumped), 12);
+        assert_eq!(backend(left(0), Reading::WritesLumped), 0);
+    }
+
     #[test]
     fn a_thread_serves_whatever_waits() {
-        let window = Window { writes: sampled(1, 1), applied: sampled(1, u32::MAX.into()), ..Window::default() };
+        let window =
+            Window { writes: sampled(1, 1), applied: sampled(1, u32::MAX.into()), left_count: 1, ..Window::default() };
         assert_eq!(Split::of(&window, Reading::WritesLumped, 1), Split { serving: 1, backend: 0 });
         assert_eq!(Split::of(&window, Reading::WritesLumped, 2), Split { serving: 1, backend: 1 });
         assert_eq!(Split::of(&window, Reading::WritesLumped, 3), Split { serving: 1, backend: 2 });

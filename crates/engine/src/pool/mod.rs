@@ -21,14 +21,18 @@
 //! the split bounds how many threads apply, and none is idle.
 
 mod equations;
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod member;
+mod roles;
+mod sharing;
 
 use parking_lot::Mutex;
 
+use self::roles::Roles;
 use crate::Error;
 
 pub use equations::{Reading, Sampled, Split, Window};
+pub use member::Member;
+pub use sharing::Sharing;
 
 /// One operation in so many is timed: the clock keeps an operation from overlapping the next.
 pub const TIMED_EVERY: u64 = 32;
@@ -90,8 +94,7 @@ pub struct Pool<W> {
     work: W,
     thread_count: usize,
     plan: Plan,
-    backend_wanted: AtomicUsize,
-    backend_count: AtomicUsize,
+    roles: Roles,
     windows: Mutex<Windows>,
 }
 
@@ -100,8 +103,27 @@ struct Windows {
     now: Window,
     last: Window,
     count: u64,
-    /// [`Work::applied`] when the present window began.
-    applied_before: [u64; 2],
+    /// When the present window began.
+    before: Seen,
+}
+
+/// What the work had to tell at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// [`Work::applied`].
+    applied: [u64; 2],
+    queued_count: u64,
+}
+
+impl Seen {
+    fn of(work: &impl Work) -> Seen {
+        Seen { applied: work.applied(), queued_count: work.queued_count() }
+    }
+
+    /// Changes that were ever left to be applied.
+    fn left_count(self) -> u64 {
+        self.applied[0] + self.queued_count
+    }
 }
 
 /// A pool at one moment.
@@ -130,21 +152,13 @@ impl<W: Work> Pool<W> {
                 backend
             }
         };
-        let windows =
-            Windows { now: Window::default(), last: Window::default(), count: 0, applied_before: work.applied() };
-        Pool {
-            work,
-            thread_count,
-            plan,
-            backend_wanted: AtomicUsize::new(backend),
-            backend_count: AtomicUsize::new(0),
-            windows: Mutex::new(windows),
-        }
+        let windows = Windows { now: Window::default(), last: Window::default(), count: 0, before: Seen::of(&work) };
+        Pool { work, thread_count, plan, roles: Roles::new(backend), windows: Mutex::new(windows) }
     }
 
     /// A thread of it, which serves at first.
     pub fn member(&self) -> Member<'_, W> {
-        Member { pool: self, own: Window::default(), is_backend: false, found_nothing: false }
+        Member::of(self)
     }
 
     /// What is applied.
@@ -155,10 +169,10 @@ impl<W: Work> Pool<W> {
     /// How it does.
     pub fn figures(&self) -> PoolFigures {
         let windows = self.windows.lock();
-        let backend = self.backend_wanted.load(Ordering::Relaxed);
+        let backend = self.roles.wanted();
         PoolFigures {
             split: Split { serving: self.thread_count - backend, backend },
-            backend_count: self.backend_count.load(Ordering::Relaxed),
+            backend_count: self.roles.count(),
             window_count: windows.count,
             window: windows.last,
         }
@@ -178,112 +192,19 @@ impl<W: Work> Pool<W> {
     }
 
     fn end_window(&self, windows: &mut Windows) {
-        let after = self.work.applied();
-        let [applied_count, updated_count] = [0, 1].map(|i| after[i] - windows.applied_before[i]);
-        let mut window = Window { updated_count, queued_count: self.work.queued_count(), ..windows.now };
+        let (before, after) = (windows.before, Seen::of(&self.work));
+        let [applied_count, updated_count] = [0, 1].map(|i| after.applied[i] - before.applied[i]);
+        let left_count = after.left_count().saturating_sub(before.left_count());
+        let mut window = Window { left_count, updated_count, queued_count: after.queued_count, ..windows.now };
         // Writers and scans that helped are not members' doing, and are not timed.
         window.applied.count = applied_count;
         if window.applied.timed_count == 0 {
             window.applied = Sampled { count: applied_count, ..windows.last.applied };
         }
         if let Plan::Adaptive(reading) = self.plan {
-            let split = Split::of(&window, reading, self.thread_count);
-            self.backend_wanted.store(split.backend, Ordering::Relaxed);
+            self.roles.want(Split::of(&window, reading, self.thread_count).backend);
         }
-        *windows = Windows { now: Window::default(), last: window, count: windows.count + 1, applied_before: after };
-    }
-
-    /// Takes the backend's role, unless enough threads have it.
-    fn take_role(&self) -> bool {
-        let wanted = self.backend_wanted.load(Ordering::Relaxed);
-        let more = |count: usize| (count < wanted).then_some(count + 1);
-        self.backend_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-    }
-
-    /// Leaves it, if more threads have it than should.
-    fn leave_role(&self) -> bool {
-        let wanted = self.backend_wanted.load(Ordering::Relaxed);
-        let less = |count: usize| (count > wanted).then(|| count - 1);
-        self.backend_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
-    }
-}
-
-/// A thread of a pool. Dropped, whatever it was doing, it has no role any more.
-#[derive(Debug)]
-pub struct Member<'p, W: Work> {
-    pool: &'p Pool<W>,
-    own: Window,
-    is_backend: bool,
-    found_nothing: bool,
-}
-
-impl<W: Work> Member<'_, W> {
-    /// What to do next: asked between two operations.
-    #[inline]
-    pub fn role(&mut self) -> Role {
-        if self.is_backend {
-            self.is_backend = !self.pool.leave_role();
-        } else if self.pool.backend_count.load(Ordering::Relaxed) < self.pool.backend_wanted.load(Ordering::Relaxed) {
-            self.is_backend = self.pool.take_role();
-        }
-        let polls = matches!(self.pool.plan, Plan::Fixed(_));
-        let found_nothing = std::mem::take(&mut self.found_nothing);
-        if self.is_backend && (polls || !found_nothing) { Role::Apply } else { Role::Serve }
-    }
-
-    /// Applies some of what waits; how many changes that were.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn apply(&mut self) -> Result<u64, Error> {
-        let start = self.pool.work.ticks();
-        let count = self.pool.work.apply()?;
-        let ticks = self.pool.work.ticks() - start;
-        self.found_nothing = count == 0;
-        if count > 0 {
-            self.own.applied.add(Sampled { count, timed_count: count, ticks });
-        }
-        if self.own.applied.count >= TOLD_COUNT {
-            self.tell();
-        }
-        Ok(count)
-    }
-
-    /// Before an operation is served: the time, if it is to be timed.
-    #[inline]
-    pub fn begin(&self) -> Option<u64> {
-        self.own.served_count().is_multiple_of(TIMED_EVERY).then(|| self.pool.work.ticks())
-    }
-
-    /// After it: `count` operations of this kind.
-    #[inline]
-    pub fn end(&mut self, kind: Kind, count: u64, begun: Option<u64>) {
-        let sampled = match kind {
-            Kind::Get => &mut self.own.gets,
-            Kind::Scan => &mut self.own.scans,
-            Kind::Write => &mut self.own.writes,
-        };
-        sampled.count += count;
-        if let Some(begun) = begun {
-            sampled.timed_count += count;
-            sampled.ticks += self.pool.work.ticks() - begun;
-        }
-        if self.own.served_count() >= TOLD_COUNT {
-            self.tell();
-        }
-    }
-
-    #[cold]
-    fn tell(&mut self) {
-        self.pool.tell(std::mem::take(&mut self.own));
-    }
-}
-
-impl<W: Work> Drop for Member<'_, W> {
-    fn drop(&mut self) {
-        if self.is_backend {
-            self.pool.backend_count.fetch_sub(1, Ordering::Relaxed);
-        }
+        *windows = Windows { now: Window::default(), last: window, count: windows.count + 1, before: after };
     }
 }
 

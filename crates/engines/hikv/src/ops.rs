@@ -14,7 +14,7 @@ use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
-    Error, Expiry, Features, Limits, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Version, Wanted,
+    Error, Expiry, Features, Limits, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Told, Version, Wanted,
 };
 use items::NewItem;
 
@@ -72,7 +72,20 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
         self.bound_garbage();
-        items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
+        items.chunks(GROUP_COUNT).try_for_each(|group| {
+            let mut first = Ok(());
+            self.put_group(group, &mut |_, done| first = std::mem::replace(&mut first, Ok(())).and(done));
+            first
+        })
+    }
+
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+        self.bound_garbage();
+        for (number, group) in items.chunks(GROUP_COUNT).enumerate() {
+            let mut told = |item, done| told(number * GROUP_COUNT + item, done);
+            let fits = group.iter().all(|(key, value)| self.check_put(key, value.len() as u64).is_ok());
+            if fits { self.put_group(group, &mut told) } else { self.put_each(group, &mut told) }
+        }
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {

@@ -10,8 +10,8 @@
 //! | 5 the *table* of the batch's keys is shown to readers; the tree changes; the table is taken away; unlocked | all changed |
 //! | 6 the old records are retired | the same |
 //!
-//! Where the tree cannot learn of a batch that counts (the host lends no memory, a record is damaged), the table stays for readers, scans
-//! lack what they lack, and writes are refused until the store is opened again.
+//! Where the tree cannot learn of a batch that counts (the host lends no memory, a record is damaged), the table stays for readers, and
+//! writes are refused until the store is opened again.
 //!
 //! A batch's number has that of the opening in it, so it never returns. Checkpoints cut all lanes at once, and so never between
 //! the entries of a batch and its end.
@@ -19,9 +19,11 @@
 //! # One step for readers
 //! While the table is there, readers ask it before the tree. It appears at one moment, with all keys; a reader that looked before
 //! had its answer from the tree of that time, or from the tree as it changed: then a reader that comes later finds the table, or
-//! the whole tree.
+//! the whole tree. A scan reads a leaf of the tree and lays the table over it (`ordered.rs`), and reads again where a table came or went
+//! meanwhile. Nobody else writes while a table is there, so what it says of a leaf's keys is what they hold. A scan of several leaves is no
+//! snapshot.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -38,12 +40,13 @@ use crate::write::{Prepared, edit, entry};
 use crate::{Pmekv, canary};
 
 /// What the keys of a batch hold, once it counts.
-type Table = HashMap<Vec<u8>, Option<Position>>;
+pub(crate) type Table = BTreeMap<Vec<u8>, Option<Position>>;
 
 /// The batch that is changing the tree, if one is.
 #[derive(Default)]
 pub(crate) struct Batches {
-    is_shown: AtomicBool,
+    /// Odd while the table is shown.
+    turn: AtomicU64,
     table: RwLock<Option<Arc<Table>>>,
     number: AtomicU64,
     /// The tree could not learn of all of the batch in the table, which stays there.
@@ -60,20 +63,28 @@ impl Batches {
 
     /// What a key holds that is in the batch under way. The caller is pinned.
     pub(crate) fn held(&self, key: &[u8]) -> Option<Option<Position>> {
-        if !self.is_shown.load(Ordering::Acquire) {
-            return None;
-        }
-        let table = self.table.read().clone();
+        let (_, table) = self.shown();
         table?.get(key).copied()
+    }
+
+    /// The turn, and the table that is shown in it.
+    pub(crate) fn shown(&self) -> (u64, Option<Arc<Table>>) {
+        let turn = self.turn();
+        (turn, if turn % 2 == 1 { self.table.read().clone() } else { None })
+    }
+
+    /// Changes when a table is shown, and when it is taken away.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Acquire)
     }
 
     fn show(&self, table: Table) {
         *self.table.write() = Some(Arc::new(table));
-        self.is_shown.store(true, Ordering::Release);
+        self.turn.fetch_add(1, Ordering::AcqRel);
     }
 
     fn take_away(&self) {
-        self.is_shown.store(false, Ordering::Release);
+        self.turn.fetch_add(1, Ordering::AcqRel);
         *self.table.write() = None;
     }
 }
@@ -106,7 +117,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Limits::check_batch(conditions, ops)?;
         self.bound_log()?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
-        let Applied { hashes, ticket, expired } = self.with_room(|| self.try_apply(conditions, &last))?;
+        let attempt = || self.try_apply(conditions, &last);
+        let frees = ops.iter().all(|op| op.value().is_none());
+        let Applied { hashes, ticket, expired } =
+            if frees { self.with_all_room(attempt) } else { self.with_room(attempt) }?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }

@@ -32,6 +32,7 @@ use crate::layout::{
     segment_place,
 };
 use crate::node::{self, Stored};
+use crate::room::is_full;
 use crate::{Pmekv, canary};
 
 /// The checkpoint that the root names.
@@ -150,6 +151,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 5: of what was before, once the cuts are others.
     pub(crate) fn let_go(&self, before: &Checkpoint, cuts: &[u64; LANE_COUNT_MAX]) {
         self.free_nodes(&before.nodes);
+        self.room.is_found();
         for (lane, &cut) in cuts.iter().enumerate().take(self.lanes.count()) {
             let gone = self.lanes.lock(lane).cut(cut);
             gone.into_iter().for_each(|at| self.heap.free(&self.medium, segment_place(at)));
@@ -178,8 +180,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn write_nodes(&self, number: u64) -> Result<(Vec<Offset>, u64), Error> {
         let mut nodes = Vec::new();
         let written = self.write_nodes_to(number, &mut nodes);
-        if written.is_err() {
+        if let Err(error) = &written {
             self.free_nodes(&nodes);
+            if is_full(error) {
+                self.note_vain(nodes.len() as u64);
+            }
         }
         written.map(|key_count| (nodes, key_count))
     }

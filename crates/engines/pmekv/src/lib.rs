@@ -69,6 +69,7 @@ use batch::Batches;
 use checkpoint::{Checkpoint, Told};
 use lane::Lanes;
 use record::Records;
+use room::Room;
 use tickets::Tickets;
 
 /// The name in stats and options.
@@ -103,6 +104,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     /// Replaced records that readers may still look at.
     limbo: Limbo<Position>,
     checkpoint: Mutex<Checkpoint>,
+    room: Room,
     told: Told,
     clock: Clock,
     verify: Verify,

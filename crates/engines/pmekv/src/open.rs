@@ -11,6 +11,7 @@ use crate::batch::Batches;
 use crate::checkpoint::{Checkpoint, Told, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::room::Room;
 use crate::tickets::Tickets;
 use crate::{Options, Pmekv, canary, recover};
 
@@ -85,6 +86,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             batches: Batches::default(),
             limbo: Limbo::default(),
             checkpoint: Mutex::new(checkpoint),
+            room: Room::default(),
             told,
             clock: Clock::default(),
             verify: Verify::Nothing,

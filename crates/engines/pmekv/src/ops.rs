@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if !self.medium.is_writable() {
             return Ok(Progress::Idle);
         }
-        let made = if self.is_log_half_full() { self.checkpoint() } else { Ok(()) };
+        let made = if self.wants_checkpoint() { self.checkpoint() } else { Ok(()) };
         // What has expired makes room for the next.
         made.or_else(|error| if crate::room::is_full(&error) { Ok(()) } else { Err(error) })?;
         self.reap()
@@ -150,7 +150,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        if self.medium.is_writable() && self.is_log_half_full() { Wanted::One } else { Wanted::Nobody }
+        if self.medium.is_writable() && self.wants_checkpoint() { Wanted::One } else { Wanted::Nobody }
     }
 
     fn sleep_time(&self) -> Option<Duration> {

@@ -1,29 +1,41 @@
-//! Scans and walks: a leaf of the tree at a time, pinned while it is shown.
+//! Scans and walks: a leaf of the tree at a time, pinned while it is shown. Where a batch is changing the tree, its table is laid over
+//! the leaf (`batch.rs`).
 
+use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Visit};
+use index::Position;
 use index::bplus_tree::{Direction, Page};
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
+use crate::batch::Table;
+
+/// A leaf's worth of keys.
+#[derive(Default)]
+struct Leaf {
+    page: Page,
+    /// The records of the page's keys, in the order of the scan.
+    positions: Vec<Position>,
+}
 
 /// What a scan keeps from one step to the next.
 #[derive(Default)]
-struct Scan(Page);
+struct Scan(Leaf);
 
 impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        let (from, direction, Scan(page)) = cursor.parts::<Scan>();
+        let (from, direction, Scan(leaf)) = cursor.parts::<Scan>();
         let direction = match direction {
             engine::Direction::Forward => Direction::Forward,
             engine::Direction::Backward => Direction::Backward,
         };
         let _pin = epoch::pin();
-        self.tree.read_page(&self.records(), from, direction, page)?;
+        self.read_leaf(from, direction, leaf)?;
         self.met_many()?;
         let mut last = None;
-        for &position in page.positions() {
+        for &position in &leaf.positions {
             let item = self.records().read(position)?;
             last = Some(item.key);
             if self.is_past(item.expiry) {
@@ -35,7 +47,7 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
                 return Ok(false);
             }
         }
-        if cursor.follow::<Scan>(|Scan(page)| page.next()) {
+        if cursor.follow::<Scan>(|Scan(leaf)| leaf.page.next()) {
             return Ok(true);
         }
         last.into_iter().for_each(|key| cursor.pass(key));
@@ -48,7 +60,55 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
     }
 }
 
+/// The keys of a table from `from` to where a page ends, in the order of keys.
+fn part_of<'t>(
+    table: &'t Table,
+    from: Bound<&[u8]>,
+    page: &Page,
+    direction: Direction,
+) -> impl Iterator<Item = (&'t Vec<u8>, &'t Option<Position>)> {
+    let range = match (direction, page.next()) {
+        (Direction::Forward, Some(Bound::Included(end) | Bound::Excluded(end))) => (from, Bound::Excluded(end)),
+        (Direction::Forward, _) => (from, Bound::Unbounded),
+        (Direction::Backward, Some(Bound::Included(end) | Bound::Excluded(end))) => (Bound::Included(end), from),
+        (Direction::Backward, _) => (Bound::Unbounded, from),
+    };
+    table.range::<[u8], _>(range)
+}
+
 impl<M: Medium, D: Dram> Pmekv<M, D> {
+    /// Reads a leaf, with the batch that is changing the tree, if one is. The caller is pinned.
+    fn read_leaf(&self, from: Bound<&[u8]>, direction: Direction, leaf: &mut Leaf) -> Result<(), Error> {
+        loop {
+            let (turn, table) = self.batches.shown();
+            self.tree.read_page(&self.records(), from, direction, &mut leaf.page)?;
+            if self.batches.turn() != turn {
+                continue;
+            }
+            leaf.positions.clear();
+            match table {
+                None => leaf.positions.extend_from_slice(leaf.page.positions()),
+                Some(table) => self.lay_over(&table, from, direction, leaf)?,
+            }
+            return Ok(());
+        }
+    }
+
+    #[cold]
+    fn lay_over(&self, table: &Table, from: Bound<&[u8]>, direction: Direction, leaf: &mut Leaf) -> Result<(), Error> {
+        let mut held: BTreeMap<&[u8], Option<Position>> = BTreeMap::new();
+        let records = self.records();
+        for &position in leaf.page.positions() {
+            held.insert(records.read(position)?.key, Some(position));
+        }
+        held.extend(part_of(table, from, &leaf.page, direction).map(|(key, position)| (key.as_slice(), *position)));
+        leaf.positions.extend(held.into_values().flatten());
+        if direction == Direction::Backward {
+            leaf.positions.reverse();
+        }
+        Ok(())
+    }
+
     /// As [`engine::Engine::walk`], with what has expired.
     pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         let mut from = match cursor {
@@ -56,20 +116,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Cursor::After(key) => Bound::Excluded(key.clone()),
             Cursor::Number(_) | Cursor::End => return Ok(Cursor::End),
         };
-        let mut page = Page::default();
+        let mut leaf = Leaf::default();
         loop {
             let _pin = epoch::pin();
             let start = from.as_ref().map(Vec::as_slice);
-            self.tree.read_page(&self.records(), start, Direction::Forward, &mut page)?;
+            self.read_leaf(start, Direction::Forward, &mut leaf)?;
             self.met_many()?;
             let mut last = None;
-            for &position in page.positions() {
+            for &position in &leaf.positions {
                 let item = self.records().read(position)?;
                 self.may_show(position, &item)?;
                 each(item.key, item.value, item.expiry);
                 last = Some(item.key);
             }
-            match (last, page.next()) {
+            match (last, leaf.page.next()) {
                 (_, None) => return Ok(Cursor::End),
                 (Some(last), _) => return Ok(Cursor::After(last.to_vec())),
                 (None, Some(next)) => from = next.map(<[u8]>::to_vec),

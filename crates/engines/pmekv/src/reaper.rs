@@ -21,7 +21,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let _pin = epoch::pin();
             let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
             let Some((position, _)) = due else { return Ok(false) };
-            self.change(key, None, Expected::Record(Some(position)))?
+            self.change(key, &mut None, Expected::Record(Some(position)))?
         };
         self.tell_if_expired(key, outcome);
         Ok(outcome != Answer::Unexpected)

@@ -16,7 +16,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         check_value(item.value.len() as u64)?;
         let outcome = self.with_room(|| {
             let new = self.prepare(item)?;
-            self.change(item.key, Some(new), Expected::Anything)
+            self.change(item.key, &mut Some(new), Expected::Anything)
         })?;
         self.tell_if_expired(item.key, outcome);
         Ok(())
@@ -36,8 +36,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
-        let new = Prepared { room, checksum, expires: !expiry.is_never() };
-        let outcome = self.change(key, Some(new), Expected::Anything)?;
+        let mut new = Some(Prepared { room, checksum, expires: !expiry.is_never() });
+        let outcome = self.with_room(|| self.change(key, &mut new, Expected::Anything))?;
         self.tell_if_expired(key, outcome);
         Ok(())
     }
@@ -45,7 +45,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Deletes; true if there was such a key.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
-        let outcome = self.with_room(|| self.change(key, None, Expected::Anything))?;
+        let outcome = self.with_all_room(|| self.change(key, &mut None, Expected::Anything))?;
         self.tell_if_expired(key, outcome);
         Ok(matches!(outcome, Answer::Done(Some(expiry)) if !self.is_past(expiry)))
     }
@@ -80,14 +80,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         let expected = Expected::Record(found.map(|(position, _)| position));
         let changes = new.is_some() || live.is_some();
-        let prepared = match &new {
+        let mut prepared = match &new {
             Some((value, expiry)) => {
                 check_value(value.len() as u64)?;
                 Some(self.prepare(&NewItem { key, value, expiry: *expiry })?)
             }
             None => None,
         };
-        Ok((changes, self.change(key, prepared, expected)?))
+        Ok((changes, self.change(key, &mut prepared, expected)?))
     }
 
     /// Tells of a key that had expired before a write. The caller is not pinned.

@@ -58,11 +58,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Steps 2 to 6. The lane's lock keeps the key's record as it is, so a writer that waits for the lock need not be
-    /// pinned.
+    /// pinned. `new` is taken when it is in the log, and not before: where a write finds no room it can be tried again.
     pub(crate) fn change(
         &self,
         key: &[u8],
-        new: Option<Prepared<'_, D>>,
+        new: &mut Option<Prepared<'_, D>>,
         expected: Expected,
     ) -> Result<Outcome, Error> {
         let hash = self.hasher.signature(key);
@@ -83,7 +83,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let durable = log.next - 1;
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         let expires = new.as_ref().is_some_and(|new| new.expires);
-        new.map(|new| new.room.publish());
+        new.take().map(|new| new.room.publish());
         if self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
             self.learn(key, edit)?;
         }
@@ -166,6 +166,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     pub(crate) fn free(&self, record: Position) {
+        record.place().into_iter().for_each(|place| self.room.count_freed(self.heap.place_bytes(place)));
         record.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
     }
 }

@@ -19,6 +19,9 @@ pub(crate) struct Background {
     pub(crate) reap: Option<Cursor>,
     /// Where the walk goes on that fills the cached table of an opened store.
     pub(crate) filling: Option<Cursor>,
+    /// Where the walk goes on that makes room in full buckets, and how many items there were when it began.
+    evicting: Option<Cursor>,
+    evicted_at_count: u64,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
@@ -38,7 +41,29 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.fill_step(&mut background)? == Progress::More {
             return Ok(Progress::More);
         }
+        if self.pre_evict_step(&mut background) == Progress::More {
+            return Ok(Progress::More);
+        }
         self.reap(background)
+    }
+
+    /// Relieves full buckets of a segment, where that is asked for. It walks again once the number of keys has changed.
+    fn pre_evict_step(&self, background: &mut Background) -> Progress {
+        if !self.pre_evicts {
+            return Progress::Idle;
+        }
+        let cursor = match background.evicting {
+            Some(cursor) => cursor,
+            None if self.table.len() == background.evicted_at_count => return Progress::Idle,
+            None => {
+                background.evicted_at_count = self.table.len();
+                Cursor::default()
+            }
+        };
+        let _pin = epoch::pin();
+        let (_, next) = self.table.pre_evict(self.cx(), cursor);
+        background.evicting = (!next.is_done()).then_some(next);
+        if background.evicting.is_some() { Progress::More } else { Progress::Idle }
     }
 
     /// True while there is something that writers may soon wait for.

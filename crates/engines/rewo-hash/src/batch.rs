@@ -80,7 +80,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, slots[number].as_ref()));
                     return self.ended(replaced);
                 }
-                Err(Stop::Room(full)) => self.table.split_for_batch(self.cx(), full, &signatures)?,
+                Err(Stop::Room(full)) => {
+                    self.may_grow()?;
+                    self.table.split_for_batch(self.cx(), full, &signatures)?;
+                }
                 Err(Stop::Unmet(condition)) => {
                     self.look_again(asked.iter().map(|(key, _)| key))?;
                     return Err(Error::Unmet { condition });
@@ -101,6 +104,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
         for (number, (key, version)) in asked.iter().enumerate() {
             let found = batch.find(*key, |position| self.is_key(position, *key))?;
+            if found.is_none() {
+                self.check_absence(|| batch.damaged_bucket(key.signature))?;
+            }
             let live = found.map(|found| self.live_version(&found.slot)).transpose()?.flatten();
             if live != *version {
                 return Err(Stop::Unmet(number));
@@ -114,8 +120,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     batch.replace(&old, new);
                     replaced.push((key.bytes, old.slot));
                 }
-                (None, Some(new)) => batch.insert(key.signature, new),
-                (None, None) => continue,
+                (None, new) => {
+                    self.check_absence(|| batch.damaged_bucket(key.signature))?;
+                    let Some(new) = new else { continue };
+                    batch.insert(key.signature, new);
+                }
             }
             changed.push((number, *key));
         }

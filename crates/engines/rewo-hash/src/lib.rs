@@ -15,6 +15,10 @@
 //! # The cached table
 //! Copies of hot items in volatile memory, up to a limit, which reads look into first. `cached.rs`.
 //!
+//! # Pre-eviction
+//! Where it is asked for, the background relieves buckets that have no room for an insert (`index::block_hash`'s moves), a segment a
+//! step, and walks the table again when keys were added since. `background.rs`.
+//!
 //! # Lock order
 //! background -> the table's -> the cached table's. Operations are pinned throughout; one that waits for readers (`clear`) is not.
 
@@ -62,6 +66,18 @@ pub struct RewoHash<M, D: Dram> {
     expired_hook: ExpiredHook,
     clock: Clock,
     verify: Verify,
+    growth: Growth,
+    pre_evicts: bool,
+}
+
+/// What becomes of a key whose segment is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Growth {
+    /// The segment is split.
+    #[default]
+    Splits,
+    /// The key is refused.
+    Refused,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
@@ -90,6 +106,18 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[must_use]
     pub fn verifying(self, verify: Verify) -> RewoHash<M, D> {
         RewoHash { verify, ..self }
+    }
+
+    /// The same store, whose segments stay as many as they are: a key that finds no room is refused, as by a full region.
+    #[must_use]
+    pub fn of_fixed_size(self) -> RewoHash<M, D> {
+        RewoHash { growth: Growth::Refused, ..self }
+    }
+
+    /// The same store, whose background makes room in full buckets ahead of inserts.
+    #[must_use]
+    pub fn pre_evicting(self, pre_evicts: bool) -> RewoHash<M, D> {
+        RewoHash { pre_evicts, ..self }
     }
 
     fn gather_stats(&self) -> EngineStats {

@@ -12,9 +12,9 @@ use index::segmented::layout::Geometry;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::RewoHash;
 use crate::background::Background;
 use crate::reaper::Reaper;
+use crate::{Growth, RewoHash};
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Makes a store in an empty region. A crash before it is whole leaves a region that is formatted anew.
@@ -67,6 +67,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             expired_hook: ExpiredHook::default(),
             clock: Clock::default(),
             verify: Verify::Nothing,
+            growth: Growth::default(),
+            pre_evicts: false,
         }
     }
 }

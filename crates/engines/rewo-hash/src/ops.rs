@@ -176,7 +176,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        self.reaper.is_awake().then_some(reaper::REST)
+        (self.reaper.is_awake() || self.pre_evicts).then_some(reaper::REST)
     }
 
     fn stats(&self) -> EngineStats {

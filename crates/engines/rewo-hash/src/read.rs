@@ -5,7 +5,7 @@ use heap::PlaceKind;
 use index::Position;
 use index::block_hash::{Content, Key, Slot};
 use items::Item;
-use pmem::{Dram, Medium};
+use pmem::{Dram, Medium, Offset};
 
 use crate::RewoHash;
 
@@ -52,7 +52,19 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The key's slot, whatever its time. The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: Key<'_>) -> Result<Option<Slot>, Error> {
-        self.table.find(&self.medium, key, |position| self.is_key(position, key))
+        let found = self.table.find(&self.medium, key, |position| self.is_key(position, key))?;
+        if found.is_none() {
+            self.check_absence(|| self.table.damaged_bucket(&self.medium, key.signature))?;
+        }
+        Ok(found)
+    }
+
+    /// Where a key seems to be absent: that no damage hides it, of which `damaged` says where, if reads compare so much.
+    #[inline(always)]
+    pub(crate) fn check_absence(&self, damaged: impl FnOnce() -> Option<Offset>) -> Result<(), Error> {
+        let damaged = if self.verify < Verify::Absence { None } else { damaged() };
+        let what = "a slot's bytes are damaged, which may be the key's";
+        damaged.map_or(Ok(()), |at| Err(Error::Corrupt { offset: at.0, what }))
     }
 
     /// Whether the item at `position`, of the key's signature, has the key. The caller is pinned.

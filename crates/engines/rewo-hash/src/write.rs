@@ -2,6 +2,7 @@
 
 use engine::{Answer, Before, Error, Expiry, Limits};
 use heap::Reservation;
+use heap::layout::SEGMENT_BYTES;
 use index::Position;
 use index::block_hash::{At, Key, Published, Slot};
 use index::cached_table::{Write, canary};
@@ -9,9 +10,9 @@ use index::segmented::Garbage;
 use items::NewItem;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
-use crate::RewoHash;
 use crate::cached::Hidden;
 use crate::reaper::Reaper;
+use crate::{Growth, RewoHash};
 
 /// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
@@ -128,6 +129,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         loop {
             let buckets = self.table.lock(self.cx(), key.signature);
             let found: Option<At> = buckets.find(key, |position| self.is_key(position, key))?;
+            if found.is_none() {
+                self.check_absence(|| buckets.damaged_bucket())?;
+            }
             if !allowed(found.as_ref().map(|found| &found.slot)) {
                 return Ok(Entered::Unchanged(Answer::Unexpected));
             }
@@ -150,7 +154,19 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 Err(full) => full,
             };
             hidden.into_iter().for_each(Write::unchanged);
+            self.may_grow()?;
             self.table.split(self.cx(), key.signature, full)?;
+        }
+    }
+
+    /// Whether a full segment may be split.
+    pub(crate) fn may_grow(&self) -> Result<(), Error> {
+        match self.growth {
+            Growth::Splits => Ok(()),
+            Growth::Refused => {
+                let limit_bytes = self.table.segment_count() * SEGMENT_BYTES;
+                Err(MediumError::Limit { wanted_bytes: limit_bytes + SEGMENT_BYTES, limit_bytes }.into())
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hikv::{Clock, EngineKind, Error, Options, Store, WriteBatch};
+use hikv::{Clock, EngineKind, Error, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 fn options(engine: EngineKind) -> Options {
@@ -79,6 +79,36 @@ fn what_an_engine_lacks_is_said_and_changes_nothing() {
             assert!(if has { done.is_ok() } else { is_refused }, "{engine}: {done:?}");
         }
         assert_eq!(store.get("a").unwrap().is_some(), features.batch, "{engine}");
+    }
+}
+
+/// What an engine has no use for is not taken in silence, whether the engine is named or the store's own.
+#[test]
+fn options_that_an_engine_has_no_use_for_are_refused() {
+    let dir = tempdir().unwrap();
+    let cached = [EngineKind::HiKv, EngineKind::RewoHash];
+    let cases: [(Options, &[EngineKind], _); 2] = [
+        (Options::new().read_cache_bytes(1 << 16), &cached, "read cache"),
+        (Options::new().pre_evict(true), &[EngineKind::RewoHash], "pre-eviction"),
+    ];
+    for &engine in EngineKind::ALL {
+        for (wanted, engines, what) in &cases {
+            let (path, has_it) = (dir.path().join(format!("{engine} {what}")), engines.contains(&engine));
+            let is_refused = |opened: Result<Store, OpenError>| match opened.map(drop) {
+                Err(OpenError::Option { what: said }) => said == format!("engine {engine} has no {what}"),
+                opened => panic!("{engine}: {opened:?}"),
+            };
+            let named = || wanted.clone().engine(engine).open(&path);
+            if has_it {
+                named().unwrap().close().unwrap();
+                wanted.open(&path).unwrap();
+            } else {
+                assert!(is_refused(named()) && !path.exists(), "{engine}: what is refused makes nothing");
+                options(engine).open(&path).unwrap().close().unwrap();
+                assert!(is_refused(wanted.open(&path)));
+            }
+            options(engine).open(&path).unwrap();
+        }
     }
 }
 

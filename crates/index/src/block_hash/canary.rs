@@ -38,3 +38,9 @@ pub const DELETE_NOT_ORDERED: Canary = Canary("DeleteNotOrdered");
 pub const LOCK_BIT_LOST_BY_MOVE: Canary = Canary("LockBitLostByMove");
 /// A writer leaves the other copy that an interrupted move left of its key.
 pub const TWIN_KEPT: Canary = Canary("TwinKept");
+/// A move ahead of inserts empties a slot, and readers of its bucket are not told.
+pub const MOVE_NOT_COUNTED: Canary = Canary("MoveNotCounted");
+/// A reader does not look again whether its first bucket changed.
+pub const FIRST_COUNTER_IGNORED: Canary = Canary("FirstCounterIgnored");
+/// A reader does not look again whether its second bucket changed.
+pub const SECOND_COUNTER_IGNORED: Canary = Canary("SecondCounterIgnored");

@@ -109,7 +109,13 @@ impl<'a, M: Medium> Look<'a, M> {
             (Some(then), Some(now)) => std::ptr::eq(then, now) && self.is_decided == now.is_decided(),
             _ => false,
         };
-        is_same && self.numbers.map(|number| self.segment.counter(number)) == self.counters
+        is_same && self.is_counted_the_same()
+    }
+
+    #[inline(always)]
+    fn is_counted_the_same(&self) -> bool {
+        let ignored = [canary::FIRST_COUNTER_IGNORED, canary::SECOND_COUNTER_IGNORED];
+        (0..2).all(|i| self.segment.counter(self.numbers[i]) == self.counters[i] || self.medium.breaks(ignored[i]))
     }
 
     /// Makes durable what was seen of the bucket at `at`, whose meta word has lock bits.
@@ -205,6 +211,18 @@ impl BlockHash {
                 ControlFlow::Break(found) => return Ok(found),
                 ControlFlow::Continue(()) => hint::spin_loop(),
             }
+        }
+    }
+
+    /// Of the buckets of a signature one in which a slot is damaged: it might hold a key that is not found. The caller is pinned.
+    pub fn damaged_bucket<M: Medium>(&self, medium: &M, signature: u64) -> Option<Offset> {
+        loop {
+            let look = Look::begin(self, medium, signature);
+            let damaged = look.buckets().find(|(_, at)| look.view(*at).has_damaged_slot());
+            if look.is_steady() {
+                return damaged.map(|(_, at)| at);
+            }
+            hint::spin_loop();
         }
     }
 }

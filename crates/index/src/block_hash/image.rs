@@ -30,6 +30,12 @@ pub(super) trait Words {
         }
         Slot::from_parts(meta.shape(i), *bytes[start % 8..].first_chunk().expect("a slot lies in five words"))
     }
+
+    /// Whether a slot that holds an item is damaged.
+    fn has_damaged_slot(&self) -> bool {
+        let meta = self.meta();
+        meta.slots().any(|i| !self.slot(meta, i).is_whole())
+    }
 }
 
 /// A bucket in the region.

@@ -9,18 +9,34 @@
 //!
 //! One fence more than an insert has. Readers of the item find it in one of its buckets: the counter of the bucket that it leaves is
 //! raised after 3 and before 4 empties its slot (`find`).
+//!
+//! # Ahead of inserts
+//! Background pre-eviction (paper, section III.F) moves an item of a bucket that has no room for an insert to its other bucket, if
+//! that is light: the last such item, since the last of all went where its other bucket was no emptier. It is the item's writer, and
+//! so holds both of its buckets.
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 both buckets of the item are locked; it is still there, and the one still full | nothing |
+//! | 2 the other's counter + 1; the copy written there and flushed; ordered | nothing |
+//! | 3 its bit on there: published, with its lock bit; ordered | the item, or equal twins |
+//! | 4 the counter of the bucket that it leaves + 1; its bit off there: published, with its lock bit | twins, or the item |
+//! | 5 memory: fence, lock bits off. A log's stay: nobody has waited, and who meets them does | the item |
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Dram, Medium};
+use pmem::{Dram, Level, Medium, Offset};
 
-use super::image::Words;
-use super::layout::{FILLED_MAX, bucket, choices};
+use super::image::{Stored, Words};
+use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
 use super::segment::clear_bits;
 use super::write::{Bucket, Buckets, Full, Published};
-use super::{Slot, canary};
-use crate::segmented::Segmented;
+use super::{BlockHash, Slot, canary};
+use crate::segmented::{Context, Cursor, Segmented};
 use crate::shared::Locked;
+
+/// A bucket is light with so many items: with one more it is not as full as the one that is relieved was.
+const LIGHT_FILLED_MAX: u32 = FILLED_MAX - 2;
 
 /// An item that can move: its bucket and slot, and the bucket that it goes to, locked.
 struct Move<'a> {
@@ -41,7 +57,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             self.empty_early(&moved);
             medium.order();
         }
-        self.copy(&moved);
+        self.copy(&moved.slot, moved.to);
         if medium.breaks(canary::DELETE_NOT_ORDERED) {
             self.empty_early(&moved);
         }
@@ -74,8 +90,8 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     }
 
     /// Steps 2 and 3.
-    fn copy(&self, Move { slot, to, .. }: &Move<'_>) {
-        let (medium, stored) = (self.cx.medium, self.stored(*to));
+    fn copy(&self, slot: &Slot, to: Bucket) {
+        let (medium, stored) = (self.cx.medium, self.stored(to));
         let meta = stored.meta();
         let i = meta.free_slot().expect("it has room");
         self.segment.raise(to.number);
@@ -88,7 +104,75 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 
     /// The broken twins' step.
     fn empty_early(&self, Move { from, i, .. }: &Move<'_>) {
-        let meta = self.stored(*from).meta().without(*i);
+        self.empty(*from, *i);
+    }
+
+    fn empty(&self, from: Bucket, i: usize) {
+        let meta = self.stored(from).meta().without(i);
         self.cx.medium.publish(&[(from.at, meta.0)], from.at.0);
+    }
+
+    /// Steps 1 to 5 of a move ahead of inserts, of an item that was seen in `from`; false if it is not to be moved any more.
+    fn relieve(self, from: Bucket, slot: &Slot) -> bool {
+        let (medium, stored) = (self.cx.medium, self.stored(from));
+        let meta = stored.meta();
+        let is_full = meta.filled() >= FILLED_MAX;
+        let Some(i) = meta.slots().find(|&i| is_full && stored.slot(meta, i) == *slot) else { return false };
+        let is_light = |to: &Bucket| to.number != from.number && self.stored(*to).meta().filled() <= LIGHT_FILLED_MAX;
+        let Some(to) = self.buckets().find(is_light) else { return false };
+        if medium.breaks(canary::DELETE_BEFORE_INSERT) {
+            self.empty(from, i);
+            medium.order();
+        }
+        self.copy(slot, to);
+        if !medium.breaks(canary::DELETE_NOT_ORDERED) {
+            medium.order();
+        }
+        if !medium.breaks(canary::MOVE_NOT_COUNTED) {
+            self.segment.raise(from.number);
+        }
+        self.empty(from, i);
+        if medium.commit(Level::Strongest).is_done() {
+            [from.at, to.at].into_iter().for_each(|at| clear_bits(medium, at));
+        }
+        true
+    }
+}
+
+impl BlockHash {
+    /// Moves items of full buckets of the segment at `cursor` into light ones, ahead of inserts: how many, and the cursor of the next
+    /// segment. The caller is pinned, and the store was swept.
+    pub fn pre_evict<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, cursor: Cursor) -> (u64, Cursor) {
+        let segment = self.root().at_cursor(cursor);
+        let all = segment
+            .offsets()
+            .flat_map(|segment| (0..BUCKET_COUNT).map(move |number| Bucket { number, at: bucket(segment, number) }));
+        let movable =
+            all.filter_map(|from| self.light_item(cx.medium, from).map(|(signature, slot)| (from, signature, slot)));
+        let moved = movable.filter(|(from, signature, slot)| self.relieve(cx, *signature, *from, slot));
+        let moved_count = moved.count() as u64;
+        self.move_count.fetch_add(moved_count, Ordering::Relaxed);
+        (moved_count, cursor.past(segment, self.geometry.partition_count()))
+    }
+
+    fn relieve<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, from: Bucket, slot: &Slot) -> bool {
+        let buckets = self.lock(cx, signature);
+        buckets.buckets().any(|own| own == from) && buckets.relieve(from, slot)
+    }
+
+    /// Of a bucket that has no room for an insert the last item whose other bucket is light, as it seems without a lock, and its
+    /// signature. Damage is told to who asks for the key.
+    fn light_item<M: Medium>(&self, medium: &M, from: Bucket) -> Option<(u64, Slot)> {
+        let stored = Stored { medium, at: from.at };
+        let meta = Some(stored.meta()).filter(|meta| meta.filled() >= FILLED_MAX)?;
+        let before = bucket(Offset(0), from.number).0;
+        let light = |slot: &Slot| {
+            let signature = self.signature_of(slot).filter(|_| slot.is_whole())?;
+            let other = choices(signature).into_iter().find(|number| *number != from.number)?;
+            let at = bucket(Offset(from.at.0 - before), other);
+            (Stored { medium, at }.meta().filled() <= LIGHT_FILLED_MAX).then_some(signature)
+        };
+        let items: Vec<_> = meta.slots().map(|i| stored.slot(meta, i)).collect();
+        items.iter().rev().find_map(|slot| light(slot).map(|signature| (signature, *slot)))
     }
 }

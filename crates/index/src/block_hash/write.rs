@@ -163,6 +163,11 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         medium.order();
     }
 
+    /// As [`BlockHash::damaged_bucket`].
+    pub fn damaged_bucket(&self) -> Option<Offset> {
+        self.buckets().find(|bucket| self.stored(*bucket).has_damaged_slot()).map(|bucket| bucket.at)
+    }
+
     /// Puts a slot where the key was not found.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ fn alone(act: impl FnOnce(&Journaled<TestFile>)) -> usize {
     let counted = Arc::clone(&count);
     files.log.interpose(move |operation| {
         let journal = inner.upgrade().expect("it is open");
-        assert!(journal.ahead.is_locked(), "another may make room at the same time: {operation:?}");
+        assert!(journal.segments.ahead.is_locked(), "another may make room at the same time: {operation:?}");
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(())
     });

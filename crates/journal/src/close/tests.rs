@@ -93,7 +93,7 @@ fn a_writer_keeps_the_page_at_which_the_log_ends() {
     for _ in 0..300 {
         publish(&journal, 1);
     }
-    let writer = journal.journal.writer.lock();
+    let writer = journal.journal.append.writer.lock();
     assert!(writer.at_bytes > 4 * PAGE_BYTES && writer.tail.kept_bytes() as u64 <= PAGE_BYTES);
 }
 

@@ -66,7 +66,9 @@ fn at_syncs<T: Send + 'static>(
 #[test]
 fn nothing_is_called_synced_before_the_sync() {
     let (files, journal) = create(options(Durability::Power));
-    let state = |journal: &Journal<TestFile>| [&journal.synced, &journal.mark].map(|at| at.load(Ordering::Acquire));
+    let state = |journal: &Journal<TestFile>| {
+        [&journal.append.synced, &journal.append.mark].map(|at| at.load(Ordering::Acquire))
+    };
     let seen = at_syncs(&files.log, &journal, state);
     let position = publish(&journal, 7);
     journal.journal.wait_synced(position).unwrap();
@@ -146,13 +148,13 @@ fn a_writer_at_buffered_changes_segments_while_syncs_do_not_end() {
         counted.fetch_add(is_writers.into(), Ordering::Relaxed);
         Ok(())
     });
-    let begun = || journal.journal.slots.lock().begun.0;
+    let begun = || journal.journal.segments.slots.lock().begun.0;
     let first = begun();
     while begun() < first + 5 {
         journal.journal.wait(publish(&journal, 7), Durability::Buffered).unwrap();
         // From the asking on no position is named at which to ask, until there is more room or the next segment was begun.
-        let has_asked = || journal.journal.ahead_at.load(Ordering::Acquire) == u64::MAX;
-        let is_asked = || has_asked() && journal.journal.slots.lock().ready.is_none();
+        let has_asked = || journal.journal.segments.ahead_at.load(Ordering::Acquire) == u64::MAX;
+        let is_asked = || has_asked() && journal.journal.segments.slots.lock().ready.is_none();
         // So that the thread is never late: what a writer does then is another matter.
         while is_asked() {
             thread::yield_now();
@@ -195,13 +197,13 @@ fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
     // SAFETY: one thread alone uses the region, and not this page.
     let given_back_bytes = unsafe { journal.discard(page) };
     assert_eq!(given_back_bytes, PAGE_BYTES);
-    let position = journal.journal.appended.load(Ordering::Acquire);
-    let seen = at_syncs(&files.log, &journal, |journal| journal.replayed_from.load(Ordering::Acquire));
+    let position = journal.journal.append.appended.load(Ordering::Acquire);
+    let seen = at_syncs(&files.log, &journal, |journal| journal.checkpoints.replayed_from.load(Ordering::Acquire));
     let punches = Arc::new(Mutex::new(Vec::new()));
     let (journal_of_base, kept) = (Arc::downgrade(&journal.journal), Arc::clone(&punches));
     files.base.interpose(move |operation| {
         if let (Operation::Punch, Some(journal)) = (operation, journal_of_base.upgrade()) {
-            kept.lock().push(journal.replayed_from.load(Ordering::Acquire));
+            kept.lock().push(journal.checkpoints.replayed_from.load(Ordering::Acquire));
         }
         Ok(())
     });

@@ -97,7 +97,7 @@ fn closing(journal: Journaled<TestFile>) -> mpsc::Receiver<()> {
         drop(journal);
         over.send(())
     });
-    while !shared.is_closing.load(Ordering::Acquire) {
+    while !shared.ending.is_closing.load(Ordering::Acquire) {
         thread::yield_now();
     }
     is_over

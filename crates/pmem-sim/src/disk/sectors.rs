@@ -241,11 +241,17 @@ pub(super) fn set_sector(pages: &mut Pages, number: u64, content: &Sector) {
 }
 
 fn to_bytes(content: &Sector) -> [u8; SECTOR_BYTES as usize] {
-    std::array::from_fn(|i| content[i / 64][i / 8 % 8].to_ne_bytes()[i % 8])
+    let mut bytes = [0; SECTOR_BYTES as usize];
+    for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(content.as_flattened()) {
+        *bytes = word.to_ne_bytes();
+    }
+    bytes
 }
 
 fn from_bytes(bytes: &[u8; SECTOR_BYTES as usize]) -> Sector {
-    std::array::from_fn(|line| {
-        std::array::from_fn(|word| u64::from_ne_bytes(std::array::from_fn(|i| bytes[line * 64 + word * 8 + i])))
-    })
+    let mut content = Sector::default();
+    for (word, bytes) in content.as_flattened_mut().iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    content
 }

@@ -4,6 +4,7 @@ pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod buffers;
 pub(crate) mod connection;
+mod duty;
 pub(crate) mod event_loop;
 pub(crate) mod held;
 pub(crate) mod idle;

@@ -130,6 +130,10 @@ impl<'e, 'c> Execution<'e, 'c> {
             None => Err(Refusal::ArgumentCount { command: self.entry.command.name }),
         };
         let took = began.elapsed();
+        if self.call.pending.is_none() {
+            // Else it is part of a transaction's time.
+            self.call.tally.add_time(self.entry.kind(), took);
+        }
         let Call { shared, session, request, .. } = &*self.call;
         accounts::note_time(self.entry, session, request, shared, took);
         accounts::counters(shared, session).note(self.entry.number, 1, took);

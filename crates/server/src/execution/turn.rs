@@ -103,7 +103,8 @@ impl Pipeline {
             self.step_alone(entry, turn);
         } else {
             let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
-            if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
+            if let Some((count, took)) = puts.and_then(|puts| puts.execute(session, shared, output)) {
+                tally.add_time(entry.kind(), took);
                 session.record.command.store(entry.number, Ordering::Relaxed);
                 tally.batch.add_requests(entry.kind(), count);
                 self.cursor.request += count;
@@ -142,6 +143,7 @@ impl Pipeline {
         let reads = Reads::gather(&self.requests, input, self.cursor, session, shared);
         self.cursor = reads.answer(shared, session.protocol, output, tally);
         let (took, before) = (began.elapsed(), mem::take(&mut self.spent));
+        tally.add_time(Kind::Get, took);
         let count = self.cursor.request - first;
         if count > 0 {
             tally.batch.add_requests(Kind::Get, count);

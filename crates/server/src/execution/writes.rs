@@ -4,7 +4,7 @@
 //! durable. They are no batch: others may see some of them done, as if they had come one after the other.
 
 use std::borrow::Cow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use resp::{Request, Requests};
 
@@ -55,9 +55,14 @@ impl<'a> Puts<'a> {
         (puts.requests.len() > 1).then_some(puts)
     }
 
-    /// Puts all of them and answers, and returns how many they were; `None` if they must be executed one by one: nothing
+    /// Puts all of them and answers, and returns how many they were, and how long that took; `None` if they must be executed one by one: nothing
     /// has been answered then, and whatever was put will be put again.
-    pub(crate) fn execute(&self, session: &mut Session, shared: &Shared, output: &mut Output) -> Option<usize> {
+    pub(crate) fn execute(
+        &self,
+        session: &mut Session,
+        shared: &Shared,
+        output: &mut Output,
+    ) -> Option<(usize, Duration)> {
         accounts::check_memory(self.entry, session, shared).ok()?;
         let slot = shared.keyspace.slot(session.db);
         accounts::note_use(self.entry, slot, shared, Items::new(&shared.keyspace.store, None)).ok()?;
@@ -72,7 +77,7 @@ impl<'a> Puts<'a> {
             accounts::note_time(self.entry, session, request, shared, took);
             reply.simple("OK");
         }
-        Some(self.requests.len())
+        Some((count, took))
     }
 
     fn items(&self, slot: Slot) -> Vec<(Cow<'a, [u8]>, &'a [u8])> {

@@ -20,6 +20,11 @@ impl BatchCounts {
     }
 
     #[inline]
+    pub(crate) fn request_count(&self, kind: Kind) -> u64 {
+        self.requests[kind as usize].into()
+    }
+
+    #[inline]
     pub(crate) fn add_error(&mut self, kind: Kind) {
         self.errors[kind as usize] += 1;
     }

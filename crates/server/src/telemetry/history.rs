@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use hikv::JournalStats;
 use serde::Serialize;
 
-use super::Reading;
+use super::{Reading, SAMPLED};
 
 /// Five minutes: the width of the page's charts.
 const SAMPLE_COUNT_MAX: usize = 300;
@@ -33,6 +33,13 @@ pub(crate) struct Sample {
     queued_count: u64,
     /// Changes that were applied to it.
     applied_per_second: f64,
+    /// Loops that serve alone, and that apply, too; the store's threads that are awake.
+    serving_loops: usize,
+    backend_loops: usize,
+    awake_workers: u64,
+    /// Of the last window of operations, as [`super::SAMPLED`]: how many there were, and how long each took.
+    sampled_count: [u64; SAMPLED.len()],
+    sampled_us: [Option<f64>; SAMPLED.len()],
     /// Cores in use, by role.
     cpu_cores: Vec<f64>,
     items: u64,
@@ -88,6 +95,7 @@ impl Sample {
         };
         let errors = now.counted.errors.iter().zip(&then.counted.errors);
         let cpu = now.cpu.iter().zip(&then.cpu);
+        let [serving_loops, backend_loops] = now.threads.loops();
         Sample {
             number,
             uptime_ms: now.uptime.as_millis() as u64,
@@ -103,6 +111,11 @@ impl Sample {
             clients: now.clients,
             queued_count: now.stats.queued_count + now.stats.delta_count,
             applied_per_second: rate(now.stats.order_applied_count, then.stats.order_applied_count),
+            serving_loops,
+            backend_loops,
+            awake_workers: now.stats.awake_worker_count,
+            sampled_count: now.threads.counts(),
+            sampled_us: now.threads.means_us(),
             cpu_cores: cpu.map(|(now, then)| now.saturating_sub(*then).as_secs_f64() / seconds).collect(),
             items: now.stats.items,
             region_bytes: now.stats.region_bytes,

@@ -36,6 +36,16 @@ impl Kind {
         Kind::Other,
     ];
 
+    /// What a request of this kind is to a pool of threads: a write leaves changes to be applied, a scan takes several gets' time.
+    #[inline]
+    pub(crate) fn in_pool(self) -> hikv::pool::Kind {
+        match self {
+            Kind::Set | Kind::Delete | Kind::Update | Kind::Transaction => hikv::pool::Kind::Write,
+            Kind::Range => hikv::pool::Kind::Scan,
+            Kind::Get | Kind::Read | Kind::Message | Kind::Other => hikv::pool::Kind::Get,
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Get => "get",

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::cpu::Role;
 use super::health::Health;
 use super::history::{History, Sample};
-use super::{Kind, Reading};
+use super::{Kind, Reading, SAMPLED};
 use crate::shared::Shared;
 
 /// Slow commands shown.
@@ -22,6 +22,9 @@ struct Live<'a> {
     durability: &'static str,
     durability_why: &'static str,
     order: &'static str,
+    /// How threads share the work, and the kinds that are sampled for it.
+    split: String,
+    sampled: [&'static str; SAMPLED.len()],
     clients: usize,
     /// What items and index may occupy; 0 for no limit.
     memory_bytes_max: u64,
@@ -59,6 +62,8 @@ pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after:
         durability: stats.durability,
         durability_why: stats.durability_why,
         order: stats.order,
+        split: reading.threads.split.to_string(),
+        sampled: SAMPLED,
         clients: reading.clients,
         memory_bytes_max: shared.administration.settings.memory_bytes_max(),
         requests: reading.counted.latencies.iter().map(|latencies| latencies.count()).collect(),

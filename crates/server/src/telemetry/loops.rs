@@ -3,9 +3,13 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hikv::pool::Sampled;
 
 use super::commands::{CommandCounters, CommandTotal};
 use super::counters::{BatchCounts, Counted, Counters};
+use super::histogram::add;
 use super::kind::Kind;
 use crate::table::{self, flag};
 
@@ -20,11 +24,16 @@ pub(crate) struct LoopCounters {
     misses: AtomicU64,
     errors: AtomicU64,
     refused: AtomicU64,
+    /// What the loop has executed, by what that is to a pool: requests, and the time of their commands.
+    served: [[AtomicU64; 2]; POOL_KINDS],
     /// The number of the loop's thread, once it runs.
     thread: AtomicI32,
     pub(crate) watched: Counters,
     pub(crate) commands: CommandCounters,
 }
+
+/// Gets and whatever else leaves nothing to be applied, scans, writes.
+const POOL_KINDS: usize = 3;
 
 /// Events to be counted, or the sums over all loops.
 #[derive(Debug, Default, Clone, Copy)]
@@ -36,6 +45,8 @@ pub(crate) struct Tally {
     pub(crate) errors: u64,
     /// The same and more, by kind; of a batch alone.
     pub(crate) batch: BatchCounts,
+    /// What its commands took, by what they are to a pool.
+    pub(super) spent_ns: [u64; POOL_KINDS],
 }
 
 impl Tally {
@@ -43,6 +54,14 @@ impl Tally {
     pub(crate) fn add_error(&mut self, kind: Kind) {
         self.errors += 1;
         self.batch.add_error(kind);
+    }
+}
+
+impl Tally {
+    /// Commands of this kind took so long together.
+    #[inline]
+    pub(crate) fn add_time(&mut self, kind: Kind, took: Duration) {
+        self.spent_ns[kind.in_pool() as usize] += took.as_nanos() as u64;
     }
 }
 
@@ -62,6 +81,20 @@ impl LoopCounters {
         self.hits.fetch_add(tally.hits, Ordering::Relaxed);
         self.misses.fetch_add(tally.misses, Ordering::Relaxed);
         self.errors.fetch_add(tally.errors, Ordering::Relaxed);
+        let mut counts = [0; POOL_KINDS];
+        Kind::ALL.into_iter().for_each(|kind| counts[kind.in_pool() as usize] += tally.batch.request_count(kind));
+        for (served, new) in self.served.iter().zip(counts.into_iter().zip(tally.spent_ns)) {
+            add(&served[0], new.0);
+            add(&served[1], new.1);
+        }
+    }
+
+    /// What the loop has served so far: gets, scans, writes.
+    pub(crate) fn served(&self) -> [Sampled; POOL_KINDS] {
+        self.served.each_ref().map(|served| {
+            let [count, ticks] = served.each_ref().map(|word| word.load(Ordering::Relaxed));
+            Sampled { count, timed_count: count, ticks }
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::cpu::Role;
-use super::{Kind, Reading};
+use super::{Kind, Reading, SAMPLED};
 
 /// The text's type, as HTTP names it.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -148,7 +148,43 @@ impl Reading {
             let label: Label = [("role", role.name())];
             metric.encode_family(&label)?.encode_counter::<NoLabelSet, _, f64>(&seconds, None)?;
         }
-        Ok(())
+        let threads = &self.threads;
+        let split = [("split", threads.split.to_string())];
+        out.0.encode_descriptor("split", "How threads share the work", None, MetricType::Info)?.encode_info(&split)?;
+        let help =
+            "Event loops by what the split has them do: serve alone, or apply changes to the ordered index as well";
+        let mut metric = out.0.encode_descriptor("loops", help, None, MetricType::Gauge)?;
+        for (role, count) in ["serving", "backend"].into_iter().zip(threads.loops()) {
+            metric.encode_family(&[("role", role)])?.encode_gauge(&(count as f64))?;
+        }
+        out.gauge(
+            "backend_loops_awake",
+            "Loops in the backend's role that do not sleep",
+            threads.backend_count() as u64,
+        )?;
+        out.gauge("workers", "The store's background threads", self.stats.worker_count)?;
+        out.gauge("workers_awake", "Those of them that have something to do", self.stats.awake_worker_count)?;
+        self.write_samples(out)
+    }
+
+    /// What the split was judged by.
+    fn write_samples(&self, out: &mut Out<'_>) -> fmt::Result {
+        let threads = &self.threads;
+        out.counter("sampled_windows", "Windows of operations that were sampled", threads.window_count())?;
+        let help = "Operations of the last window, and changes that were applied in it";
+        let mut metric = out.0.encode_descriptor("sampled_operations", help, None, MetricType::Gauge)?;
+        for (kind, count) in SAMPLED.into_iter().zip(threads.counts()) {
+            metric.encode_family(&[("kind", kind)])?.encode_gauge(&(count as f64))?;
+        }
+        let help = "How long each took of its thread";
+        let mut metric = out.0.encode_descriptor("sampled_time", help, Some(&Unit::Seconds), MetricType::Gauge)?;
+        for (kind, us) in SAMPLED.into_iter().zip(threads.means_us()) {
+            metric.encode_family(&[("kind", kind)])?.encode_gauge(&(us.unwrap_or(0.0) / 1e6))?;
+        }
+        let [left, updates, queued] = threads.changes();
+        out.gauge("sampled_changes_left", "Changes that the window's writes left to be applied", left)?;
+        out.gauge("sampled_updates", "Updates among those that were applied in it", updates)?;
+        out.gauge("sampled_queue_items", "Changes that waited at its end", queued)
     }
 
     fn write_store(&self, out: &mut Out<'_>) -> fmt::Result {

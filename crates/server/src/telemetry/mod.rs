@@ -30,6 +30,7 @@ mod loops;
 mod metrics;
 pub(crate) mod plain_text;
 mod reading;
+mod sharing;
 mod slowlog;
 mod totals;
 mod unanswered;
@@ -48,6 +49,7 @@ pub(crate) use live::live;
 pub(crate) use loops::{LoopCounters, Loops, Tally};
 pub(crate) use metrics::{CONTENT_TYPE, exposition};
 pub(crate) use reading::Reading;
+pub(crate) use sharing::{SAMPLED, Threads};
 pub(crate) use unanswered::Unanswered;
 
 use errors::ErrorCounts;

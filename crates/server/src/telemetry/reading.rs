@@ -9,6 +9,7 @@ use super::counters::Counted;
 use super::cpu::{self, Role};
 use super::health::Health;
 use super::loops::Tally;
+use super::sharing::Threads;
 use crate::shared::Shared;
 
 #[derive(Clone, Debug)]
@@ -25,6 +26,7 @@ pub(crate) struct Reading {
     /// Requests that were slow, those among them that the log has forgotten.
     pub(crate) slow_count: u64,
     pub(crate) cpu: [Duration; Role::COUNT],
+    pub(crate) threads: Threads,
     pub(crate) stats: Stats,
 }
 
@@ -48,6 +50,7 @@ impl Reading {
             counted: loops.counted(),
             slow_count: slowlog.total(),
             cpu: cpu::times(&serving),
+            threads: Threads::of(shared),
             stats,
         })
     }

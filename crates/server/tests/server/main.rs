@@ -20,6 +20,7 @@ mod puts;
 mod saves;
 mod scan;
 mod secrets;
+mod sharing;
 mod statistics;
 mod stop;
 mod strings;

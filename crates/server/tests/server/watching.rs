@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::common::{TestServer, bulk, int, ok};
+use hikv::pool::Sharing;
 use serde_json::Value as Json;
 use server::{Config, HttpPort};
 
@@ -156,6 +157,53 @@ fn live_figures_are_the_servers() {
     let live = get(&server, "/live.json").json();
     let sample = &live["samples"][1];
     assert_eq!((&sample["number"], &sample["items"], &sample["clients"]), (&2.into(), &1.into(), &1.into()));
+}
+
+#[test]
+fn the_split_and_its_samples_are_shown() {
+    let server = TestServer::with(Config {
+        threads: 2,
+        http: Some("127.0.0.1:0".into()),
+        split: Sharing::default(),
+        ordered: true,
+        ..Config::default()
+    });
+    let mut client = server.client();
+    for _ in 0..130 {
+        client.send(&b"GET key\r\n".repeat(64));
+        (0..64).for_each(|_| drop(client.reply()));
+    }
+    let metrics = get(&server, "/metrics");
+    assert!(metrics.body.contains("hikv_split_info{split=\"adaptive\"} 1"), "{}", metrics.body);
+    for (name, value) in [
+        ("hikv_loops{role=\"serving\"}", 2.0),
+        ("hikv_loops{role=\"backend\"}", 0.0),
+        ("hikv_backend_loops_awake", 0.0),
+        ("hikv_workers", server.store.stats().worker_count as f64),
+        ("hikv_sampled_windows_total", 1.0),
+        ("hikv_sampled_operations{kind=\"scan\"}", 0.0),
+        ("hikv_sampled_operations{kind=\"write\"}", 0.0),
+        ("hikv_sampled_time_seconds{kind=\"write\"}", 0.0),
+        ("hikv_sampled_changes_left", 0.0),
+        ("hikv_sampled_queue_items", 0.0),
+    ] {
+        assert_eq!(metrics.metric(name), value, "{name}");
+    }
+    assert!(metrics.metric("hikv_sampled_operations{kind=\"get\"}") >= 8_192.0);
+    assert!(metrics.metric("hikv_sampled_time_seconds{kind=\"get\"}") > 0.0);
+    let live = || get(&server, "/live.json").json();
+    assert_eq!((&live()["split"], &live()["sampled"][3]), (&"adaptive".into(), &"apply".into()));
+    let is_sampled = |live: Json| live["samples"].as_array().and_then(|samples| samples.last().cloned());
+    let sample = loop {
+        let sample = is_sampled(live()).filter(|sample| sample["sampled_count"][0].as_u64() >= Some(8_192));
+        if let Some(sample) = sample {
+            break sample;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!((&sample["serving_loops"], &sample["backend_loops"]), (&2.into(), &0.into()));
+    assert!(sample["sampled_us"][0].as_f64() > Some(0.0) && sample["sampled_us"][2].is_null(), "{sample}");
+    assert_eq!(sample["queued_count"], 0);
 }
 
 #[test]

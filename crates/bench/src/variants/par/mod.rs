@@ -9,6 +9,12 @@
 //! When a range has a quarter more keys than the mean, half of what it has more than its smaller neighbour goes there, and so on until no range
 //! has: under the borders' lock, which keeps every writer and scan out meanwhile, as the paper says of it.
 //!
+//! # Limits
+//! - Writes are single puts and deletes, which is what workloads do: what comes to the store by batches or conditions is not queued.
+//! - Nobody writes while the keys are put in order for the first time.
+//! - It does not know updates from inserts, so `adaptive-without-updates` is `adaptive` here.
+//! - Backend threads are woken after 256 changes of a queue: fewer wait for a scan, or for more.
+//!
 //! # Lock order
 //! stripe -> borders -> a range's queue; borders -> trees, in ascending order -> a queue.
 
@@ -31,8 +37,6 @@ use super::varied::{Way, Write};
 use crate::candidate::Candidate;
 use crate::subject::{Error, Need, Subject};
 
-/// Changes that the queue of a range holds, as a queue of HiKV's.
-const QUEUE_BOUND: usize = 4096;
 /// Writers on different keys rarely meet.
 const STRIPE_COUNT: usize = 1024;
 /// Backend threads are woken after so many changes of a queue, as HiKV's are.
@@ -52,6 +56,8 @@ struct Ranges {
     /// The least key of each range but the first, as far as ranges have keys.
     borders: RwLock<Vec<Box<[u8]>>>,
     all: Box<[Range]>,
+    /// Changes that the queue of a range holds.
+    queue_bound: usize,
     stripes: Box<[Mutex<()>]>,
     hasher: RandomState,
     is_kept: AtomicBool,
@@ -60,16 +66,17 @@ struct Ranges {
 }
 
 impl Par {
-    /// `range_count` trees, and so many threads that apply what is queued for them.
+    /// `range_count` trees, queues for them of `queue_bound` changes each, and so many threads that apply what is queued.
     ///
     /// # Panics
-    /// If there is no range.
+    /// If there is no range, or a queue holds nothing.
     #[must_use]
-    pub fn new(range_count: usize, backend_count: usize) -> Par {
-        assert!(range_count > 0, "keys need a range");
+    pub fn new(range_count: usize, queue_bound: usize, backend_count: usize) -> Par {
+        assert!(range_count > 0 && queue_bound > 0, "keys need a range, and changes a place");
         let ranges = Arc::new(Ranges {
             borders: RwLock::default(),
             all: (0..range_count).map(|_| Range::default()).collect(),
+            queue_bound,
             stripes: (0..STRIPE_COUNT).map(|_| Mutex::default()).collect(),
             hasher: RandomState::new(),
             is_kept: AtomicBool::new(false),
@@ -206,7 +213,7 @@ impl Ranges {
         loop {
             let borders = self.borders.read();
             let range = &self.all[locate(&borders, &change.key)];
-            change = match range.push(change, QUEUE_BOUND) {
+            change = match range.push(change, self.queue_bound) {
                 Ok(number) => return number,
                 Err(change) => change,
             };

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 
+const QUEUE_BOUND: usize = 4096;
+
 fn key(number: u64) -> Box<[u8]> {
     Box::from(number.to_be_bytes())
 }
@@ -30,7 +32,7 @@ fn are_level(ranges: &Ranges) {
 #[test]
 fn keys_migrate_to_neighbours_and_none_is_lost() {
     const COUNT: u64 = 40_000;
-    let par = Par::new(4, 0);
+    let par = Par::new(4, QUEUE_BOUND, 0);
     par.ranges.load((0..COUNT).map(|number| key(2 * number)).collect());
     let mut model: BTreeSet<_> = (0..COUNT).map(|number| key(2 * number)).collect();
     for number in 2 * COUNT..4 * COUNT {
@@ -50,7 +52,7 @@ fn keys_migrate_to_neighbours_and_none_is_lost() {
 #[test]
 fn threads_that_write_while_keys_migrate_lose_none() {
     const COUNT: u64 = 20_000;
-    let par = Par::new(4, 1);
+    let par = Par::new(4, 4096, 1);
     par.ranges.load((0..1000).map(key).collect());
     thread::scope(|scope| {
         for thread in 0..3 {
@@ -70,8 +72,19 @@ fn threads_that_write_while_keys_migrate_lose_none() {
 }
 
 #[test]
+fn a_queue_holds_what_it_is_told_to() {
+    let par = Par::new(2, 8, 0);
+    par.ranges.load((0..100).map(key).collect());
+    for number in 0..100 {
+        par.ranges.queue(Change { key: key(number), is_there: true });
+        assert!(par.ranges.all.iter().all(|range| range.queued_count() <= 8), "after {number}");
+    }
+    assert!(par.ranges.queued_count() > 0);
+}
+
+#[test]
 fn ranges_without_keys_are_filled() {
-    let par = Par::new(4, 0);
+    let par = Par::new(4, QUEUE_BOUND, 0);
     par.ranges.load(Vec::new());
     assert_eq!(all(&par.ranges), []);
     for number in 0..10_000 {

@@ -3,7 +3,6 @@
 mod latencies;
 mod of_workloads;
 mod print;
-mod split;
 mod variant;
 
 use std::fs;
@@ -13,10 +12,11 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use bench::variants::Wal;
 use bench::{Config, KEY_BYTES_MIN, RECORDS_MAX, Records, THREADS_MAX, VALUE_BYTES_MIN, Workload};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
-use hikv::pool::Plan;
+use hikv::pool::{Plan, Sharing};
 use hikv::{Limits, Options, Store};
 use tempfile::TempDir;
 
@@ -28,7 +28,6 @@ use crate::read_cache::ReadCache;
 use crate::verified::Verified;
 use latencies::Latencies;
 use of_workloads::OfWorkloads;
-use split::SplitOption;
 use variant::{Setting, Variant};
 
 /// Trees of the variant `par`, for as many threads as the paper had.
@@ -83,7 +82,7 @@ pub(crate) struct Bench {
     /// same, with updates left out of the backend's work; `12-4`, that many serve and that many apply; `beside`, none: the store has threads of its own
     /// [default: `adaptive` for two threads and more where order is kept, else `beside`]
     #[arg(long)]
-    split: Option<SplitOption>,
+    split: Option<Sharing>,
     /// Keep order for workloads that need none as well, on one store for all
     #[arg(long)]
     ordered: bool,
@@ -132,7 +131,15 @@ impl Bench {
             )));
         }
         self.variant.check(self.kept.engine())?;
-        match self.split.and_then(SplitOption::thread_count).filter(|&count| count != self.threads) {
+        let record_bytes = Wal::record_bytes(self.key_bytes, self.value_bytes);
+        if self.variant == Variant::Wal && record_bytes > Wal::RECORD_BYTES_MAX {
+            let max = Wal::RECORD_BYTES_MAX;
+            return Err(Failure::Error(format!(
+                "the variant wal logs {max} bytes at most, and a put would be {record_bytes}"
+            )));
+        }
+        let fixed = self.split.and_then(Sharing::fixed).map(|split| (split.serving + split.backend) as u64);
+        match fixed.filter(|&count| count != self.threads) {
             Some(count) => {
                 Err(Failure::Error(format!("a split of {count} threads, and {} calling threads", self.threads)))
             }
@@ -168,6 +175,7 @@ impl Bench {
             home: home.path(),
             latency: self.latencies.latency(),
             range_count: self.queues.map_or(RANGE_COUNT, |count| count as usize),
+            queue_bound: self.queue_bound as usize,
             backend_count: if is_pool { 0 } else { thread::available_parallelism().map_or(1, NonZero::get) },
         };
         let errors = self.variant.measure(&store, &setting, measure)?;
@@ -211,7 +219,7 @@ impl Bench {
     /// How the calling threads are split, where they are.
     fn plan(&self, workloads: &[Workload]) -> Option<Plan> {
         let is_ordered = self.is_ordered(workloads);
-        let by_default = if self.threads > 1 && is_ordered { SplitOption::default() } else { SplitOption::Beside };
+        let by_default = if self.threads > 1 && is_ordered { Sharing::default() } else { Sharing::Beside };
         self.split.unwrap_or(by_default).plan()
     }
 

@@ -65,7 +65,10 @@ impl Variant {
             Variant::HashOnly => measure.measure(&Varied::new(store, HashOnly)),
             Variant::Sync => measure.measure(&Varied::new(store, Synchronous)),
             Variant::BlockedQueues => measure.measure(&Varied::new(store, BlockedQueues::default())),
-            Variant::Par => measure.measure(&Varied::new(store, Par::new(setting.range_count, setting.backend_count))),
+            Variant::Par => {
+                let par = Par::new(setting.range_count, setting.queue_bound, setting.backend_count);
+                measure.measure(&Varied::new(store, par))
+            }
             Variant::Wal => {
                 let log = setting.home.join("write-ahead-log");
                 let wal = Wal::create(&log, setting.latency).map_err(|error| Failure::at(log.display(), error))?;
@@ -83,6 +86,8 @@ pub(super) struct Setting<'a> {
     pub(super) latency: Latency,
     /// Trees of `par`.
     pub(super) range_count: usize,
+    /// Changes that wait for each at most.
+    pub(super) queue_bound: usize,
     /// Threads that keep those up.
     pub(super) backend_count: usize,
 }

@@ -74,7 +74,11 @@ fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {
 
 fn store_options(parameters: &Parameters) -> Result<Options, Failure> {
     let options = Durable::of(parameters).options().verify_reads(Verified::of(parameters).level());
-    Ok(Kept::of(parameters)?.options(ReadCache::of(parameters).options(options)))
+    let options = Kept::of(parameters)?.options(ReadCache::of(parameters).options(options));
+    Ok(match parameters.split().fixed() {
+        Some(split) => options.background_threads(split.backend),
+        None => options,
+    })
 }
 
 fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hikv::pool::Sharing;
 use server::{Config, LogControl, Parameters, Secret};
 
 use crate::durable::Durable;
@@ -32,9 +33,14 @@ pub(crate) struct Serve {
     /// It is no error if this host lacks an address with '-' before it: --addr=-[::1]:6379
     #[arg(long, value_name = "HOST:PORT")]
     addr: Vec<String>,
-    /// Threads that serve; by default one a core, but for one core
+    /// Threads that serve; by default one a core, but for one core; of a pool one a core, and of a fixed split as many as that names
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
+    /// Which threads apply what writes leave for the order of keys: `beside`, threads of the store, which sleep while nothing waits; `adaptive`, the
+    /// threads that serve, as many as HiKV's equations say, between their clients' requests; `adaptive-without-updates`, the same, with updates left
+    /// out of the equations; `12-4`, that many serve, and that many of the store apply
+    #[arg(long)]
+    split: Option<Sharing>,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
@@ -90,6 +96,7 @@ impl Serve {
         given::path(given, "backup-dir", self.backup_dir.as_deref())?;
         given::text(given, "enable-debug-command", self.enable_debug_command.as_deref())?;
         given::text(given, "http", self.http.as_deref())?;
+        given::text(given, "split", self.split.map(|split| split.to_string()).as_deref())?;
         given::text(given, "ordered", self.ordered.then_some("yes"))?;
         given::text(given, "http-tls", self.http_tls.then_some("yes"))?;
         given::text(given, "protected-mode", self.unprotected.then_some("no"))?;

@@ -3,6 +3,8 @@
 //! 1 the next changes are copied out; 2 they are applied to the tree, or noted in the delta; 3 what they replaced is retired
 //! (in the delta's case: when it is merged); 4 the queue moves on. A scan that has waited for 4 sees 2.
 
+use std::sync::atomic::Ordering;
+
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
 use pmem::{Dram, Medium};
@@ -60,6 +62,18 @@ impl<D: Memory> Ordered<D> {
             self.fall_with(disposal, group, error);
             true
         })
+    }
+
+    /// As [`Ordered::drain`], of the first queue from which this thread can take anything; each call begins at another one.
+    pub(super) fn drain_one<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<usize, Error> {
+        let (first, queues) = (self.next_queue.fetch_add(1, Ordering::Relaxed), &self.queues);
+        for number in 0..queues.len() {
+            let count = self.drain(disposal, &queues[first.wrapping_add(number) % queues.len()])?;
+            if count > 0 {
+                return Ok(count);
+            }
+        }
+        Ok(0)
     }
 
     /// As [`Ordered::drain`], once for each queue.

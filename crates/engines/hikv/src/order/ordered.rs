@@ -13,7 +13,7 @@
 //! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
 //!   stay good from when the build collects them until it has merged the delta.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use index::bplus_tree::BPlusTree;
 use parking_lot::{Mutex, RwLock};
@@ -66,6 +66,10 @@ pub struct Ordered<D: Dram> {
     pub(super) progress: BuildProgress,
     /// How many workers should look.
     pub(super) wanted: AtomicU8,
+    /// Threads of the caller's apply.
+    is_callers: AtomicBool,
+    /// Where the next of those begins to look.
+    pub(super) next_queue: AtomicUsize,
     pub(super) dram: D,
 }
 
@@ -107,6 +111,8 @@ impl<D: Dram + Clone> Ordered<D> {
             build: Mutex::new(Build::default()),
             progress: BuildProgress::default(),
             wanted: AtomicU8::new(Wanted::Nobody as u8),
+            is_callers: AtomicBool::new(false),
+            next_queue: AtomicUsize::new(0),
             dram,
         }
     }
@@ -135,6 +141,20 @@ impl<D: Dram> Ordered<D> {
     /// Workers should look.
     pub(super) fn ask(&self, wanted: Wanted) {
         self.wanted.store(wanted as u8, Ordering::Release);
+    }
+
+    /// After as many changes as are worth a look: how many workers should, as far as the queue has filled.
+    fn ask_for(&self, is_crowded: bool) {
+        if is_crowded {
+            self.ask(Wanted::All);
+        } else if !self.is_callers.load(Ordering::Relaxed) {
+            self.ask(Wanted::One);
+        }
+    }
+
+    /// Whether threads of the caller's apply.
+    pub(super) fn leave_to_callers(&self, do_they: bool) {
+        self.is_callers.store(do_they, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -196,7 +216,7 @@ impl<D: Memory> Ordered<D> {
             return disposal.retire(written.old);
         };
         if ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
-            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
+            self.ask_for(ticket.is_crowded());
         }
         ticket.fill(Change::of(written.key, written.old, written.new).to_words());
         if disposal.medium.breaks(canary::RETIRE_BEFORE_TREE) {
@@ -220,7 +240,7 @@ impl<D: Memory> Ordered<D> {
             return all.iter().for_each(|written| disposal.retire(written.old));
         };
         if all.len() as u64 >= ASK_EVERY || ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
-            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
+            self.ask_for(ticket.is_crowded());
         }
         let changes = all.iter().map(|written| Change::of(written.key, written.old, written.new)).collect();
         self.queues[queue].many.put(ticket.number(), changes);

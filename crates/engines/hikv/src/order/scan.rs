@@ -49,7 +49,11 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     }
 
     fn apply(&self) -> Result<u64, Error> {
-        self.order.drain_all(self.disposal()).map(|count| count as u64)
+        self.order.drain_one(self.disposal()).map(|count| count as u64)
+    }
+
+    fn callers_apply(&self, do_they: bool) {
+        self.order.leave_to_callers(do_they);
     }
 
     fn upkeep(&self) -> Upkeep {

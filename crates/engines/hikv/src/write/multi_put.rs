@@ -8,6 +8,8 @@
 //! | 4 one commit, waited for | all new items |
 //! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, the callback is told of keys that had expired | |
 //!
+//! Of each item is told what became of it, once: an item that fails keeps none of the others back, and none is put twice.
+//!
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
 use arrayvec::ArrayVec;
@@ -17,11 +19,12 @@ use crate::canary;
 use crate::read::GROUP_COUNT;
 use crate::write::publish::{Committed, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Engine, Error, Expiry};
+use engine::{Answer, Before, Engine, Error, Expiry, Told};
 use items::NewItem;
 
 /// A key with its item, written and not published.
 struct Keyed<'a, D: Dram> {
+    number: usize,
     signature: u64,
     key: &'a [u8],
     new: Prepared<'a, D>,
@@ -31,25 +34,25 @@ type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Puts at most [`GROUP_COUNT`] items.
-    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
         let mut expired = Group::new();
-        let published = {
+        let waiting = {
             let _pin = epoch::pin();
             let Ok(prepared) = self.prepare_group(items) else {
-                return self.put_each(items);
+                return self.put_each(items, told);
             };
-            self.publish_group(prepared, &mut expired)
+            self.publish_group(prepared, &mut expired, told)
         };
         expired.into_iter().for_each(|key| self.expired_hook.tell(key));
-        published?.into_iter().try_for_each(|Keyed { signature, key, new }| {
-            self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(new)).map(drop)
-        })
+        for Keyed { number, signature, key, new } in waiting {
+            told(number, self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(new)).map(drop));
+        }
     }
 
     /// Where there is no room for all at once, there may be for one after the other.
     #[cold]
-    fn put_each(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
-        items.iter().try_for_each(|(key, value)| self.put(key, value))
+    pub(crate) fn put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+        items.iter().enumerate().for_each(|(number, (key, value))| told(number, self.put(key, value)));
     }
 
     /// Steps 1 and 2.
@@ -57,10 +60,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
         let aims: Group<_> = signatures.iter().map(|&signature| self.index.aim(&self.medium, signature)).collect();
         let mut prepared = Group::new();
-        for (&(key, value), aim) in items.iter().zip(&aims) {
+        for ((number, &(key, value)), aim) in items.iter().enumerate().zip(&aims) {
             let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
             self.prefetch_old(aim);
-            prepared.push(Keyed { signature: aim.signature(), key, new });
+            prepared.push(Keyed { number, signature: aim.signature(), key, new });
         }
         if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();
@@ -68,28 +71,35 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(prepared)
     }
 
-    /// Steps 3 to 5. Those that found a full queue come back. Where one fails, those before it are put. Keys that had expired
-    /// go to `expired`.
+    /// Steps 3 to 5. Those that found a full queue come back. Keys that had expired go to `expired`.
     fn publish_group<'a>(
         &'a self,
         prepared: Group<Keyed<'a, D>>,
         expired: &mut Group<&'a [u8]>,
-    ) -> Result<Group<Keyed<'a, D>>, Error> {
-        let (mut pending, mut waiting, mut failure) = (Group::new(), Group::new(), None);
+        told: &mut Told<'_>,
+    ) -> Group<Keyed<'a, D>> {
+        let (mut pending, mut numbers, mut waiting) = (Group::new(), Group::new(), Group::new());
         for prepared in prepared {
+            let number = prepared.number;
             // One key's items are published in their order.
             let must_wait = waiting.iter().any(|late: &Keyed<'_, D>| late.key == prepared.key);
             match if must_wait { Ok(Err(prepared)) } else { self.enter_one_of_many(prepared) } {
-                Ok(Ok(published)) => pending.push(published),
-                Ok(Err(late)) => waiting.push(late),
-                Err(error) => {
-                    failure = Some(error);
-                    break;
+                Ok(Ok(published)) => {
+                    pending.push(published);
+                    numbers.push(number);
                 }
+                Ok(Err(late)) => waiting.push(late),
+                Err(error) => told(number, Err(error)),
             }
         }
-        self.settle_group(pending, expired)?;
-        failure.map_or(Ok(waiting), Err)
+        let mut settled = self.settle_group(pending, expired);
+        // What fails here is one commit, of all of them.
+        let again = || self.health().and(Err(Error::Corrupt { offset: 0, what: "the group was not settled" }));
+        for number in numbers {
+            let next = if settled.is_ok() { Ok(()) } else { again() };
+            told(number, std::mem::replace(&mut settled, next));
+        }
+        waiting
     }
 
     /// Steps 4 and 5. Where 4 fails the items are published all the same, and the order follows.
@@ -112,10 +122,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Step 3 for one key, which comes back if its queue is full.
     fn enter_one_of_many<'a>(&'a self, prepared: Keyed<'a, D>) -> Result<Result<Pending<'a, 'a>, Keyed<'a, D>>, Error> {
-        let Keyed { signature, key, new } = prepared;
+        let Keyed { number, signature, key, new } = prepared;
         match self.enter(Target::any(signature, key), Some(new), Committed::Together)? {
             Answer::Done(Some(pending)) => Ok(Ok(pending)),
-            Answer::QueueFull(Some(new)) => Ok(Err(Keyed { signature, key, new })),
+            Answer::QueueFull(Some(new)) => Ok(Err(Keyed { number, signature, key, new })),
             _ => unreachable!("a put expects nothing, and its item comes back"),
         }
     }

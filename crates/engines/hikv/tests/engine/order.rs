@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor};
+use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, Wanted};
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;
@@ -24,6 +24,32 @@ fn store() -> Store {
 fn store_on(medium: Sim) -> Store {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
     HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(QUEUE_COUNT, HostDram))
+}
+
+/// Workers are woken by the depth of a queue, which grows while they are too few: none while nobody writes, one for some changes,
+/// all where the queue is more than half full. Where the caller's threads apply, they are asked for at that depth alone.
+#[test]
+fn workers_are_wanted_by_the_depth_of_queues() {
+    const BOUND: u32 = 1024;
+    for (callers_apply, at_some) in [(false, Wanted::One), (true, Wanted::Nobody)] {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+        let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
+        let store = store.keeping_order(Ordered::bounded(1, BOUND as usize, HostDram));
+        store.catch_up(Early::Wait).unwrap();
+        store.callers_apply(callers_apply);
+        while store.step().unwrap() != Progress::Idle {}
+        let put = |numbers: std::ops::Range<u32>| {
+            numbers.for_each(|number| store.put(&(number % 100).to_be_bytes(), b"value").unwrap());
+            store.wanted()
+        };
+        assert_eq!(put(0..255), Wanted::Nobody);
+        assert_eq!(put(255..512), at_some);
+        assert_eq!(put(512..768), Wanted::All, "more than half full");
+        let count = store.apply().unwrap();
+        assert_eq!((count, store.upkeep().queued_count), (16, 752), "one group");
+        while store.step().unwrap() != Progress::Idle {}
+        assert_eq!((store.wanted(), store.upkeep().queued_count), (Wanted::Nobody, 0));
+    }
 }
 
 /// Short keys, keys that share much, and keys that are others' beginnings.

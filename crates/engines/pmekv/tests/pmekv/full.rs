@@ -1,12 +1,14 @@
 //! A region that is full and cannot grow: what makes room goes on.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use engine::{Clock, Engine, Error, Expiry, Progress};
 use engine_pmekv::{Options, Pmekv};
 use pmem::MediumError;
 use pmem_os::HostDram;
-use pmem_sim::{Model, Sim};
+use pmem_sim::{Model, Sim, StepKind};
 
 use crate::subject::{OnSim, PARAMETERS};
 
@@ -24,6 +26,14 @@ fn fill(sim: &Sim, store: &OnSim) -> u32 {
         Err(error) => panic!("{error}"),
     };
     (0..).take_while(put).count() as u32
+}
+
+/// Frees what was let go of, once no reader of this process may look at it.
+fn free_all(store: &OnSim) {
+    while store.stats().garbage_count > 0 {
+        store.tidy();
+        std::thread::yield_now();
+    }
 }
 
 /// Each opening begins segments of its own, for which there is room, too.
@@ -56,11 +66,67 @@ fn keys_that_expired_are_deleted_where_no_checkpoint_can_be_made() {
     // As large as nodes are.
     let fillers = (1_000..).take_while(|number| store.put(&key(*number), &[7; 4_000]).is_ok()).count();
     assert!(count > 2);
-    (0..40).for_each(|number| store.put(b"small", &[number; 4]).unwrap());
+    for number in 0..40 {
+        store.put(b"small", &[number; 4]).unwrap();
+        // Readers of other tests' stores keep what was replaced, too.
+        free_all(&store);
+    }
     assert!(store.checkpoint().is_err_and(|error| matches!(error, Error::Medium(MediumError::Full { .. }))));
     clock.advance(Duration::from_millis(20));
     while store.step().unwrap() == Progress::More {}
     assert_eq!(store.len().unwrap(), 1 + fillers as u64);
     store.tidy();
     store.checkpoint().unwrap();
+}
+
+/// A write that finds no room tries no checkpoint that found none before: it would read all keys each time.
+#[test]
+fn writes_that_are_refused_cost_no_checkpoint_each() {
+    let sim = Sim::new(0, Model::Line);
+    let short = Options { log_entry_count_max: 60, ..Options::default() };
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, short).unwrap();
+    // Room for some of a checkpoint's nodes.
+    let fillers = 1_000_000..1_000_004;
+    fillers.clone().for_each(|number| store.put(&key(number), &[7; 4_000]).unwrap());
+    let count = fill(&sim, &store);
+    while store.put(&key(2_000_000 + store.len().unwrap() as u32), &[7; 4_000]).is_ok() {}
+    fillers.for_each(|number| assert!(store.delete(&key(number)).unwrap()));
+    free_all(&store);
+    let written = Arc::new(AtomicUsize::new(0));
+    let noted = Arc::clone(&written);
+    sim.observe(Box::new(move |_, kind| {
+        noted.fetch_add(usize::from(kind == StepKind::Stream), Ordering::Relaxed);
+    }));
+    assert!(store.checkpoint().is_err_and(|error| matches!(error, Error::Medium(MediumError::Full { .. }))));
+    let once = written.swap(0, Ordering::Relaxed);
+    assert!(once > 2, "{once} nodes");
+    for _ in 0..50 {
+        assert!(store.put(b"large", &[7; 60_000]).is_err());
+        store.step().unwrap();
+    }
+    let in_vain = written.load(Ordering::Relaxed);
+    assert!(in_vain <= once, "{in_vain} nodes were written, {once} are one attempt");
+    // Where there is room again a checkpoint finds it.
+    (0..count).for_each(|number| assert!(store.delete(&key(number)).unwrap()));
+    free_all(&store);
+    written.store(0, Ordering::Relaxed);
+    store.put(b"small", &[7; 100]).unwrap();
+    assert!(written.load(Ordering::Relaxed) > 0);
+    store.checkpoint().unwrap();
+    sim.unobserve();
+}
+
+/// What has no room in the log when its value is there already waits for a checkpoint, as every other write does.
+#[test]
+fn a_streamed_value_makes_room_for_its_entry() {
+    let sim = Sim::new(0, Model::Line);
+    // Each third write of a lane needs a segment, and a checkpoint gives segments back.
+    let many_segments = Options { log_entry_count_max: 1_000, segment_entry_count: 3 };
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, many_segments).unwrap();
+    store.put(b"streamed", &[1; 100]).unwrap();
+    store.checkpoint().unwrap();
+    sim.fail_grow_after(0);
+    for number in 0..200 {
+        store.put_from_until(b"streamed", 100, &mut &[number; 100][..], Expiry::NEVER).unwrap();
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Bound, ControlFlow, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{BatchOp, Engine, Error};
+use engine::{BatchOp, Direction, Engine, Error, OrderedEngine, ScanCursor};
 use engine_pmekv::{Options, Pmekv, canary};
 use pmem::{Canary, Dram};
 use pmem_os::HostDram;
@@ -54,6 +54,17 @@ fn contents<D: Dram>(store: &Pmekv<Sim, D>) -> Contents {
         cursor = store.walk(cursor, &mut note).unwrap();
     }
     contents
+}
+
+/// All keys, as a scan shows them.
+fn scanned<D: Dram>(store: &Pmekv<Sim, D>, direction: Direction) -> Vec<Vec<u8>> {
+    let (mut keys, mut cursor) = (Vec::new(), ScanCursor::new(Bound::Unbounded, direction));
+    let mut note = |key: &[u8], _: &[u8]| {
+        keys.push(key.to_vec());
+        ControlFlow::Continue(())
+    };
+    while store.scan(&mut cursor, &mut note).unwrap() {}
+    keys
 }
 
 /// A store of 200 keys whose host lends no more.
@@ -133,7 +144,7 @@ fn a_crash_while_a_put_is_taken_back_leaves_either() {
     assert!(reopened(&sim) == Ok(model));
 }
 
-/// The batch counts already: readers of keys see it, and nobody writes any more.
+/// The batch counts already: readers see it, by keys and in order, and nobody writes any more.
 #[test]
 fn a_batch_that_found_no_memory_is_there_whole() {
     let (sim, purse, store, mut model) = made(Canary("none"));
@@ -142,11 +153,19 @@ fn a_batch_that_found_no_memory_is_there_whole() {
     assert!(is_no_memory(store.write_batch(&ops)));
     purse.hold(PLENTY);
     assert!(keys.iter().all(|key| store.get(key, &mut |_, value| assert_eq!(value, b"batch")).unwrap()));
+    model.extend(keys.iter().map(|key| (key.clone(), b"batch".to_vec())));
+    assert!(contents(&store) == model);
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut scanned: Vec<_> = scanned(&store, direction);
+        if direction == Direction::Backward {
+            scanned.reverse();
+        }
+        assert!(scanned.iter().eq(model.keys()), "{direction:?}");
+    }
     let one = [BatchOp::Delete { key: &keys[0] }];
     let refused = [store.put(b"key", b""), store.write_batch(&one), store.clear(), store.checkpoint()];
     assert!(refused.iter().all(|done| matches!(done, Err(Error::Corrupt { .. }))), "{refused:?}");
     store.close().unwrap();
-    model.extend(keys.into_iter().map(|key| (key, b"batch".to_vec())));
     assert!(reopened(&sim) == Ok(model));
 }
 

@@ -106,6 +106,29 @@ pub(crate) fn flip_value(medium: &Sim, value: &[u8]) {
     flip(medium, Offset(at / 8 * 8), 1 << (at % 8 * 8));
 }
 
+/// A reader that asks for it is told that damage may hide a key; nobody puts the key a second time.
+#[test]
+fn an_absence_that_damage_makes_is_told() {
+    let probe = filled();
+    let (mut hidden, mut told) = (0, 0);
+    for (at, _) in slots(&probe) {
+        for word in 1..32 {
+            let store = filled().verifying(Verify::Nothing);
+            flip(store.medium(), at.plus(8 * word), 0x0101_0101_0101_0101);
+            let lost: Vec<_> = KEYS.into_iter().filter(|(key, _)| matches!(get(&store, key), Ok(None))).collect();
+            let store = store.verifying(Verify::Absence);
+            for (key, _) in lost {
+                hidden += 1;
+                assert!(get(&store, key).is_err() && store.delete(key).is_err(), "{word}");
+                assert!(store.put(key, b"new").is_err(), "{word}: the key would be there twice");
+                told += u32::from(store.write_batch(&[BatchOp::Put { key, value: b"new" }]).is_err());
+            }
+        }
+    }
+    assert!(hidden > 5 && told == hidden, "{hidden} {told}");
+    assert!(filled().verifying(Verify::Absence).put(b"another", b"value").is_ok());
+}
+
 #[test]
 fn a_bucket_without_a_free_slot_is_told() {
     let probe = filled();

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use engine::{Check, Depth, Engine};
+use engine::{Check, Depth, Engine, Error, Progress};
 use engine_rewo_hash::RewoHash;
 use index::block_hash::canary;
 use parking_lot::Mutex;
-use pmem::Canary;
+use pmem::{Canary, MediumError};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use testkit::{Crashed, Op, Script, Settings, Visitor, explore, hunt};
 
 use crate::splits::{first, key};
-use crate::subject::{OfRewoHash, OnSim, PARAMETERS, buckets};
+use crate::subject::{OfRelieved, OfRewoHash, OnSim, PARAMETERS, buckets};
 
 /// Everything up to the first move is its setup.
 pub(crate) fn moving() -> Script {
@@ -39,6 +39,75 @@ fn broken_moves_are_caught() {
         let verdict = hunt::<Crashed<OfRewoHash>>(canary, &[moving()], &settings(vec![Visitor::Nobody]));
         assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
     }
+}
+
+fn crowded(count: u32) -> RewoHash<Sim, HostDram> {
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap().pre_evicting(true);
+    (0..count).for_each(|i| store.put(&key(i), b"a value").unwrap());
+    store
+}
+
+fn relieved_count(store: &RewoHash<Sim, HostDram>) -> u64 {
+    while store.step().unwrap() == Progress::More {}
+    store.stats().figure("move_count").unwrap() as u64
+}
+
+/// So many keys that the background finds a full bucket with an item whose other bucket is light.
+fn crowd() -> u32 {
+    (100..400).step_by(5).find(|&count| relieved_count(&crowded(count)) > 0).expect("a bucket is full")
+}
+
+/// The background makes room in full buckets.
+fn relieving() -> Script {
+    let crowd = crowd();
+    let setup = (0..crowd).map(|i| Op::Put(key(i), b"a value".to_vec()));
+    let ops = [Op::Settle, Op::Put(key(0), b"another".to_vec()), Op::Put(key(crowd), vec![1; 7]), Op::Settle];
+    Script::after(10, setup, ops)
+}
+
+#[test]
+fn room_is_made_ahead_of_inserts() {
+    let crowd = crowd();
+    let store = crowded(crowd);
+    let before = buckets(&store);
+    let moved_count = relieved_count(&store);
+    let after = buckets(&store);
+    let gone_count = before.iter().filter(|at| !after.contains(at)).count() as u64;
+    assert!(gone_count > 0 && gone_count == moved_count && before.len() == after.len(), "{gone_count} {moved_count}");
+    assert!(wrong(&store).is_empty() && store.len().unwrap() == crowd.into());
+    assert!((0..crowd).all(|i| store.get(&key(i), &mut |_, value| assert_eq!(value, b"a value")).unwrap()));
+    assert_eq!(relieved_count(&store), moved_count, "nothing has come since");
+}
+
+#[test]
+fn a_move_ahead_of_inserts_survives_every_crash_and_its_twins_are_caught() {
+    let few = |visitor| Settings { images_per_op_max: 40, ..settings(vec![visitor]) };
+    let script = [relieving()];
+    for visitor in [Visitor::Nobody, Visitor::ReaderAlways] {
+        let counts = explore::<Crashed<OfRelieved>>(&script, &few(visitor));
+        let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));
+        assert!(counts.reach(20, 10, 0), "{counts:?}");
+    }
+    for canary in [canary::DELETE_BEFORE_INSERT, canary::DELETE_NOT_ORDERED] {
+        let verdict = hunt::<Crashed<OfRelieved>>(canary, &script, &few(Visitor::Nobody));
+        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    }
+}
+
+/// A store of fixed size refuses what finds no room, keeps the rest, and takes it again where there is room.
+#[test]
+fn a_store_of_fixed_size_refuses_and_keeps() {
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap().of_fixed_size();
+    let is_taken = |i: &u32| match store.put(&key(*i), b"a value") {
+        Ok(()) => true,
+        Err(Error::Medium(MediumError::Limit { .. })) => false,
+        Err(error) => panic!("{error}"),
+    };
+    let (taken, refused): (Vec<_>, Vec<_>) = (0..600).partition(is_taken);
+    assert!(taken.len() > 350 && !refused.is_empty(), "{}", taken.len());
+    assert_eq!(store.stats().figure("segment_count"), Some(1.0));
+    assert!(taken.iter().all(|i| store.put(&key(*i), b"another").is_ok()), "updates need no room");
+    assert!(taken.iter().all(|i| store.delete(&key(*i)).unwrap()) && is_taken(&refused[0]));
 }
 
 /// What a check finds.

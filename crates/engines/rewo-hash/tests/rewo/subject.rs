@@ -77,6 +77,30 @@ impl<M: Over> Made for OfCached<M> {
     }
 }
 
+/// Whose background makes room in full buckets.
+pub(crate) struct OfRelieved<M = Sim>(PhantomData<fn() -> M>);
+
+impl<M: Over> Made for OfRelieved<M> {
+    type Engine = RewoHash<M, HostDram>;
+    type Medium = M::Medium;
+
+    fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(OfRewoHash::<M>::format(on, clock)?.pre_evicting(true))
+    }
+
+    fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(OfRewoHash::<M>::open(on, clock)?.pre_evicting(true))
+    }
+
+    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
+        OfRewoHash::<M>::settle(engine)
+    }
+
+    fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
+        Some(needed_bytes(engine))
+    }
+}
+
 impl<M: Over> Made for OfRewoHash<M> {
     type Engine = RewoHash<M, HostDram>;
     type Medium = M::Medium;

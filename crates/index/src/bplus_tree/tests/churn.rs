@@ -26,10 +26,14 @@ fn a_tree_of_several_levels_grows_and_goes_away() {
 
 /// Laps of `keys`, after each of which nothing is there; they take no more than twice what the first takes.
 fn laps(count: usize, keys: &[&'static [u8]]) {
+    laps_with(count, keys, |rig, keys| rig.remove(keys));
+}
+
+fn laps_with(count: usize, keys: &[&'static [u8]], empty: fn(&mut Rig, &[&'static [u8]])) {
     let (mut rig, mut first_bytes) = (Rig::new(40), None);
     for lap in 0..count {
         rig.put(keys);
-        rig.remove(keys);
+        empty(&mut rig, keys);
         // Other tests' threads may be pinned.
         while rig.tree.memory.waiting_count() > 0 {
             rig.tree.collect();
@@ -54,6 +58,18 @@ fn separators_that_are_freed_are_used_again() {
 #[test]
 fn roots_that_are_freed_are_used_again() {
     laps(300, &many(80));
+}
+
+#[test]
+fn what_is_cleared_is_used_again() {
+    let clear = |rig: &mut Rig, _: &[&'static [u8]]| {
+        rig.tree.clear().unwrap();
+        rig.map.clear();
+    };
+    // Of few keys the root is a third of all nodes; of long ones the separators take the most.
+    let long = |key: &&[u8]| &*[&[b'k'; 3000][..], key].concat().leak();
+    laps_with(300, &many(80), clear);
+    laps_with(6, &many(4000).iter().map(long).collect::<Vec<_>>(), clear);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! A parameter that only clients' set-up scripts ask for, and that has nothing to act on here, is [`Effect::None`]; its
 //! page is `docs/redis.md`.
 
+use hikv::pool::Sharing;
+
 use super::sizes::bytes_of;
 use crate::administration::output_limits::OutputLimits;
 
@@ -27,6 +29,8 @@ pub(crate) enum Kind {
     Events,
     /// Classes of clients, each with three numbers.
     OutputLimits,
+    /// How threads share the work.
+    Split,
 }
 
 /// What a change of the parameter does.
@@ -86,7 +90,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 57] = [
+pub(crate) static PARAMETERS: [Parameter; 58] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -139,6 +143,7 @@ pub(crate) static PARAMETERS: [Parameter; 57] = [
     parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Constant),
     parameter("slowlog-log-slower-than", "10000", int(-1, i64::MAX), Effect::SlowTime),
     parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
+    parameter("split", "beside", Kind::Split, Effect::Fixed),
     parameter("sync-interval", "100", int(1, 60_000), Effect::Fixed),
     parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
     parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
@@ -175,6 +180,7 @@ impl Kind {
                 within(number, min, max)
             }
             Kind::Bytes { min, max } => within(bytes_of(&text).ok_or("argument must be a memory value")?, min, max),
+            Kind::Split => text.to_ascii_lowercase().parse::<Sharing>().map(|sharing| sharing.to_string()),
             Kind::OutputLimits => match OutputLimits::default().with(&text) {
                 Some(_) => Ok(text),
                 None => Err("Wrong number of arguments in buffer limit configuration.".into()),

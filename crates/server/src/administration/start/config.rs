@@ -1,6 +1,9 @@
 //! From parameters to a configuration.
 
+use std::num::NonZero;
 use std::path::PathBuf;
+
+use hikv::pool::{Plan, Sharing, Split};
 
 use super::Parameters;
 use crate::config::{Config, Tls};
@@ -17,9 +20,11 @@ impl Parameters {
         let number = |name| self.value(name).and_then(|value| value.parse().ok());
         let hosts = self.text("bind").unwrap_or(HOST);
         let port = self.value("port").unwrap_or(PORT);
+        let split = self.split();
         Config {
             addrs: if port == "0" { Vec::new() } else { addresses(hosts, port) },
-            threads: number("io-threads").unwrap_or(default.threads),
+            threads: number("io-threads").unwrap_or_else(|| thread_count(split)),
+            split,
             max_clients: number("maxclients").unwrap_or(default.max_clients),
             bulk_bytes_max: number("proto-max-bulk-len").unwrap_or(default.bulk_bytes_max),
             // A line of the default user says more than its password alone.
@@ -38,6 +43,11 @@ impl Parameters {
             parameters: self.clone(),
             ..default
         }
+    }
+
+    /// Which threads apply what writes leave for the order of keys ([`Config::split`]).
+    pub fn split(&self) -> Sharing {
+        self.value("split").and_then(|split| split.parse().ok()).unwrap_or(Config::default().split)
     }
 
     fn tls(&self, hosts: &str, port: &str) -> Tls {
@@ -67,6 +77,16 @@ impl Parameters {
 
     fn path(&self, name: &str) -> Option<PathBuf> {
         self.text(name).map(PathBuf::from)
+    }
+}
+
+/// As many as the split names; of a pool, one a core, since no thread of the store needs one beside it.
+fn thread_count(split: Sharing) -> usize {
+    let core_count = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    match split {
+        Sharing::Beside => Config::default().threads,
+        Sharing::Pool(Plan::Fixed(Split { serving, backend })) => serving + backend,
+        Sharing::Pool(Plan::Adaptive(_)) => core_count(),
     }
 }
 

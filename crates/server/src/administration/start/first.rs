@@ -50,6 +50,7 @@ fn shown(config: &Config) -> Vec<(&'static str, String)> {
         ("ordered", yes_or_no(config.ordered)),
         ("http-tls", yes_or_no(config.http_tls)),
         ("io-threads", config.threads.to_string()),
+        ("split", config.split.to_string()),
         ("maxclients", config.max_clients.to_string()),
         ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
         ("protected-mode", yes_or_no(config.protected)),

@@ -18,6 +18,7 @@ use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Items;
 use crate::keyspace::slot::DATABASE_COUNT;
 use crate::shared::Shared;
+use crate::telemetry::{SAMPLED, Threads};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("info", info)];
@@ -35,12 +36,13 @@ const fn section(title: &'static str, lines: fn(&Shared) -> Result<Lines, Refusa
     Section { title, lines, is_default: true }
 }
 
-static SECTIONS: [Section; 15] = [
+static SECTIONS: [Section; 16] = [
     section("Server", server),
     section("Clients", clients),
     section("Memory", memory::memory),
     section("Persistence", persistence),
     section("Order", order),
+    section("Threads", threads),
     section("Snapshots", snapshots),
     section("Stats", stats::stats),
     section("Replication", replication),
@@ -178,6 +180,30 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
         ("order_applied_count", stats.order_applied_count.to_string()),
         ("order_updated_count", stats.order_updated_count.to_string()),
     ]))
+}
+
+/// Which threads serve and which apply, and what was sampled in the last window of operations for that.
+fn threads(shared: &Shared) -> Result<Lines, Refusal> {
+    let threads = Threads::of(shared);
+    let stats = shared.keyspace.store.stats_now()?;
+    let ([serving, backend], [left, updates, queued]) = (threads.loops(), threads.changes());
+    let mut fields = lines([
+        ("split", threads.split.to_string()),
+        ("serving_loop_count", serving.to_string()),
+        ("backend_loop_count", backend.to_string()),
+        ("awake_backend_loop_count", threads.backend_count().to_string()),
+        ("worker_count", stats.worker_count.to_string()),
+        ("awake_worker_count", stats.awake_worker_count.to_string()),
+        ("sampled_window_count", threads.window_count().to_string()),
+        ("sampled_left_count", left.to_string()),
+        ("sampled_update_count", updates.to_string()),
+        ("sampled_queued_count", queued.to_string()),
+    ]);
+    for (kind, (count, us)) in SAMPLED.into_iter().zip(threads.counts().into_iter().zip(threads.means_us())) {
+        let each = us.map_or_else(|| "none".to_owned(), |us| format!("{us:.3}"));
+        fields.push((format!("sampled_{kind}").into(), format!("count={count},usec_per_op={each}")));
+    }
+    Ok(fields)
 }
 
 fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {

@@ -46,6 +46,7 @@ use slab::Slab;
 use crate::connections::accept::Acceptor;
 use crate::connections::buffers::Buffers;
 use crate::connections::connection::{Connection, Turn};
+use crate::connections::duty::Duty;
 use crate::connections::held::Holders;
 use crate::connections::idle::Watchman;
 use crate::connections::listen;
@@ -162,12 +163,14 @@ impl EventLoop {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
-        self.shared.telemetry.loops[self.index].begin();
+        let shared = Arc::clone(&self.shared);
+        shared.telemetry.loops[self.index].begin();
+        let mut duty = Duty::of(&shared, self.index);
         while !self.is_finished() {
             let timeout = self.timeout();
             // Who waits for a sync leaves the processor to it.
             let may_stay_awake = self.holders.is_empty();
-            match self.patience.poll(&mut self.poll, &mut events, timeout, may_stay_awake) {
+            match self.patience.poll(&mut self.poll, &mut events, (timeout, may_stay_awake), &mut duty) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
@@ -185,6 +188,7 @@ impl EventLoop {
             }
             self.give_turns(woke);
             self.buffers.give_back();
+            duty.end_round(woke);
         }
         Ok(())
     }

@@ -15,19 +15,21 @@
 //! Only the batch writes to its buckets from 2 to 8, so its record stays true. A batch that finds no room in 2 lets go of all
 //! locks, splits, and begins again. One batch at a time is carried out: it has the turn.
 
+mod overlay;
+mod record;
+
 use std::collections::BTreeMap;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use heap::layout::batch_word;
-use heap::{BatchState, BatchWord, HeapError, Reservation};
+use heap::{HeapError, Reservation};
 use parking_lot::MutexGuard;
-use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, crc32c};
+use pmem::{Dram, Medium, Offset, Ticket};
 
 use super::canary;
 use super::find::Key;
 use super::image::{Image, Words};
-use super::layout::{BUCKET_BYTES, FILLED_MAX, bucket, choices};
+use super::layout::{FILLED_MAX, bucket, choices};
 use super::segment::Segment;
 use super::write::{Full, mark_unlinked};
 use super::{BlockHash, Slot};
@@ -36,33 +38,11 @@ use crate::segmented::directory::Retired;
 use crate::segmented::{Context, Garbage, Segmented, Table};
 use crate::shared::Locked;
 
-/// The word that names the record, of those that the region has.
-const WORD: usize = 0;
-/// Bytes of a record before its first bucket: how many there are, 4; CRC-32C of them, 4; zero.
-const HEADER_BYTES: usize = 16;
-/// Bytes of one bucket in it: where it lies, 8; zero; what it holds.
-const ENTRY_BYTES: usize = 16 + BUCKET_BYTES as usize;
+pub(super) use overlay::Overlay;
+pub(super) use record::recover;
 
 /// The right to carry a batch out.
 pub struct Turn<'a>(#[expect(dead_code, reason = "held for its end alone")] MutexGuard<'a, ()>);
-
-/// What a batch makes of buckets.
-#[derive(Debug)]
-pub(super) struct Overlay {
-    images: BTreeMap<u64, Image>,
-    is_decided: AtomicBool,
-}
-
-impl Overlay {
-    pub(super) fn image(&self, at: Offset) -> Option<&Image> {
-        self.images.get(&at.0)
-    }
-
-    #[inline(always)]
-    pub(super) fn is_decided(&self) -> bool {
-        self.is_decided.load(Ordering::Acquire)
-    }
-}
 
 /// Segments that have no room for all of a batch, each with the signature of a key that found none.
 #[derive(Clone, Debug)]
@@ -152,22 +132,6 @@ impl BlockHash {
     ) -> Result<(), HeapError> {
         full.into_iter().try_for_each(|(signature, full)| self.split_for(cx, signature, full, signatures))
     }
-
-    /// Makes the batch durable that is decided and not carried out, for a thread that saw it.
-    #[cold]
-    pub(super) fn settle_batch<M: Medium>(&self, medium: &M) -> Result<(), MediumError> {
-        if medium.is_writable() {
-            let at = batch_word(WORD);
-            let _ = medium.acknowledge_met(medium.commit_published(at, at.0))?;
-        }
-        Ok(())
-    }
-
-    /// A bucket as it is, or as a batch has decided.
-    pub(super) fn decided_image<M: Medium>(&self, medium: &M, at: Offset) -> Image {
-        let overlay = self.overlay().filter(|overlay| overlay.is_decided());
-        overlay.and_then(|overlay| overlay.image(at)).copied().unwrap_or_else(|| Image::of(medium, at))
-    }
 }
 
 impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
@@ -208,6 +172,12 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             }
         }
         Ok(found)
+    }
+
+    /// Of the buckets of a signature one in which a slot is damaged: it might hold a key that is not found.
+    pub fn damaged_bucket(&mut self, signature: u64) -> Option<Offset> {
+        let buckets = self.buckets(signature);
+        buckets.into_iter().find(|at| self.images[at].image.has_damaged_slot()).map(Offset)
     }
 
     /// Puts a slot where the key was not found, if there is room: see [`Batch::has_room`].
@@ -259,7 +229,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// The allocator's, and nothing has changed.
     pub fn reserve_record(&self) -> Result<Reservation<'a, D>, HeapError> {
         let count = self.images.values().filter(|changed| changed.is_changed).count();
-        self.cx.heap.reserve(self.cx.medium, (HEADER_BYTES + count * ENTRY_BYTES) as u64, epoch::thread_index())
+        self.cx.heap.reserve(self.cx.medium, record::bytes(count), epoch::thread_index())
     }
 
     /// Steps 3 to 8; what is to be waited for. The caller waits without locks.
@@ -267,10 +237,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.images.retain(|_, changed| changed.is_changed);
         let (cx, record) = (self.cx, record.publish());
         let images = self.images.iter().map(|(at, changed)| (*at, changed.image)).collect();
-        let overlay = Box::into_raw(Box::new(Overlay { images, is_decided: AtomicBool::new(false) }));
+        let overlay = Box::into_raw(Box::new(Overlay::undecided(images)));
         // SAFETY: it came from a box, and is freed no earlier than it is retired below.
-        let images = unsafe { &(*overlay).images };
-        write_record(cx.medium, record.offset, images);
+        let images = unsafe { (*overlay).images() };
+        record::write(cx.medium, record.offset, images);
         if !cx.medium.breaks(canary::BLOCK_BATCH_BEFORE_RECORD) {
             cx.medium.order();
         }
@@ -280,16 +250,16 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.table.overlay.store(overlay, Ordering::Release);
         // Now: who has counted this has seen the overlay, or that it has gone.
         self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
-        let ticket = publish_word(cx.medium, record.offset);
+        let ticket = record::publish(cx.medium, record.offset);
         // SAFETY: as above.
-        unsafe { &*overlay }.is_decided.store(true, Ordering::Release);
+        unsafe { &*overlay }.decide();
         self.count_items();
         self.replaced.iter().for_each(|slot| mark_unlinked(cx, slot));
         self.carry_out(images, ticket.is_done());
         if !cx.medium.breaks(canary::BLOCK_BATCH_FORGOTTEN_EARLY) {
             cx.medium.order();
         }
-        BatchWord::clear(cx.medium, WORD);
+        record::clear(cx.medium);
         cx.medium.order();
         self.table.overlay.store(ptr::null_mut(), Ordering::Release);
         // SAFETY: it came from a box, and only who has the turn takes it away.
@@ -319,57 +289,4 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             changed.segment.count(i64::from(changed.image.meta().filled()) - i64::from(before));
         }
     }
-}
-
-/// Step 5.
-fn publish_word<M: Medium>(medium: &M, record: Offset) -> Ticket {
-    let (at, word) = (batch_word(WORD), BatchWord { record, state: BatchState::Committed });
-    medium.publish(&[(at, word.word())], at.0);
-    medium.commit(Level::Strongest)
-}
-
-fn write_record<M: Medium>(medium: &M, at: Offset, images: &BTreeMap<u64, Image>) {
-    let mut bytes = vec![0; HEADER_BYTES + images.len() * ENTRY_BYTES];
-    let (header, entries) = bytes.split_at_mut(HEADER_BYTES);
-    for (entry, (at, image)) in entries.chunks_exact_mut(ENTRY_BYTES).zip(images) {
-        entry[..8].copy_from_slice(&at.to_le_bytes());
-        entry[16..].copy_from_slice(&image.to_bytes());
-    }
-    header[..4].copy_from_slice(&(images.len() as u32).to_le_bytes());
-    let checksum = crc32c(crc32c(0, &header[..4]), entries);
-    header[4..8].copy_from_slice(&checksum.to_le_bytes());
-    // SAFETY: the place was reserved for it, and nothing names it yet.
-    unsafe { medium.stream(at, &[&bytes]) };
-}
-
-fn read_record<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>, HeapError> {
-    let damaged = HeapError::Damaged { offset: at.0, what: "a batch's record is damaged" };
-    let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    // SAFETY: nobody stores to a record that a batch word names.
-    let header = unsafe { medium.bytes(at.span(HEADER_BYTES as u64)) }.map_err(HeapError::from)?;
-    let entries_bytes = u64::from(number(header)) * ENTRY_BYTES as u64;
-    // SAFETY: as above.
-    let entries = unsafe { medium.bytes(at.plus(HEADER_BYTES as u64).span(entries_bytes)) }.map_err(HeapError::from)?;
-    if number(&header[4..]) != crc32c(crc32c(0, &header[..4]), entries) {
-        return Err(damaged);
-    }
-    let entry = |entry: &[u8; ENTRY_BYTES]| {
-        let at = u64::from_le_bytes(*entry.first_chunk().expect("an entry is longer"));
-        (at, Image::from_bytes(entry.last_chunk().expect("an entry ends with a bucket")))
-    };
-    Ok(entries.as_chunks::<ENTRY_BYTES>().0.iter().map(entry).collect())
-}
-
-/// Carries a committed batch out again; of a region that is only read, what readers read in its place. Nobody uses the table yet.
-pub(super) fn recover<M: Medium, D: Dram>(cx: Context<'_, M, D>) -> Result<*mut Overlay, HeapError> {
-    let Some(word) = BatchWord::load(cx.medium, WORD)? else { return Ok(ptr::null_mut()) };
-    let images = read_record(cx.medium, word.record)?;
-    if !cx.medium.is_writable() {
-        return Ok(Box::into_raw(Box::new(Overlay { images, is_decided: AtomicBool::new(true) })));
-    }
-    images.iter().for_each(|(&at, image)| image.store(cx.medium, Offset(at)));
-    cx.medium.order();
-    BatchWord::clear(cx.medium, WORD);
-    cx.medium.order();
-    Ok(ptr::null_mut())
 }

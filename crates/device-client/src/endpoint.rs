@@ -1,0 +1,116 @@
+//! Where a device is, and a connection to it.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rings::HostEnd;
+
+/// As Linux' host waits for a command.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where a device is, and how long it is waited for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Endpoint {
+    place: Place,
+    /// How long connecting, sending and the next PDU may take; for ever, if it is `None`.
+    timeout: Option<Duration>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Place {
+    Tcp(SocketAddr),
+    Shm(PathBuf),
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(addr: SocketAddr) -> Endpoint {
+        Endpoint { place: Place::Tcp(addr), timeout: Some(TIMEOUT) }
+    }
+}
+
+/// A device of this machine that shares memory, by its socket.
+impl From<&Path> for Endpoint {
+    fn from(path: &Path) -> Endpoint {
+        Endpoint { place: Place::Shm(path.to_owned()), timeout: Some(TIMEOUT) }
+    }
+}
+
+impl Endpoint {
+    /// The same, waited for as long as that.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Endpoint {
+        Endpoint { timeout, ..self }
+    }
+
+    pub(crate) fn open(&self) -> io::Result<Stream> {
+        match &self.place {
+            Place::Shm(path) => Ok(Stream::Shm(Box::new(HostEnd::connect(path, self.timeout)?))),
+            Place::Tcp(addr) => {
+                let socket = match self.timeout {
+                    Some(timeout) => TcpStream::connect_timeout(addr, timeout),
+                    None => TcpStream::connect(addr),
+                }?;
+                socket.set_nodelay(true)?;
+                socket.set_read_timeout(self.timeout)?;
+                socket.set_write_timeout(self.timeout)?;
+                Ok(Stream::Tcp(socket))
+            }
+        }
+    }
+}
+
+/// A connection, by either transport.
+#[derive(Debug)]
+pub enum Stream {
+    /// A socket.
+    Tcp(TcpStream),
+    /// Shared memory.
+    Shm(Box<HostEnd>),
+}
+
+impl Stream {
+    /// Closes the connection.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn close(&self) -> io::Result<()> {
+        match self {
+            Stream::Tcp(socket) => socket.shutdown(std::net::Shutdown::Both),
+            Stream::Shm(end) => end.close(),
+        }
+    }
+}
+
+/// A socket says so where its time is over.
+fn timed_out<T>(outcome: io::Result<T>) -> io::Result<T> {
+    outcome.map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            io::Error::new(ErrorKind::TimedOut, "the device does not answer")
+        }
+        _ => error,
+    })
+}
+
+impl Read for Stream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        timed_out(match self {
+            Stream::Tcp(socket) => socket.read(out),
+            Stream::Shm(end) => end.read(out),
+        })
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        timed_out(match self {
+            Stream::Tcp(socket) => socket.write(bytes),
+            Stream::Shm(end) => end.write(bytes),
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! What carries a connection: a TCP socket, or memory that is shared with the host.
+
+use std::io::{self, Read, Write};
+
+use mio::net::TcpStream;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rings::DeviceEnd;
+
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Shm(Box<DeviceEnd>),
+}
+
+impl Socket {
+    /// Has the poller tell when there may be something to do.
+    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        match self {
+            Socket::Tcp(socket) => registry.register(socket, token, Interest::READABLE | Interest::WRITABLE),
+            Socket::Shm(end) => {
+                let register = |fd: &i32| registry.register(&mut SourceFd(fd), token, Interest::READABLE);
+                end.fds().iter().try_for_each(register)
+            }
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.read(out),
+            Socket::Shm(end) => end.read(out),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.write(bytes),
+            Socket::Shm(end) => end.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! List and Range, a piece in each turn: however long the keys between are that a host cannot name, and however much room it has, other
+//! connections come to their turns meanwhile. The connection's next command waits for its end.
+
+use std::ops::ControlFlow;
+
+use hikv::Ordered;
+use nvme::{Key, ListWriter, RangeWriter, Status};
+
+use crate::apply::status_of;
+use crate::limits;
+
+/// A list that is being written.
+pub(crate) struct Walk {
+    pub(crate) id: u16,
+    /// The key to go on from.
+    from: Vec<u8>,
+    list: List,
+}
+
+enum List {
+    Keys(ListWriter),
+    Items(RangeWriter),
+}
+
+/// How a walk stands.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Piece {
+    /// It goes on in another turn.
+    More,
+    /// It is done: what it gives, and how much room the next item takes by itself, or 0.
+    Done(Vec<u8>, u64),
+}
+
+impl Walk {
+    /// A list of the keys from `from` on, in so much room.
+    pub(crate) fn of_keys(id: u16, from: &Key, room_bytes: usize) -> Walk {
+        Walk { id, from: from.as_bytes().to_vec(), list: List::Keys(ListWriter::new(room_bytes)) }
+    }
+
+    /// Keys and values from `from` on, in so much room.
+    pub(crate) fn of_items(id: u16, from: &Key, room_bytes: usize) -> Walk {
+        Walk { id, from: from.as_bytes().to_vec(), list: List::Items(RangeWriter::new(room_bytes)) }
+    }
+
+    /// Shows items whose keys the command set can name, until there is no room, or enough was looked at in this turn. Longer keys,
+    /// which other users of the store may have written, are passed over: all that begin alike at once.
+    pub(crate) fn step(&mut self, ordered: &Ordered) -> Result<Piece, Status> {
+        let (mut seek_count, mut item_count, mut value_bytes) = (0, 0, 0);
+        loop {
+            let mut stop = None;
+            let list = &mut self.list;
+            let scanned = ordered.scan(&self.from, |key, value| {
+                stop = if item_count >= limits::WALK_ITEM_COUNT_MAX || value_bytes >= limits::OUTPUT_BYTES_MAX {
+                    Some(Stop::Turn(key.to_vec()))
+                } else if key.len() > Key::BYTES_MAX {
+                    Some(Stop::Long(past_all_that_begin_with(&key[..Key::BYTES_MAX])))
+                } else {
+                    (item_count, value_bytes) = (item_count + 1, value_bytes + list.bytes_of(value));
+                    list.push(key, value).map(Stop::Full)
+                };
+                if stop.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            scanned.map_err(|error| status_of(&error))?;
+            match stop {
+                None | Some(Stop::Long(None)) => return Ok(self.end(0)),
+                Some(Stop::Full(next_bytes)) => return Ok(self.end(next_bytes)),
+                Some(Stop::Turn(next)) => {
+                    self.from = next;
+                    return Ok(Piece::More);
+                }
+                Some(Stop::Long(Some(next))) => self.from = next,
+            }
+            seek_count += 1;
+            if seek_count >= limits::WALK_SEEK_COUNT_MAX {
+                return Ok(Piece::More);
+            }
+        }
+    }
+
+    fn end(&mut self, next_bytes: u64) -> Piece {
+        Piece::Done(
+            match &mut self.list {
+                List::Keys(list) => list.take(),
+                List::Items(list) => list.take(),
+            },
+            next_bytes,
+        )
+    }
+}
+
+/// Why a scan stops.
+enum Stop {
+    /// The turn is over: where to go on.
+    Turn(Vec<u8>),
+    /// A key is too long: where to go on, if there is anything behind.
+    Long(Option<Vec<u8>>),
+    /// There is no room for the next item, which takes so much by itself, in a range.
+    Full(u64),
+}
+
+impl List {
+    /// How much room the item takes by itself, if there is none for it.
+    fn push(&mut self, key: &[u8], value: &[u8]) -> Option<u64> {
+        match self {
+            // The key of no bytes has no name, either.
+            _ if key.is_empty() => None,
+            List::Keys(list) => (!list.push(key)).then_some(0),
+            List::Items(list) => (!list.push(key, value)).then(|| RangeWriter::alone_bytes(key, value) as u64),
+        }
+    }
+
+    fn bytes_of(&self, value: &[u8]) -> usize {
+        if matches!(self, List::Items(_)) { value.len() } else { 0 }
+    }
+}
+
+/// The least key above all that begin with `start`, if there is one.
+fn past_all_that_begin_with(start: &[u8]) -> Option<Vec<u8>> {
+    let len = start.iter().rposition(|byte| *byte != u8::MAX)? + 1;
+    let mut past = start[..len].to_vec();
+    past[len - 1] += 1;
+    Some(past)
+}
+
+#[cfg(test)]
+mod tests {
+    use hikv::{Durability, EngineKind, Options};
+    use nvme::Keys;
+
+    use super::*;
+
+    /// As many keys that have no name as would take a loop's other connections long, each with another beginning.
+    #[test]
+    fn a_turn_passes_over_a_bounded_number_of_long_keys() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
+        let store = options.open(dir.path()).expect("a store");
+        let count = limits::WALK_SEEK_COUNT_MAX * 3;
+        let long = |number: usize| format!("{number:016} and more");
+        (0..count).for_each(|number| store.put(long(number), "").expect("it stores"));
+        store.put("last", "").expect("it stores");
+        let ordered = store.ordered().expect("it has order");
+        let mut walk = Walk::of_keys(1, &Key::default(), 1 << 20);
+        let mut turn_count = 1;
+        let keys = loop {
+            match walk.step(&ordered).expect("it reads") {
+                Piece::More => turn_count += 1,
+                Piece::Done(keys, _) => break keys,
+            }
+        };
+        assert_eq!(Keys::new(&keys).collect::<Vec<_>>(), [b"last"]);
+        assert_eq!(turn_count, 4);
+    }
+
+    #[test]
+    fn a_turn_shows_a_bounded_number_of_items() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
+        let store = options.open(dir.path()).expect("a store");
+        let count = limits::WALK_ITEM_COUNT_MAX + 10;
+        (0..count).for_each(|number| store.put(format!("{number:08}"), "").expect("it stores"));
+        let ordered = store.ordered().expect("it has order");
+        for mut walk in [Walk::of_keys(1, &Key::default(), 1 << 20), Walk::of_items(1, &Key::default(), 1 << 20)] {
+            assert_eq!(walk.step(&ordered).expect("it reads"), Piece::More);
+            let Piece::Done(bytes, 0) = walk.step(&ordered).expect("it reads") else { panic!("it is not done") };
+            assert_eq!(u32::from_le_bytes(*bytes.first_chunk().expect("a count")) as usize, count);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Every interleaving of threads that take, leave and give back roles, and a twin whose exchange is not one step.
+
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicUsize;
+use loom::thread;
+use word_model::Modelled;
+
+use super::*;
+
+/// A word whose exchange loads, and then stores: what came in between is lost.
+struct InTwoSteps(Modelled);
+
+impl Word for InTwoSteps {
+    fn new(word: u64) -> InTwoSteps {
+        InTwoSteps(Modelled::new(word))
+    }
+
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.0.load(ordering)
+    }
+
+    fn store(&self, word: u64, ordering: Ordering) {
+        self.0.store(word, ordering);
+    }
+
+    fn compare_exchange(&self, current: u64, new: u64, success: Ordering, _failure: Ordering) -> Result<u64, u64> {
+        let now = self.0.load(success);
+        if now != current {
+            return Err(now);
+        }
+        self.0.store(new, success);
+        Ok(now)
+    }
+
+    fn compare_exchange_weak(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<u64, u64> {
+        self.compare_exchange(current, new, success, failure)
+    }
+
+    fn fetch_add(&self, by: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_add(by, ordering)
+    }
+
+    fn fetch_sub(&self, by: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_sub(by, ordering)
+    }
+
+    fn fetch_and(&self, bits: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_and(bits, ordering)
+    }
+
+    fn fetch_or(&self, bits: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_or(bits, ordering)
+    }
+
+    fn fetch_max(&self, word: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_max(word, ordering)
+    }
+
+    fn fence(ordering: Ordering) {
+        Modelled::fence(ordering);
+    }
+}
+
+/// A thread as a member is one.
+#[derive(Default)]
+struct Thread {
+    is_backend: bool,
+}
+
+impl Thread {
+    fn come_by<W: Word>(&mut self, roles: &Roles<W>) {
+        self.is_backend = if self.is_backend { !roles.leave() } else { roles.take() };
+    }
+}
+
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+/// One is wanted of two threads; one of those that have the role gives it back, and takes it again.
+fn one_at_a_time<W: Word + Send + Sync + 'static>() {
+    check(|| {
+        let shared = Arc::new((Roles::<W>::new(1), AtomicUsize::new(0)));
+        let take = |(roles, holders): &(Roles<W>, AtomicUsize)| {
+            let has_role = roles.take();
+            if has_role {
+                assert_eq!(holders.fetch_add(1, Ordering::Relaxed), 0, "two have the role of one");
+            }
+            has_role
+        };
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || take(&other));
+        if take(&shared) {
+            shared.1.fetch_sub(1, Ordering::Relaxed);
+            shared.0.give_back();
+            take(&shared);
+        }
+        thread.join().unwrap();
+        assert_eq!(shared.0.count(), 1, "none has it");
+    });
+}
+
+/// What is wanted changes while two threads come by; then each comes by once more.
+fn settles<W: Word + Send + Sync + 'static>(from: usize, to: usize) {
+    check(move || {
+        let roles = Arc::new(Roles::<W>::new(from));
+        let theirs = Arc::clone(&roles);
+        let other = thread::spawn(move || {
+            let mut thread = Thread::default();
+            (0..2).for_each(|_| thread.come_by(&theirs));
+            thread
+        });
+        let mut thread = Thread::default();
+        thread.come_by(&roles);
+        roles.want(to);
+        thread.come_by(&roles);
+        let mut other = other.join().unwrap();
+        for thread in [&mut other, &mut thread] {
+            thread.come_by(&roles);
+        }
+        let holders = [&thread, &other].into_iter().filter(|thread| thread.is_backend).count();
+        assert_eq!(roles.count(), holders, "a count is lost");
+        assert_eq!(holders, to, "as many as are wanted");
+    });
+}
+
+#[test]
+fn a_role_is_one_threads_at_a_time() {
+    one_at_a_time::<Modelled>();
+}
+
+#[test]
+fn as_many_have_the_role_as_are_wanted_in_the_end() {
+    for (from, to) in [(0, 1), (1, 0), (2, 1), (1, 2), (2, 0)] {
+        settles::<Modelled>(from, to);
+    }
+}
+
+#[test]
+#[should_panic(expected = "two have the role of one")]
+fn a_role_that_is_taken_in_two_steps_is_caught() {
+    one_at_a_time::<InTwoSteps>();
+}
+
+#[test]
+#[should_panic(expected = "a count is lost")]
+fn a_role_that_is_left_in_two_steps_is_caught() {
+    settles::<InTwoSteps>(2, 0);
+}

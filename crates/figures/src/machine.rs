@@ -1,0 +1,46 @@
+//! The machine and the command, without which figures say little.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// What is recorded.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) command: String,
+    pub(crate) processor: String,
+    pub(crate) core_count: usize,
+    pub(crate) kernel: String,
+    /// When, in seconds since 1970.
+    pub(crate) unix_time_s: u64,
+    /// A read of a random line whose address the read before gave.
+    pub(crate) dependent_read_ns: f64,
+    /// Making 256 bytes durable by writing, flushing every line, and a fence.
+    pub(crate) persist_256_ns: f64,
+    pub(crate) flush_instruction: &'static str,
+}
+
+impl Machine {
+    pub(crate) fn look(dir: &Path) -> Result<Machine, Error> {
+        let probe = pmem_os::probe(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+        Ok(Machine {
+            command: env::args().skip(1).fold("cargo xtask figures".to_owned(), |command, word| command + " " + &word),
+            processor: model.map_or_else(|| env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned()),
+            core_count: thread::available_parallelism()?.get(),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+            unix_time_s: since.as_secs(),
+            dependent_read_ns: probe.dependent_read_ns,
+            persist_256_ns: probe.persist_by_flush_256_ns,
+            flush_instruction: probe.flush_instruction,
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! What was measured: points, their table, and JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::machine::Machine;
+
+/// A turn of a system at a workload.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Point {
+    pub(crate) workload: &'static str,
+    pub(crate) system: &'static str,
+    /// Where along the figure's axis: a load factor, a number of threads.
+    pub(crate) at: f64,
+    pub(crate) round: usize,
+    pub(crate) operations: u64,
+    /// Time of one, on average.
+    pub(crate) ns: f64,
+    /// Results that were not the expected ones.
+    pub(crate) wrong: u64,
+    /// Inserts that found no room, which are no operations.
+    pub(crate) refused: u64,
+}
+
+/// All of them.
+#[derive(Default, Debug)]
+pub(crate) struct Points(Vec<Point>);
+
+impl Points {
+    pub(crate) fn add(&mut self, point: Point) {
+        self.0.push(point);
+    }
+
+    pub(crate) fn wrong_count(&self) -> u64 {
+        self.0.iter().map(|point| point.wrong).sum()
+    }
+
+    fn of<'a>(&'a self, workload: &'a str, system: &'a str, at: f64) -> impl Iterator<Item = &'a Point> {
+        self.0.iter().filter(move |point| (point.workload, point.system, point.at) == (workload, system, at))
+    }
+
+    /// The time of an operation in the median round.
+    pub(crate) fn median_ns(&self, workload: &str, system: &str, at: f64) -> Option<f64> {
+        let mut all: Vec<f64> = self.of(workload, system, at).map(|point| point.ns).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len().wrapping_sub(1) / 2).copied()
+    }
+
+    /// Each workload, system and place once, in the order in which they were first measured.
+    fn places(&self) -> Vec<(&'static str, &'static str, f64)> {
+        let mut places: Vec<_> = Vec::new();
+        for point in &self.0 {
+            let place = (point.workload, point.system, point.at);
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places
+    }
+
+    pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "workload  at    system           ns/op (   least     most)        ops/s  refused  wrong")?;
+        for (workload, system, at) in self.places() {
+            let turns: Vec<_> = self.of(workload, system, at).collect();
+            let median = self.median_ns(workload, system, at).unwrap_or(f64::NAN);
+            let least = turns.iter().map(|point| point.ns).fold(f64::INFINITY, f64::min);
+            let most = turns.iter().map(|point| point.ns).fold(0.0, f64::max);
+            let [refused, wrong] = [|point: &Point| point.refused, |point: &Point| point.wrong]
+                .map(|of| turns.iter().copied().map(of).sum::<u64>());
+            writeln!(
+                out,
+                "{workload:<9} {at:<5} {system:<14} {median:>7.0} ({least:>8.0} {most:>8.0}) {:>12.0} {refused:>8} {wrong:>6}",
+                1e9 / median
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The machine, then a turn a line.
+    pub(crate) fn write_json(&self, machine: &Machine, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", serde_json::to_string(machine)?)?;
+        self.0.iter().try_for_each(|point| writeln!(out, "{}", serde_json::to_string(point)?))
+    }
+}

@@ -1,0 +1,147 @@
+//! What the paper prints of its figures.
+
+use super::{LOADS, run};
+use crate::paper::{Claim, Figure, Of, Paper, Ratio, Shown};
+
+const OTHERS: &[&str] = &["pfht", "path", "level"];
+const REWO: &[&str] = &["rewo"];
+const ALL: &[&str] = &["rewo", "pfht", "path", "level"];
+const WRITES: &[&str] = &["insert", "update", "delete"];
+
+/// How many times as long the others take as Rewo-Hash.
+const fn others(workloads: &'static [&'static str], at: &'static [f64]) -> Ratio {
+    Ratio { over: Of { workloads, systems: OTHERS, at }, under: Of { workloads, systems: REWO, at } }
+}
+
+/// How many times as long a system takes for one workload as for another.
+const fn within(
+    system: &'static [&'static str],
+    over: (&'static [&'static str], &'static [f64]),
+    under: (&'static [&'static str], &'static [f64]),
+) -> Ratio {
+    Ratio {
+        over: Of { workloads: over.0, systems: system, at: over.1 },
+        under: Of { workloads: under.0, systems: system, at: under.1 },
+    }
+}
+
+const fn between(
+    workloads: &'static [&'static str],
+    over: &'static [&'static str],
+    under: &'static [&'static str],
+    at: &'static [f64],
+) -> Ratio {
+    Ratio { over: Of { workloads, systems: over, at }, under: Of { workloads, systems: under, at } }
+}
+
+const fn claim(text: &'static str, least: f64, most: f64, ratio: Ratio) -> Claim {
+    Claim { text, least, most, ratio }
+}
+
+/// The paper.
+pub(crate) const PAPER: Paper = Paper {
+    name: "rewo",
+    title: "Rewo-Hash: Revisiting Persistent Hash Table Design for Commercial Non-Volatile Memory (DATE 2020)",
+    remarks: &[
+        "One thread. Tables of a fixed size with as many slots each; Rewo-Hash's growth is off. Keys have 16 bytes and values 11 \
+         (the paper: not longer than 15): what its slots hold here beside a checksum. The memory is emulated: each 256-byte block that \
+         is read and not held costs as much more as the command or the machine says. The cached table has room for every item.",
+        "The others are rebuilt as their papers describe them, and are not locked; Rewo-Hash is, and grows where it may. Its inserts look \
+         whether the key is there, theirs do not. Its updates never leave their bucket: a free slot is kept for them.",
+    ],
+    figures: &[
+        Figure {
+            name: "8a",
+            title: "random search, by load factor",
+            workloads: &["positive"],
+            at: &LOADS,
+            axis: "load factor",
+            systems: ALL,
+            shown: Shown::Latency,
+            claims: &[
+                claim("others / Rewo-Hash at .2 and .4", 1.73, 2.04, others(&["positive"], &[0.2, 0.4])),
+                claim("others / Rewo-Hash at .6 and .8", 1.97, 2.70, others(&["positive"], &[0.6, 0.8])),
+            ],
+        },
+        Figure {
+            name: "8b",
+            title: "search of keys that are there, and that are not, at .8",
+            workloads: &["positive", "negative"],
+            at: &[0.8],
+            axis: "load factor",
+            systems: ALL,
+            shown: Shown::Latency,
+            claims: &[
+                claim(
+                    "PFHT, absent / present",
+                    1.76,
+                    1.76,
+                    within(&["pfht"], (&["negative"], &[0.8]), (&["positive"], &[0.8])),
+                ),
+                claim(
+                    "Path, absent / present",
+                    1.51,
+                    1.51,
+                    within(&["path"], (&["negative"], &[0.8]), (&["positive"], &[0.8])),
+                ),
+                claim(
+                    "Rewo-Hash, absent / present: steady",
+                    1.0,
+                    1.0,
+                    within(REWO, (&["negative"], &[0.8]), (&["positive"], &[0.8])),
+                ),
+            ],
+        },
+        Figure {
+            name: "9",
+            title: "random write, at .6 and .8",
+            workloads: WRITES,
+            at: &[0.6, 0.8],
+            axis: "load factor",
+            systems: &["rewo", "rewo-no-copy", "pfht", "path", "level"],
+            shown: Shown::Latency,
+            claims: &[
+                claim("others / Rewo-Hash at .6", 1.46, 2.88, others(WRITES, &[0.6])),
+                claim("others / Rewo-Hash at .8", 1.47, 3.11, others(WRITES, &[0.8])),
+                claim(
+                    "with the cached table / without",
+                    1.04,
+                    1.08,
+                    between(WRITES, REWO, &["rewo-no-copy"], &[0.6, 0.8]),
+                ),
+                claim("insert, .8 / .6", 1.31, 1.31, within(REWO, (&["insert"], &[0.8]), (&["insert"], &[0.6]))),
+                claim("update, .8 / .6", 1.32, 1.32, within(REWO, (&["update"], &[0.8]), (&["update"], &[0.6]))),
+                claim("delete, .8 / .6", 1.18, 1.18, within(REWO, (&["delete"], &[0.8]), (&["delete"], &[0.6]))),
+            ],
+        },
+        Figure {
+            name: "10a",
+            title: "YCSB A, B and C at .8",
+            workloads: &["ycsb-a", "ycsb-b", "ycsb-c"],
+            at: &[0.8],
+            axis: "load factor",
+            systems: ALL,
+            shown: Shown::Rate,
+            claims: &[
+                claim("Rewo-Hash / others, A", 1.65, 3.09, others(&["ycsb-a"], &[0.8])),
+                claim("Rewo-Hash / others, B", 2.05, 3.69, others(&["ycsb-b"], &[0.8])),
+                claim("Rewo-Hash / others, C", 2.47, 4.24, others(&["ycsb-c"], &[0.8])),
+            ],
+        },
+        Figure {
+            name: "10b",
+            title: "YCSB A with and without background pre-eviction",
+            workloads: &["ycsb-a", "insert"],
+            at: &[0.4, 0.6, 0.8],
+            axis: "load factor",
+            systems: &["rewo", "rewo-bpe"],
+            shown: Shown::Rate,
+            claims: &[
+                claim("with / without at .4", 1.05, 1.05, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.4])),
+                claim("with / without at .6", 1.10, 1.10, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.6])),
+                claim("with / without at .8", 1.15, 1.15, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.8])),
+            ],
+        },
+    ],
+    run,
+};

@@ -1,0 +1,193 @@
+//! The tables that are compared, all on the same kind of memory: a file of their own in tmpfs, its reads as slow as is asked for.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use engine::{Engine, Progress};
+use engine_rewo_hash::RewoHash;
+use heap::Parameters;
+use pmem::{Delayed, Latency, MediumError};
+use pmem_os::{HostDram, MapOptions, Mapped, ticks};
+use rivals::{LevelHash, PathHash, Pfht, Table};
+
+use crate::{Error, records};
+
+/// Their memory.
+type Memory = Delayed<Mapped>;
+
+/// Slots of a segment.
+const SEGMENT_SLOTS: u64 = 504;
+/// More than a copy takes in volatile memory: there is room for every item, as in the paper's figures.
+const COPY_BYTES_MAX: u64 = 256;
+/// Partitions at the most.
+const PARTITIONS_MAX: u32 = 256;
+
+/// What is measured.
+pub(super) trait System {
+    /// Adds a key that is not there; false if there is no room.
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
+    /// Replaces the value of a key; false if it is not there.
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
+    fn delete(&self, key: &[u8]) -> Result<bool, Error>;
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
+    fn slot_count(&self) -> u64;
+}
+
+/// How they are made.
+pub(super) struct Made<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) segments: u32,
+    pub(super) read_block_ns: u64,
+}
+
+type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
+
+/// Each by name. `rewo-no-copy` has no cached table, `rewo-bpe` moves items ahead of inserts.
+pub(super) const ALL: [(&str, Make); 6] = [
+    ("rewo", |made| made.rewo(true, false)),
+    ("rewo-no-copy", |made| made.rewo(false, false)),
+    ("rewo-bpe", |made| made.rewo(true, true)),
+    ("pfht", |made| made.rival::<Pfht<Memory>>()),
+    ("path", |made| made.rival::<PathHash<Memory>>()),
+    ("level", |made| made.rival::<LevelHash<Memory>>()),
+];
+
+impl Made<'_> {
+    /// A file that nobody else can name, and that ends with its mapping.
+    fn memory(&self, bytes: u64) -> Result<Memory, Error> {
+        let home = tempfile::tempdir_in(self.dir)?;
+        let mapped = Mapped::create(&home.path().join("region"), bytes, MapOptions::default())?;
+        let read_block_ticks = ticks(Duration::from_nanos(self.read_block_ns));
+        Ok(Delayed::new(
+            mapped,
+            Latency { read_block_ticks, block_bytes: Latency::BLOCK_BYTES_PRINTED, ..Latency::default() },
+        ))
+    }
+
+    fn slot_count(&self) -> u64 {
+        u64::from(self.segments) * SEGMENT_SLOTS
+    }
+
+    fn rival<T: Table<Memory> + 'static>(&self) -> Result<Box<dyn System>, Error> {
+        Ok(Box::new(Rival(T::format(self.memory(4096)?, self.slot_count())?)))
+    }
+
+    /// Of as many segments as are asked for. Items that come and go have the table split until it has them.
+    fn rewo(&self, has_copy: bool, pre_evicts: bool) -> Result<Box<dyn System>, Error> {
+        let partition_count = self.segments.min(PARTITIONS_MAX);
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count, region_bytes: 1 << 20 };
+        let store = RewoHash::format(self.memory(1 << 20)?, HostDram, &parameters)?;
+        if self.segments > partition_count {
+            let passing = || (0..self.slot_count() * 6 / 10).map(|number| records::key(u64::MAX - number));
+            passing().try_for_each(|key| store.put(&key, b"passing"))?;
+            passing().try_for_each(|key| store.delete(&key).map(drop))?;
+        }
+        let segment_count = store.table().segment_count();
+        if segment_count != u64::from(self.segments) {
+            return Err(format!("{segment_count} segments and not {}: a power of two is wanted", self.segments).into());
+        }
+        let copy_bytes = if has_copy { self.slot_count() * COPY_BYTES_MAX } else { 0 };
+        let store = Arc::new(store.of_fixed_size().pre_evicting(pre_evicts).caching(copy_bytes)?);
+        let background = pre_evicts.then(|| Background::start(&store));
+        Ok(Box::new(Rewo { store, slot_count: self.slot_count(), _background: background }))
+    }
+}
+
+struct Rival<T>(T);
+
+impl<T: Table<Memory>> System for Rival<T> {
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        match self.0.insert(key, value) {
+            Err(rivals::Error::Full) => Ok(false),
+            done => Ok(done.map(|()| true)?),
+        }
+    }
+
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        Ok(self.0.update(key, value)?)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.0.delete(key)?)
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        Ok(self.0.get(key, found))
+    }
+
+    fn slot_count(&self) -> u64 {
+        self.0.slot_count()
+    }
+}
+
+type Store = RewoHash<Memory, HostDram>;
+
+struct Rewo {
+    store: Arc<Store>,
+    slot_count: u64,
+    _background: Option<Background>,
+}
+
+impl System for Rewo {
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        match self.store.put(key, value) {
+            Err(engine::Error::Medium(MediumError::Limit { .. })) => Ok(false),
+            done => Ok(done.map(|()| true)?),
+        }
+    }
+
+    /// As a put, which looks for the key as well; the workloads update keys that are there.
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        Ok(self.store.put(key, value).map(|()| true)?)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.store.delete(key)?)
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        Ok(self.store.get(key, &mut |_, value| found(value))?)
+    }
+
+    fn slot_count(&self) -> u64 {
+        self.slot_count
+    }
+}
+
+/// The thread that moves items ahead of inserts, until it is dropped.
+struct Background {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Between two walks.
+    const REST: Duration = Duration::from_millis(1);
+
+    fn start(store: &Arc<Store>) -> Background {
+        let (store, is_over) = (Arc::clone(store), Arc::new(AtomicBool::new(false)));
+        let over = Arc::clone(&is_over);
+        let work = move || {
+            while !over.load(Ordering::Acquire) {
+                // What fails here, writers are told themselves.
+                if !matches!(store.step(), Ok(Progress::More)) {
+                    thread::park_timeout(Background::REST);
+                }
+            }
+        };
+        Background { is_over, thread: Some(thread::spawn(work)) }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        self.thread.take().into_iter().for_each(|thread| {
+            thread.thread().unpark();
+            let _ = thread.join();
+        });
+    }
+}

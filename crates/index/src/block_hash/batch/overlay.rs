@@ -1,0 +1,60 @@
+//! What readers read in the place of buckets while a batch is carried out.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pmem::{Medium, MediumError, Offset};
+
+use super::super::BlockHash;
+use super::super::image::Image;
+use super::record::WORD_AT;
+
+/// What a batch makes of buckets.
+#[derive(Debug)]
+pub(in super::super) struct Overlay {
+    images: BTreeMap<u64, Image>,
+    is_decided: AtomicBool,
+}
+
+impl Overlay {
+    /// Shown, and still to be decided.
+    pub(super) fn undecided(images: BTreeMap<u64, Image>) -> Overlay {
+        Overlay { images, is_decided: AtomicBool::new(false) }
+    }
+
+    pub(super) fn images(&self) -> &BTreeMap<u64, Image> {
+        &self.images
+    }
+
+    /// From now on readers read it.
+    pub(super) fn decide(&self) {
+        self.is_decided.store(true, Ordering::Release);
+    }
+
+    pub(in super::super) fn image(&self, at: Offset) -> Option<&Image> {
+        self.images.get(&at.0)
+    }
+
+    #[inline(always)]
+    pub(in super::super) fn is_decided(&self) -> bool {
+        self.is_decided.load(Ordering::Acquire)
+    }
+}
+
+impl BlockHash {
+    /// Makes the batch durable that is decided and not carried out, for a thread that saw it.
+    #[cold]
+    pub(in super::super) fn settle_batch<M: Medium>(&self, medium: &M) -> Result<(), MediumError> {
+        if medium.is_writable() {
+            let at = WORD_AT;
+            let _ = medium.acknowledge_met(medium.commit_published(at, at.0))?;
+        }
+        Ok(())
+    }
+
+    /// A bucket as it is, or as a batch has decided.
+    pub(in super::super) fn decided_image<M: Medium>(&self, medium: &M, at: Offset) -> Image {
+        let overlay = self.overlay().filter(|overlay| overlay.is_decided());
+        overlay.and_then(|overlay| overlay.image(at)).copied().unwrap_or_else(|| Image::of(medium, at))
+    }
+}

@@ -1,0 +1,91 @@
+//! A batch's record: what its buckets become; and the word that names it.
+
+use std::collections::BTreeMap;
+use std::ptr;
+
+use heap::layout::batch_word;
+use heap::{BatchState, BatchWord, HeapError};
+use pmem::{Dram, Level, Medium, Offset, Ticket, crc32c};
+
+use super::super::image::Image;
+use super::super::layout::BUCKET_BYTES;
+use super::Overlay;
+use crate::segmented::Context;
+
+/// The word that names the record, of those that the region has.
+const WORD: usize = 0;
+/// Where it lies.
+pub(super) const WORD_AT: Offset = batch_word(WORD);
+/// Bytes of a record before its first bucket: how many there are, 4; CRC-32C of them, 4; zero.
+const HEADER_BYTES: usize = 16;
+/// Bytes of one bucket in it: where it lies, 8; zero; what it holds.
+const ENTRY_BYTES: usize = 16 + BUCKET_BYTES as usize;
+
+/// Bytes of the record of so many buckets.
+pub(super) fn bytes(bucket_count: usize) -> u64 {
+    (HEADER_BYTES + bucket_count * ENTRY_BYTES) as u64
+}
+
+/// The word names no record any more. Not ordered.
+pub(super) fn clear<M: Medium>(medium: &M) {
+    BatchWord::clear(medium, WORD);
+}
+
+/// Step 5.
+pub(super) fn publish<M: Medium>(medium: &M, record: Offset) -> Ticket {
+    let (at, word) = (WORD_AT, BatchWord { record, state: BatchState::Committed });
+    medium.publish(&[(at, word.word())], at.0);
+    medium.commit(Level::Strongest)
+}
+
+pub(super) fn write<M: Medium>(medium: &M, at: Offset, images: &BTreeMap<u64, Image>) {
+    let mut bytes = vec![0; HEADER_BYTES + images.len() * ENTRY_BYTES];
+    let (header, entries) = bytes.split_at_mut(HEADER_BYTES);
+    for (entry, (at, image)) in entries.chunks_exact_mut(ENTRY_BYTES).zip(images) {
+        entry[..8].copy_from_slice(&at.to_le_bytes());
+        entry[16..].copy_from_slice(&image.to_bytes());
+    }
+    header[..4].copy_from_slice(&(images.len() as u32).to_le_bytes());
+    let checksum = crc32c(crc32c(0, &header[..4]), entries);
+    header[4..8].copy_from_slice(&checksum.to_le_bytes());
+    // SAFETY: the place was reserved for it, and nothing names it yet.
+    unsafe { medium.stream(at, &[&bytes]) };
+}
+
+fn read<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>, HeapError> {
+    let damaged = HeapError::Damaged { offset: at.0, what: "a batch's record is damaged" };
+    let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    // SAFETY: nobody stores to a record that a batch word names.
+    let header = unsafe { medium.bytes(at.span(HEADER_BYTES as u64)) }.map_err(HeapError::from)?;
+    let entries_bytes = u64::from(number(header)) * ENTRY_BYTES as u64;
+    // SAFETY: as above.
+    let entries = unsafe { medium.bytes(at.plus(HEADER_BYTES as u64).span(entries_bytes)) }.map_err(HeapError::from)?;
+    if number(&header[4..]) != crc32c(crc32c(0, &header[..4]), entries) {
+        return Err(damaged);
+    }
+    let entry = |entry: &[u8; ENTRY_BYTES]| {
+        let at = u64::from_le_bytes(*entry.first_chunk().expect("an entry is longer"));
+        (at, Image::from_bytes(entry.last_chunk().expect("an entry ends with a bucket")))
+    };
+    Ok(entries.as_chunks::<ENTRY_BYTES>().0.iter().map(entry).collect())
+}
+
+/// Carries a committed batch out again; of a region that is only read, what readers read in its place. Nobody uses the table yet.
+pub(in super::super) fn recover<M: Medium, D: Dram>(cx: Context<'_, M, D>) -> Result<*mut Overlay, HeapError> {
+    let Some(word) = BatchWord::load(cx.medium, WORD)? else { return Ok(ptr::null_mut()) };
+    let images = read(cx.medium, word.record)?;
+    if !cx.medium.is_writable() {
+        return Ok(Box::into_raw(Box::new(decided(images))));
+    }
+    images.iter().for_each(|(&at, image)| image.store(cx.medium, Offset(at)));
+    cx.medium.order();
+    clear(cx.medium);
+    cx.medium.order();
+    Ok(ptr::null_mut())
+}
+
+fn decided(images: BTreeMap<u64, Image>) -> Overlay {
+    let overlay = Overlay::undecided(images);
+    overlay.decide();
+    overlay
+}

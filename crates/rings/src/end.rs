@@ -1,0 +1,210 @@
+//! The two ends of a connection.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::net::{RecvFlags, recv};
+use rustix::thread::futex;
+
+use crate::memory::{Memory, Way, futex_of};
+use crate::ring::{Receiver, Sender};
+
+/// How often a host that waits looks whether the device is still there.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Whether the other side has closed the socket, on which nothing is ever said.
+fn is_closed(socket: &UnixStream) -> io::Result<bool> {
+    match recv(socket, &mut [0; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK) {
+        Ok((0, _)) => Ok(true),
+        Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, "the other side speaks on the socket")),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(false),
+        Err(rustix::io::Errno::CONNRESET) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`].
+#[derive(Debug)]
+pub struct DeviceEnd {
+    memory: Memory,
+    socket: UnixStream,
+    /// Written by the host; its edges are what counts.
+    bell: OwnedFd,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl DeviceEnd {
+    pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd) -> DeviceEnd {
+        DeviceEnd { memory, socket, bell, sender: Sender::default(), receiver: Receiver::default() }
+    }
+
+    /// What becomes readable when there may be something to do: for a poller of edges.
+    #[must_use]
+    pub fn fds(&self) -> [RawFd; 2] {
+        [self.socket.as_raw_fd(), self.bell.as_raw_fd()]
+    }
+}
+
+/// A futex is all that the device does to a host.
+fn wake(word: &std::sync::atomic::AtomicU64) {
+    // The only failure is a word that is not mapped.
+    let _ = futex::wake(futex_of(word), futex::Flags::empty(), 1);
+}
+
+impl Read for DeviceEnd {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let ring = self.memory.ring(Way::ToDevice);
+        loop {
+            let len_bytes = self.receiver.pull(&ring, out)?;
+            if len_bytes > 0 {
+                if self.receiver.wakes(&ring) {
+                    wake(ring.writer);
+                }
+                return Ok(len_bytes);
+            }
+            // What was sent before the socket was closed was pulled.
+            if is_closed(&self.socket)? && self.receiver.may_sleep(&ring)? {
+                return Ok(0);
+            }
+            if self.receiver.may_sleep(&ring)? {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+        }
+    }
+}
+
+impl Write for DeviceEnd {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let ring = self.memory.ring(Way::ToHost);
+        loop {
+            let len_bytes = self.sender.push(&ring, bytes)?;
+            if len_bytes > 0 {
+                if self.sender.wakes(&ring) {
+                    wake(ring.reader);
+                }
+                return Ok(len_bytes);
+            }
+            if is_closed(&self.socket)? {
+                return Err(ErrorKind::BrokenPipe.into());
+            }
+            if self.sender.may_sleep(&ring)? {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The host's end, which waits.
+#[derive(Debug)]
+pub struct HostEnd {
+    memory: Memory,
+    socket: UnixStream,
+    bell: OwnedFd,
+    sender: Sender,
+    receiver: Receiver,
+    timeout: Option<Duration>,
+}
+
+impl HostEnd {
+    pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
+        HostEnd { memory, socket, bell, sender: Sender::default(), receiver: Receiver::default(), timeout }
+    }
+
+    /// How long a read or a write waits; for ever, if it is `None`.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
+    }
+
+    /// Closes the connection.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn close(&self) -> io::Result<()> {
+        self.socket.shutdown(std::net::Shutdown::Both)
+    }
+
+    /// Writes words of the memory that are the other side's, too, for tests of what a device believes: place `number` (tail, head, reader,
+    /// writer) of the ring to the device, or of that to the host.
+    pub fn forge(&self, to_device: bool, number: usize, value: u64) {
+        let ring = self.memory.ring(if to_device { Way::ToDevice } else { Way::ToHost });
+        [ring.tail, ring.head, ring.reader, ring.writer][number].store(value, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    fn ring_bell(&self) -> io::Result<()> {
+        match rustix::io::write(&self.bell, &1u64.to_ne_bytes()) {
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sleeps by a word that is 1 until the device has changed it.
+    fn sleep(&self, word: &std::sync::atomic::AtomicU64, began: Instant) -> io::Result<()> {
+        if is_closed(&self.socket)? {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        let slice = futex::Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
+        // Woken, or not any more asleep, or a look is due: the caller looks again.
+        let _ = futex::wait(futex_of(word), futex::Flags::empty(), 1, Some(&slice));
+        Ok(())
+    }
+}
+
+impl Read for HostEnd {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let began = Instant::now();
+        let ring = self.memory.ring(Way::ToHost);
+        loop {
+            let len_bytes = self.receiver.pull(&ring, out)?;
+            if len_bytes > 0 {
+                if self.receiver.wakes(&ring) {
+                    self.ring_bell()?;
+                }
+                return Ok(len_bytes);
+            }
+            if self.receiver.may_sleep(&ring)? {
+                match self.sleep(ring.reader, began) {
+                    // What the device said last is read first.
+                    Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                        if self.receiver.may_sleep(&ring)? {
+                            return Ok(0);
+                        }
+                    }
+                    slept => slept?,
+                }
+            }
+        }
+    }
+}
+
+impl Write for HostEnd {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let began = Instant::now();
+        let ring = self.memory.ring(Way::ToDevice);
+        loop {
+            let len_bytes = self.sender.push(&ring, bytes)?;
+            if len_bytes > 0 {
+                if self.sender.wakes(&ring) {
+                    self.ring_bell()?;
+                }
+                return Ok(len_bytes);
+            }
+            if self.sender.may_sleep(&ring)? {
+                self.sleep(ring.writer, began)?;
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,263 @@
+//! A Unix socket on which a device hands memory to the hosts that may connect.
+//!
+//! The device says one message, a greeting with two files behind it: the memory, and the eventfd that the host wakes it by. The host
+//! says nothing on the socket, then or later.
+
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fmt, fs};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recvmsg, sendmsg, socket_with,
+};
+
+use crate::end::{DeviceEnd, HostEnd};
+use crate::memory::Memory;
+
+/// What the device says: what it is, and the version of the memory's layout.
+const GREETING: [u8; 16] = *b"hikv rings\0\0\0\0\0\x01";
+const BACKLOG: i32 = 128;
+
+/// Why a device does not listen at a path.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Something lies there that is no socket.
+    NoSocket,
+    /// Another process listens there.
+    InUse,
+    /// The operating system refused.
+    Io(io::Error),
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListenError::NoSocket => write!(f, "what lies there is no socket"),
+            ListenError::InUse => write!(f, "another process listens there"),
+            ListenError::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ListenError {}
+
+impl From<io::Error> for ListenError {
+    fn from(error: io::Error) -> ListenError {
+        ListenError::Io(error)
+    }
+}
+
+impl From<rustix::io::Errno> for ListenError {
+    fn from(error: rustix::io::Errno) -> ListenError {
+        ListenError::Io(error.into())
+    }
+}
+
+/// A socket that hosts connect to. It is removed with the listener.
+#[derive(Debug)]
+pub struct Listener {
+    socket: UnixListener,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens at `path`, where processes may connect that may write to a file of these permissions: nobody can before they are set. A
+    /// socket of a process that is gone is replaced.
+    ///
+    /// # Errors
+    /// See [`ListenError`].
+    pub fn bind(path: &Path, mode: u32) -> Result<Listener, ListenError> {
+        remove_dead(path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        bind(&socket, &SocketAddrUnix::new(path)?)?;
+        let listener = Listener { socket: socket.into(), path: path.to_owned() };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))?;
+        listen(&listener.socket, BACKLOG)?;
+        Ok(listener)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What becomes readable when a host waits.
+    #[must_use]
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Takes a host that waits, and hands it memory of its own.
+    ///
+    /// # Errors
+    /// `WouldBlock` if none waits; else what the operating system refused.
+    pub fn accept(&self) -> io::Result<DeviceEnd> {
+        let (socket, _) = self.socket.accept()?;
+        socket.set_nonblocking(true)?;
+        let (memory, file) = Memory::make()?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        send(&socket, &[file.as_fd(), bell.as_fd()])?;
+        Ok(DeviceEnd::new(memory, socket, bell))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // If it is gone already, that is as well.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn remove_dead(path: &Path) -> Result<(), ListenError> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+        Ok(metadata) if !metadata.file_type().is_socket() => return Err(ListenError::NoSocket),
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(fs::remove_file(path)?),
+        Err(error) => Err(error.into()),
+        Ok(_) => Err(ListenError::InUse),
+    }
+}
+
+fn send(socket: &UnixStream, files: &[std::os::fd::BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(files));
+    let sent = sendmsg(socket, &[IoSlice::new(&GREETING)], &mut control, SendFlags::NOSIGNAL)?;
+    if sent == GREETING.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
+}
+
+impl HostEnd {
+    /// Connects to the device at `path`; reads and writes wait so long.
+    ///
+    /// # Errors
+    /// The operating system's; `InvalidData` if what listens there is no such device.
+    pub fn connect(path: &Path, timeout: Option<Duration>) -> io::Result<HostEnd> {
+        let socket = UnixStream::connect(path)?;
+        socket.set_read_timeout(timeout)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut greeting = [0; GREETING.len()];
+        let received = recvmsg(&socket, &mut [IoSliceMut::new(&mut greeting)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        let files: Vec<OwnedFd> = control
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(files) => Some(files),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        if received.bytes == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        match <[OwnedFd; 2]>::try_from(files) {
+            Ok([file, bell]) if greeting == GREETING => Ok(HostEnd::new(Memory::of(file)?, socket, bell, timeout)),
+            _ => Err(io::Error::new(ErrorKind::InvalidData, "what listens there is no device with rings")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::thread;
+
+    use super::*;
+
+    fn pair() -> (tempfile::TempDir, Listener, DeviceEnd, HostEnd) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let listener = Listener::bind(&dir.path().join("socket"), 0o600).expect("a path");
+        let host = thread::scope(|scope| {
+            let connecting = scope.spawn(|| HostEnd::connect(listener.path(), Some(Duration::from_secs(60))));
+            let device = loop {
+                match listener.accept() {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => thread::yield_now(),
+                    accepted => break accepted.expect("a host"),
+                }
+            };
+            (device, connecting.join().expect("it ends").expect("it connects"))
+        });
+        (dir, listener, host.0, host.1)
+    }
+
+    #[test]
+    fn a_socket_is_for_whom_its_permissions_name() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("socket");
+        let listener = Listener::bind(&path, 0o660).expect("a path");
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o660);
+        assert!(matches!(Listener::bind(&path, 0o600), Err(ListenError::InUse)));
+        // As a device leaves it that was killed.
+        let left = dir.path().join("left");
+        fs::rename(&path, &left).expect("it is there");
+        drop(listener);
+        let listener = Listener::bind(&left, 0o600).expect("nobody listens there");
+        drop(listener);
+        assert!(!left.exists());
+        fs::write(&path, "a file").expect("it is written");
+        assert!(matches!(Listener::bind(&path, 0o600), Err(ListenError::NoSocket)));
+        assert_eq!(fs::read(&path).expect("it is there"), b"a file");
+    }
+
+    #[test]
+    fn more_than_a_ring_goes_both_ways_and_an_end_is_told() {
+        let (_dir, _listener, mut device, mut host) = pair();
+        let bytes: Vec<u8> = (0..3 * crate::RING_BYTES + 5).map(|at| (at % 251) as u8).collect();
+        let len = bytes.len();
+        thread::scope(|scope| {
+            // What the host sends comes back.
+            scope.spawn(|| {
+                let (mut echoed, mut buffer) = (0, vec![0; 1000]);
+                while echoed < len {
+                    let Ok(read) = device.read(&mut buffer) else {
+                        thread::yield_now();
+                        continue;
+                    };
+                    let mut rest = &buffer[..read];
+                    while !rest.is_empty() {
+                        match device.write(rest) {
+                            Ok(written) => rest = &rest[written..],
+                            Err(_) => thread::yield_now(),
+                        }
+                    }
+                    echoed += read;
+                }
+            });
+            let mut back = vec![0; len];
+            for (sent, read) in bytes.chunks(5000).zip(back.chunks_mut(5000)) {
+                host.write_all(sent).expect("there is room in the end");
+                host.read_exact(read).expect("it comes back");
+            }
+            assert!(back == bytes);
+        });
+        device.write_all(b"last").expect("there is room");
+        drop(device);
+        let mut said = Vec::new();
+        host.read_to_end(&mut said).expect("it ends in order");
+        assert_eq!(said, b"last");
+    }
+
+    #[test]
+    fn a_host_that_is_gone_is_noticed() {
+        let (_dir, _listener, mut device, mut host) = pair();
+        host.write_all(b"last").expect("there is room");
+        assert!(matches!(device.write(b"x"), Ok(1)));
+        drop(host);
+        let mut said = [0; 10];
+        assert_eq!(device.read(&mut said).expect("it was sent"), 4);
+        assert_eq!(device.read(&mut said).expect("it is the end"), 0);
+    }
+}

@@ -1,0 +1,32 @@
+//! Bytes both ways between a device and a host on the same machine, through memory that they share.
+//!
+//! ```text
+//! +0     to the device: tail 8, its line; head 8, its line; reader 8, its line; writer 8, its line
+//! +256   to the host: the same
+//! +4096  the ring to the device, RING_BYTES
+//!        the ring to the host, RING_BYTES
+//! ```
+//!
+//! The device makes the memory for each connection that it accepts on a Unix socket (`handover`) and seals its length, so that no host
+//! can take it away. Who may connect, the socket's permissions say.
+//!
+//! # Rules
+//! - Neither side believes the other: an end keeps its own place for itself and only writes it to the memory; of the other's place it
+//!   believes what lies within the ring's length of its own, and otherwise the connection is over ([`Broken`]).
+//! - Bytes are copied out of a ring before anything is read from them. What the other side changes afterwards changes nothing.
+//! - An end that waits says so in a word, looks once more, and sleeps; the other end moves its place and then looks at the word
+//!   (`ring`). The device never waits for a host: it wakes it by a futex, which does not block, and is woken through an eventfd that
+//!   it never writes to.
+//! - The Unix socket stays open as long as the connection: when it closes the other side is gone.
+
+mod end;
+mod handover;
+mod memory;
+mod ring;
+
+pub use end::{DeviceEnd, HostEnd};
+pub use handover::{ListenError, Listener};
+pub use ring::Broken;
+
+/// Bytes of each ring.
+pub const RING_BYTES: usize = 128 << 10;

@@ -1,0 +1,14 @@
+//! Broken twins of these tables' rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+
+use pmem::Canary;
+
+/// A slot's token is there before its item is durable.
+pub const TOKEN_BEFORE_ITEM: Canary = Canary("RivalTokenBeforeItem");
+/// An update's log counts before it is durable.
+pub const LOG_NOT_ORDERED: Canary = Canary("RivalLogNotOrdered");
+/// An update is changed in place without its log.
+pub const UPDATE_NOT_LOGGED: Canary = Canary("RivalUpdateNotLogged");
+/// A move empties the old slot before the new one is durable.
+pub const EMPTIED_BEFORE_MOVED: Canary = Canary("RivalEmptiedBeforeMoved");
+/// Opening leaves the second of two equal items that a move left.
+pub const TWIN_LEFT: Canary = Canary("RivalTwinLeft");

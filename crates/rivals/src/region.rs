@@ -1,0 +1,155 @@
+//! What the tables have in common: the region's head, and the log of one update.
+//!
+//! ```text
+//! +0     kind of table, 0 until it is made     +8  its slots
+//! +64    the log's flag: 1 while it counts
+//! +128   the log: how many words; then offset and word of each
+//! +4096  the table
+//! ```
+//!
+//! # A logged change
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 the log is written; ordered | the old item |
+//! | 2 the flag is 1; ordered | the new item, carried out by opening |
+//! | 3 in place; ordered | the new item |
+//! | 4 the flag is 0; waited for | the new item |
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrayvec::ArrayVec;
+use engine::Hasher;
+use pmem::{Level, Medium, Offset};
+
+use crate::{Error, Result, canary};
+
+/// Where the table begins.
+pub(crate) const TABLE: Offset = Offset(4096);
+
+const KIND: Offset = Offset(0);
+const SLOT_COUNT: Offset = Offset(8);
+const FLAG: Offset = Offset(64);
+const LOG: Offset = Offset(128);
+/// What is made empty at a time.
+const BLOCK: [u8; 4096] = [0; 4096];
+const HASH_SEED: u64 = 7;
+
+/// Words that change together: of a slot, and of its token, within two lines.
+pub(crate) type Words = ArrayVec<(Offset, u64), 6>;
+
+pub(crate) struct Region<M> {
+    pub(crate) medium: M,
+    pub(crate) slot_count: u64,
+    pub(crate) hasher: Hasher,
+    item_count: AtomicU64,
+}
+
+impl<M: Medium> Region<M> {
+    fn new(medium: M, slot_count: u64) -> Region<M> {
+        Region { medium, slot_count, hasher: Hasher::new(HASH_SEED), item_count: AtomicU64::new(0) }
+    }
+
+    /// An empty table of this kind, which counts once its kind is there.
+    pub(crate) fn format(medium: M, kind: u64, slot_count: u64, table_bytes: u64) -> Result<Region<M>> {
+        if slot_count == 0 {
+            return Err(Error::Length);
+        }
+        let end = TABLE.plus(table_bytes.next_multiple_of(BLOCK.len() as u64));
+        medium.grow(end.0)?;
+        let region = Region::new(medium, slot_count);
+        region.put(KIND, 0)?;
+        for at in (0..end.0).step_by(BLOCK.len()) {
+            // SAFETY: nobody else knows the region.
+            unsafe { region.medium.stream(Offset(at), &[&BLOCK]) };
+        }
+        region.store(&[(SLOT_COUNT, slot_count)]);
+        region.medium.order();
+        region.put(KIND, kind)?;
+        Ok(region)
+    }
+
+    /// The table of this kind; an update that was logged is carried out.
+    pub(crate) fn open(medium: M, kind: u64) -> Result<Region<M>> {
+        if medium.len_bytes() < TABLE.0 || medium.load(KIND, Ordering::Acquire) != kind {
+            return Err(Error::Unformatted);
+        }
+        let slot_count = medium.load(SLOT_COUNT, Ordering::Acquire);
+        let region = Region::new(medium, slot_count);
+        // What a killed process left may be visible and not durable: nothing of the kind is claimed, but what is read here counts.
+        if region.word(FLAG) == 1 {
+            region.store(&region.logged_words()?);
+            region.medium.order();
+            region.put(FLAG, 0)?;
+        }
+        Ok(region)
+    }
+
+    fn logged_words(&self) -> Result<Words> {
+        let count = self.word(LOG);
+        let pair = |i: u64| (Offset(self.word(LOG.plus(8 + 16 * i))), self.word(LOG.plus(16 + 16 * i)));
+        let words: Words = (0..count).map(pair).take(6).collect();
+        let lies_within = |(at, _): &(Offset, u64)| at.0 >= TABLE.0 && at.0 % 8 == 0 && at.0 < self.medium.len_bytes();
+        let is_whole = words.len() as u64 == count && !words.is_empty();
+        if is_whole && words.iter().all(lies_within) { Ok(words) } else { Err(Error::Damaged) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn word(&self, at: Offset) -> u64 {
+        self.medium.load(at, Ordering::Acquire)
+    }
+
+    /// Stores words that ascend and lie together, and flushes them.
+    pub(crate) fn store(&self, words: &[(Offset, u64)]) {
+        words.iter().for_each(|&(at, word)| self.medium.store(at, word, Ordering::Release));
+        let (first, last) = (words[0].0, words[words.len() - 1].0);
+        self.medium.flush(first.span(last.0 - first.0 + 8));
+    }
+
+    /// Stores a word that ends an operation, and waits until everything is durable.
+    pub(crate) fn put(&self, at: Offset, word: u64) -> Result<()> {
+        self.store(&[(at, word)]);
+        let ticket = self.medium.commit(Level::Strongest);
+        Ok(self.medium.wait(ticket)?)
+    }
+
+    /// An item's words, durable before the word of its token.
+    pub(crate) fn write(&self, words: &[(Offset, u64)], (token, word): (Offset, u64)) -> Result<()> {
+        if self.medium.breaks(canary::TOKEN_BEFORE_ITEM) {
+            self.put(token, word)?;
+            let rest: Words = words.iter().copied().filter(|(at, _)| *at != token).collect();
+            self.store(&rest);
+            return Ok(self.medium.wait(self.medium.commit(Level::Strongest))?);
+        }
+        self.store(words);
+        self.medium.order();
+        self.put(token, word)
+    }
+
+    /// Changes words of a table as one step: see the module.
+    pub(crate) fn change(&self, words: &[(Offset, u64)]) -> Result<()> {
+        if self.medium.breaks(canary::UPDATE_NOT_LOGGED) {
+            self.store(words);
+            return Ok(self.medium.wait(self.medium.commit(Level::Strongest))?);
+        }
+        let pairs = words.iter().flat_map(|(at, word)| [at.0, *word]);
+        let log = [words.len() as u64].into_iter().chain(pairs).zip((LOG.0..).step_by(8));
+        let log: ArrayVec<(Offset, u64), 13> = log.map(|(word, at)| (Offset(at), word)).collect();
+        self.store(&log);
+        if !self.medium.breaks(canary::LOG_NOT_ORDERED) {
+            self.medium.order();
+        }
+        self.store(&[(FLAG, 1)]);
+        self.medium.order();
+        self.store(words);
+        self.medium.order();
+        self.put(FLAG, 0)
+    }
+
+    pub(crate) fn count(&self, by: i64) {
+        self.item_count.fetch_add(by as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn item_count(&self) -> u64 {
+        self.item_count.load(Ordering::Relaxed)
+    }
+}

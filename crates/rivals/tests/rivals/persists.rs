@@ -1,0 +1,85 @@
+//! What operations persist: fences; and how full the tables get.
+
+use pmem::{Counted, Medium};
+use pmem_sim::{Model, Sim};
+use rivals::{Error, LevelHash, PathHash, Pfht, Table};
+
+use crate::subject::key;
+
+type OnSim = Counted<Sim>;
+
+const SLOT_COUNT: u64 = 6120;
+
+fn fences<T: Table<OnSim>>(table: &T, work: impl FnOnce(&T)) -> u64 {
+    let count = |table: &T| table.medium().counts().unwrap().fence_count;
+    let before = count(table);
+    work(table);
+    count(table) - before
+}
+
+/// Fences of every insert until the table is full; and how full that is.
+fn filled<T: Table<OnSim>>() -> (T, Vec<u64>, f64) {
+    let table = T::format(Counted::new(Sim::new(0, Model::Line)), SLOT_COUNT).unwrap();
+    let mut counts = Vec::new();
+    for i in 0.. {
+        let mut is_full = false;
+        let count = fences(&table, |table| match table.insert(&key(i), b"a value") {
+            Ok(()) => {}
+            Err(error) => {
+                assert_eq!(error, Error::Full);
+                is_full = true;
+            }
+        });
+        if is_full {
+            assert_eq!(count, 0, "what is refused changes nothing");
+            break;
+        }
+        counts.push(count);
+    }
+    let load = table.len() as f64 / table.slot_count() as f64;
+    assert_eq!(table.len(), counts.len() as u64);
+    (table, counts, load)
+}
+
+fn costs<T: Table<OnSim>>(insert: &[u64], update: &[u64], load_least: f64) {
+    let (table, counts, load) = filled::<T>();
+    assert!(load >= load_least, "{}: full at {load}", T::NAME);
+    assert!(insert.iter().all(|count| counts.contains(count)) && counts.iter().all(|count| insert.contains(count)));
+    let keys = 0..counts.len() as u32;
+    assert!(keys.clone().all(|i| table.get(&key(i), |value| assert_eq!(value, b"a value"))));
+    assert!(!table.get(&key(9999), |_| {}));
+    // Half of the keys go: there is room in some buckets, and none in others.
+    for i in keys.clone().filter(|i| i % 2 == 0) {
+        assert_eq!(fences(&table, |table| assert!(table.delete(&key(i)).unwrap())), 1);
+        assert!(!table.get(&key(i), |_| {}));
+    }
+    let updates = keys.filter(|i| i % 2 == 1);
+    let seen: Vec<_> =
+        updates.map(|i| fences(&table, |table| assert!(table.update(&key(i), b"another").unwrap()))).collect();
+    assert!(update.iter().all(|count| seen.contains(count)) && seen.iter().all(|count| update.contains(count)));
+    assert!(table.get(&key(1), |value| assert_eq!(value, b"another")));
+    assert_eq!(fences(&table, |table| assert!(!table.update(&key(0), b"none").unwrap())), 0);
+}
+
+#[test]
+fn pfht_logs_updates_and_pays_for_a_move() {
+    costs::<Pfht<OnSim>>(&[2, 5], &[4], 0.9);
+}
+
+#[test]
+fn path_hashing_logs_updates_and_moves_nothing() {
+    costs::<PathHash<OnSim>>(&[2], &[4], 0.7);
+}
+
+#[test]
+fn level_hashing_logs_updates_of_full_buckets_alone() {
+    costs::<LevelHash<OnSim>>(&[2, 5], &[2, 4], 0.8);
+}
+
+#[test]
+fn what_fits_no_slot_is_refused() {
+    let table = Pfht::format(Sim::new(0, Model::Line), SLOT_COUNT).unwrap();
+    assert_eq!(table.insert(b"short", b""), Err(Error::Length));
+    assert_eq!(table.insert(&key(1), &[0; 16]), Err(Error::Length));
+    assert!(matches!(Pfht::open(Sim::new(4096, Model::Line)), Err(Error::Unformatted)));
+}

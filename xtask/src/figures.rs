@@ -1,0 +1,11 @@
+//! The figures of the papers: `crates/figures`, built and run. A workspace of its own, so that nobody builds it who does not measure.
+
+use crate::failure::Failure;
+use crate::rustc::{cargo, run};
+
+/// Measures what the words say; they are the program's.
+pub(crate) fn measure(words: &[&str]) -> Result<(), Failure> {
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--release", "--manifest-path", "crates/figures/Cargo.toml", "--"]).args(words);
+    run(&mut command)
+}

@@ -1,0 +1,129 @@
+//! Which tests judge the mutants of which crate.
+
+use std::path::Path;
+
+/// A program of tests: the arguments that have cargo build it, and those that it is given.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Suite {
+    pub(super) package: &'static str,
+    pub(super) target: &'static [&'static str],
+    pub(super) arguments: &'static [&'static str],
+}
+
+/// Hunts for broken twins take long, and say nothing of a mutant that the same tests without a twin do not say.
+pub(super) const HUNTS: &str = "caught";
+
+const fn lib(package: &'static str) -> Suite {
+    Suite { package, target: &["--lib"], arguments: &[] }
+}
+
+const fn test(package: &'static str, target: &'static [&'static str]) -> Suite {
+    Suite { package, target, arguments: &[] }
+}
+
+/// Without the model checkers, which take long and notice orderings that are wrong, and seldom a step that is left out.
+const fn plain(package: &'static str) -> Suite {
+    Suite { arguments: &["--skip", "interleavings", "--skip", "::ring::"], ..lib(package) }
+}
+
+/// Those of one folder.
+const fn part(package: &'static str, arguments: &'static [&'static str]) -> Suite {
+    Suite { arguments, ..lib(package) }
+}
+
+const fn modelled(package: &'static str) -> Suite {
+    Suite { arguments: &["interleavings", "::ring::"], ..lib(package) }
+}
+
+const fn explored(arguments: &'static [&'static str]) -> Suite {
+    Suite { arguments, ..test("hikv-testkit", &["--test", "hikv"]) }
+}
+
+const COPIES: Suite = Suite { arguments: &["backup::", "dumps::", "latest::", "few::", "ordered::"], ..LIBRARY };
+const DEVICE: Suite = test("hikv-device", &["--test", "device"]);
+const ENGINE: Suite = test("hikv-engine-hikv", &["--test", "engine"]);
+const HEAP: Suite = test("hikv-heap", &["--test", "heap"]);
+const HEAP_QUICK: Suite = Suite { arguments: &["--skip", "crash::every_crash"], ..HEAP };
+const INK: Suite = test("hikv-engine-ink", &["--test", "ink"]);
+const LIBRARY: Suite = test("hikv", &["--test", "hikv"]);
+const CONTENTION: Suite = test("hikv", &["--test", "contention"]);
+const JOURNAL: Suite = test("hikv-testkit", &["--test", "journal"]);
+const JOURNALED: Suite = Suite { arguments: &["journaled", "killed", "backup"], ..LIBRARY };
+const PBTREE: Suite = test("hikv-pbtree", &["--test", "pbtree"]);
+const PMEKV: Suite = test("hikv-engine-pmekv", &["--test", "pmekv"]);
+const REWO: Suite = test("hikv-engine-rewo-hash", &["--test", "rewo"]);
+const SERVER: Suite = test("hikv-server", &["--test", "server"]);
+const UNDO_LOG: Suite = test("hikv-undo-log", &["--test", "undo_log"]);
+const TRACED: Suite = Suite {
+    arguments: &["backup::", "durability::", "failing", "interrupted::", "new_names::", "repair::"],
+    ..test("hikv-cli", &["--test", "program"])
+};
+
+/// Explorations that reach most steps of the protocols; then those of what few scripts do.
+const EXPLORED: Suite = explored(&["everyday", "clear_and_reopen", "several_puts", "batches::they_survive_whole"]);
+const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "no_room", "in_order", "expire", "go_by"]);
+const EXPLORED_SPLITS: Suite = explored(&["a_split", "one_line", "given_up", "around_a_split"]);
+const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "deferred", "journaled", "killed"]);
+
+/// A crate with mutants or a folder of one, its own tests and those above it, the narrowest first.
+pub(super) struct Judges {
+    /// Below `crates`.
+    place: &'static str,
+    /// They take seconds.
+    pub(super) quick: &'static [Suite],
+    pub(super) slow: &'static [Suite],
+}
+
+/// Those of the file of a step.
+pub(super) fn of(file: &Path) -> &'static Judges {
+    let is_of = |judges: &&Judges| file.strip_prefix("crates").is_ok_and(|file| file.starts_with(judges.place));
+    JUDGES.iter().find(is_of).expect("its crate is listed")
+}
+
+/// The crates with mutants, below `crates`.
+pub(super) fn packages() -> impl Iterator<Item = &'static str> {
+    JUDGES.iter().map(|judges| judges.place).filter(|place| !place.contains("/src/"))
+}
+
+const INDEX_SLOW: &[Suite] =
+    &[plain("hikv-engine-hikv"), ENGINE, modelled("hikv-index"), EXPLORED, EXPLORED_SPLITS, CONTENTION, EXPLORED_REST];
+
+/// A folder stands before its crate.
+const JUDGES: [Judges; 16] = [
+    Judges {
+        place: "epoch",
+        quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
+        slow: &[lib("hikv-engine-hikv"), CONTENTION],
+    },
+    Judges { place: "index/src/block_hash", quick: &[part("hikv-index", &["block_hash::"]), REWO], slow: &[] },
+    Judges { place: "index/src/bplus_tree", quick: &[part("hikv-index", &["bplus_tree::"])], slow: INDEX_SLOW },
+    Judges {
+        place: "index/src/partitioned_hash",
+        quick: &[part("hikv-index", &["partitioned_hash::", "--skip", "interleavings"])],
+        slow: INDEX_SLOW,
+    },
+    Judges { place: "index", quick: &[plain("hikv-index")], slow: INDEX_SLOW },
+    Judges {
+        place: "heap",
+        quick: &[lib("hikv-heap"), HEAP_QUICK],
+        slow: &[HEAP, EXPLORED_FULL, EXPLORED, EXPLORED_REST],
+    },
+    Judges { place: "undo-log", quick: &[lib("hikv-undo-log"), UNDO_LOG], slow: &[PBTREE] },
+    Judges { place: "pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
+    Judges {
+        place: "engines/hikv",
+        quick: &[plain("hikv-engine-hikv"), ENGINE],
+        slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
+    },
+    Judges { place: "engines/ink", quick: &[INK], slow: &[CONTENTION] },
+    Judges { place: "engines/pmekv", quick: &[plain("hikv-engine-pmekv"), PMEKV], slow: &[CONTENTION] },
+    Judges { place: "engines/rewo-hash", quick: &[REWO], slow: &[CONTENTION] },
+    Judges {
+        place: "journal",
+        quick: &[plain("hikv-journal"), JOURNAL],
+        slow: &[modelled("hikv-journal"), EXPLORED_REST, JOURNALED],
+    },
+    Judges { place: "hikv", quick: &[lib("hikv"), COPIES, TRACED], slow: &[LIBRARY] },
+    Judges { place: "device", quick: &[lib("hikv-device"), DEVICE], slow: &[] },
+    Judges { place: "server", quick: &[lib("hikv-server"), SERVER], slow: &[] },
+];
