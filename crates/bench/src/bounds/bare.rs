@@ -1,8 +1,8 @@
 //! The least that a store can do.
 //!
 //! A record's number, which its key tells, is its place in an index of 16 bytes a record; the word there tells the slot of its item. A put
-//! writes the item to a slot that nobody uses, orders that, and publishes the slot's number: two fences, as every store needs that
-//! writes items out of place. A delete publishes that there is none: one. Nothing is compared, and nobody is kept out: a pass reads or
+//! writes the item to a free slot, orders that, and publishes the slot's number: two fences, as every store needs that
+//! writes items out of place. A delete publishes that there is none: one. Nothing is compared or locked: a pass reads or
 //! writes, never both, and of two threads that put the same record at a time each has a slot of its own.
 
 use std::fs;
@@ -92,7 +92,7 @@ impl Bare {
         slot.ok_or_else(|| "no slot is left".into())
     }
 
-    /// Keeps a slot that nobody uses any more for another item.
+    /// Keeps a slot that is free again, for another item.
     fn keep_slot(&self, place: Offset, slot: u64) {
         let mut displaced = slot;
         for further in 0..self.spares.len() {
