@@ -16,6 +16,23 @@ pub(crate) fn conformance() -> Result<(), Failure> {
     }
 }
 
+/// Kills a device under load so many times, and compares what was completed (`crates/cli/tests/program/device.rs`).
+pub(crate) fn rounds(count: u64) -> Result<(), Failure> {
+    long("hikv-cli", "program", "device::a_device_that_is_killed_often", ("HIKV_ROUNDS", count))
+}
+
+/// Lets hosts that mean harm at a device for so many minutes (`crates/device/tests/device/fuzz.rs`).
+pub(crate) fn fuzz(minutes: u64) -> Result<(), Failure> {
+    long("hikv-device", "device", "fuzz::hosts_that_mean_harm_for_minutes", ("HIKV_MINUTES", minutes))
+}
+
+/// Runs an ignored test that is told how long to go on.
+fn long(package: &str, test: &str, name: &str, (variable, value): (&str, u64)) -> Result<(), Failure> {
+    let mut cargo = cargo();
+    cargo.env(variable, value.to_string());
+    run(cargo.args(["test", "--package", package, "--test", test, "--", "--ignored", "--nocapture", name]))
+}
+
 /// Builds the program, and has a guest attach to it (`scripts/device-guest`). The kernel is that of `cargo xtask vm`, where it was
 /// fetched.
 pub(crate) fn guest() -> Result<(), Failure> {

@@ -26,6 +26,8 @@ pub enum Error {
     Protocol(Fatal),
     /// The device sends what was not asked for.
     Unexpected(&'static str),
+    /// A side does not know what it should.
+    Authentication(&'static str),
     /// The connection broke, and it is unknown whether the command was done.
     Unknown(io::Error),
     /// The connection broke, or could not be made.
@@ -55,6 +57,7 @@ impl fmt::Display for Error {
             }
             Error::Protocol(fatal) => write!(f, "the device breaks the transport's rules: {fatal}"),
             Error::Unexpected(what) => write!(f, "the device breaks the transport's rules: {what}"),
+            Error::Authentication(what) => f.write_str(what),
             Error::Unknown(error) => write!(f, "it is unknown whether that was done: {error}"),
             Error::Io(error) => error.fmt(f),
         }

@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod auth;
 mod client;
 mod controller;
 mod endpoint;
@@ -25,11 +26,13 @@ mod queue;
 mod several;
 mod wire;
 
+pub use auth::Secrets;
 pub use client::{Client, Item, Options};
 pub use controller::{Controller, discover, discover_at};
 pub use endpoint::{Endpoint, Stream};
 pub use error::Error;
 pub use nvme::StoreIf;
+pub use nvme::dhchap::Secret;
 pub use operation::{Operation, Outcome};
 pub use queue::{Completed, Host, Queue};
 pub use wire::Wire;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use nvme::{Command, Completion, Connect, ConnectData, Data, Digests, Fabrics, Pdu, Ready, Sgl, Status};
 
+use crate::auth::{Secrets, authenticate};
 use crate::{Endpoint, Error, Wire};
 
 /// A host that connects.
@@ -13,6 +14,8 @@ pub struct Host {
     pub name: String,
     /// Its number.
     pub id: [u8; 16],
+    /// What it shows to devices that ask for it.
+    pub secrets: Option<Secrets>,
 }
 
 impl Host {
@@ -20,7 +23,7 @@ impl Host {
     #[must_use]
     pub fn new() -> Host {
         let uuid = uuid::Uuid::new_v4();
-        Host { name: format!("nqn.2014-08.org.nvmexpress:uuid:{uuid}"), id: uuid.into_bytes() }
+        Host { name: format!("nqn.2014-08.org.nvmexpress:uuid:{uuid}"), id: uuid.into_bytes(), secrets: None }
     }
 }
 
@@ -97,8 +100,18 @@ impl Queue {
             ConnectData { host_id: host.id, controller, subsystem: subsystem.to_owned(), host: host.name.clone() };
         let id = queue.submit(Fabrics::Connect(connect).command(0), &data.encode(), 0);
         let completed = queue.complete_one(id)?;
-        queue.controller = completed.done()?.result as u16;
+        let result = completed.done()?.result;
+        queue.controller = result as u16;
+        if result & nvme::AUTHENTICATION_ASKED != 0 {
+            authenticate(&mut queue, host, subsystem)?;
+        }
         Ok(queue)
+    }
+
+    /// A connection on which Connect is completed, for tools that send that themselves.
+    #[must_use]
+    pub fn of(wire: Wire) -> Queue {
+        Queue { wire, controller: 0, capsule_bytes_max: CAPSULE_BYTES, pending: HashMap::new(), id_next: 1 }
     }
 
     /// Commands that are not completed.

@@ -55,7 +55,7 @@ pub(crate) enum Turn {
 impl Connection {
     pub(crate) fn new((socket, local): Arrival) -> Connection {
         Connection {
-            session: Session::new(local),
+            session: Session::new(local, matches!(socket, Socket::Shm(_))),
             socket,
             input: Input::default(),
             output: Output::default(),
@@ -78,7 +78,8 @@ impl Connection {
 
     /// Its queue is over, or it has taken too long to become one.
     pub(crate) fn is_over(&self) -> bool {
-        let is_late = self.session.queue().is_none() && self.since.elapsed() >= limits::HANDSHAKE_MAX;
+        let is_made = self.session.queue().is_some_and(Queue::is_authenticated);
+        let is_late = !is_made && self.since.elapsed() >= limits::HANDSHAKE_MAX;
         self.is_ending && self.since.elapsed() >= limits::HANDSHAKE_MAX
             || is_late
             || self.session.queue().is_some_and(|queue| {
@@ -88,7 +89,7 @@ impl Connection {
 
     /// When to look at it again though nothing happens.
     pub(crate) fn time_left(&self) -> Option<Duration> {
-        let Some(queue) = self.session.queue().filter(|_| !self.is_ending) else {
+        let Some(queue) = self.session.queue().filter(|queue| !self.is_ending && queue.is_authenticated()) else {
             return Some(limits::HANDSHAKE_MAX.saturating_sub(self.since.elapsed()));
         };
         if !queue.is_admin() {

@@ -80,7 +80,7 @@ impl Device {
     pub fn new(store: Store, config: &Config, stop: StopHandle) -> Result<Device, StartError> {
         check_names(config)?;
         let addr = config.addr.to_socket_addrs()?.next().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        if !addr.ip().is_loopback() && !config.is_insecure {
+        if !addr.ip().is_loopback() && !config.is_insecure && config.secrets.is_none() {
             return Err(StartError::Insecure(addr));
         }
         raise_file_limit();

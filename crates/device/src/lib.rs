@@ -25,6 +25,7 @@
 mod accept;
 mod admin;
 mod apply;
+mod auth;
 mod config;
 mod connection;
 mod controller;
@@ -46,6 +47,7 @@ mod stop;
 mod transfers;
 mod walk;
 
+pub use auth::Secrets;
 pub use config::Config;
 pub use device::{Device, StartError};
 pub use stop::StopHandle;

@@ -8,6 +8,7 @@ use nvme::{Command, Configuration, Data, Fabrics, Fatal, FatalCause, Kv, Propert
 
 use crate::admin;
 use crate::apply::{self, status_of};
+use crate::auth::Auth;
 use crate::controller::Controller;
 use crate::group::Group;
 use crate::limits;
@@ -27,6 +28,8 @@ pub(crate) struct Queue {
     /// The enabling of the controller that it belongs to.
     enabling: u32,
     transfers: Transfers,
+    /// The host has to show who it is, or had to.
+    auth: Option<Auth>,
     /// A list that goes on in the next turn.
     walk: Option<Walk>,
     local: SocketAddr,
@@ -38,8 +41,19 @@ impl Queue {
         (number, enabling): (u16, u32),
         entry_count: u16,
         local: SocketAddr,
+        auth: Option<Auth>,
     ) -> Queue {
-        Queue { controller, number, entry_count, head: 0, enabling, transfers: Transfers::default(), walk: None, local }
+        Queue {
+            controller,
+            number,
+            entry_count,
+            head: 0,
+            enabling,
+            transfers: Transfers::default(),
+            auth,
+            walk: None,
+            local,
+        }
     }
 
     pub(crate) fn is_admin(&self) -> bool {
@@ -73,7 +87,8 @@ impl Queue {
         reply.queue_head = self.head;
         self.controller.hear();
         let outcome = match command.opcode() {
-            Fabrics::OPCODE => self.fabrics(shared, command).map(Some),
+            Fabrics::OPCODE => self.fabrics(shared, command, data, reply),
+            _ if !self.is_authenticated() => Err(Status::AUTHENTICATION_REQUIRED),
             _ if command.is_fused() => Err(Status::INVALID_FIELD),
             _ if !self.controller.is_ready() => Err(Status::COMMAND_SEQUENCE_ERROR),
             _ if self.is_admin() => {
@@ -134,8 +149,39 @@ impl Queue {
         }
     }
 
-    fn fabrics(&self, shared: &Shared, command: &Command) -> Result<u64, Status> {
-        match Fabrics::of(command)? {
+    /// Whether the host has shown who it is, if it has to.
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.auth.as_ref().is_none_or(Auth::is_done)
+    }
+
+    /// Carries out a command of fabrics; `None` if its completion was written.
+    fn fabrics(
+        &mut self,
+        shared: &Shared,
+        command: &Command,
+        data: &[u8],
+        reply: &mut Reply<'_>,
+    ) -> Result<Option<u64>, Status> {
+        let is_authenticated = self.is_authenticated();
+        match (Fabrics::of(command)?, &mut self.auth, &shared.secrets) {
+            (Fabrics::AuthSend { len_bytes }, Some(auth), Some(secrets)) => {
+                let message = value_of(command, data, len_bytes as usize)?.ok_or(Status::SGL_TYPE_INVALID)?;
+                auth.take(secrets, &shared.subsystem, message)?;
+                Ok(Some(0))
+            }
+            (Fabrics::AuthReceive { len_bytes }, Some(auth), _) => {
+                let mut message = auth.give()?;
+                message.truncate(len_bytes as usize);
+                reply.page(command, &message);
+                Ok(None)
+            }
+            (other, ..) if is_authenticated => self.of_controller(shared, other).map(Some),
+            _ => Err(Status::AUTHENTICATION_REQUIRED),
+        }
+    }
+
+    fn of_controller(&self, shared: &Shared, command: Fabrics) -> Result<u64, Status> {
+        match command {
             Fabrics::PropertyGet { offset, len_bytes } if self.is_admin() => {
                 let property = Property::at(offset, len_bytes).ok_or(Status::INVALID_FIELD)?;
                 Ok(self.controller.property(property))
@@ -149,7 +195,7 @@ impl Queue {
                 }
                 Ok(0)
             }
-            // No authentication is offered, and a queue is connected once.
+            // A queue is connected once.
             Fabrics::Connect(_) => Err(Status::COMMAND_SEQUENCE_ERROR),
             _ => Err(Status::INVALID_OPCODE),
         }

@@ -15,6 +15,7 @@ use nvme::{
     InitialResponse, Pdu, Side, Status, Writer,
 };
 
+use crate::auth::Auth;
 use crate::group::Group;
 use crate::limits;
 use crate::queue::Queue;
@@ -26,6 +27,8 @@ pub(crate) struct Session {
     writer: Writer,
     phase: Phase,
     local: SocketAddr,
+    /// The host has shown by other means that it may connect.
+    is_trusted: bool,
 }
 
 enum Phase {
@@ -44,7 +47,7 @@ pub(crate) enum Flow {
 }
 
 impl Session {
-    pub(crate) fn new(local: SocketAddr) -> Session {
+    pub(crate) fn new(local: SocketAddr, is_trusted: bool) -> Session {
         Session {
             framing: Framing {
                 side: Side::Controller,
@@ -55,6 +58,7 @@ impl Session {
             writer: Writer { reader: Side::Host, digests: Digests::default(), alignment: 0 },
             phase: Phase::Initial,
             local,
+            is_trusted,
         }
     }
 
@@ -196,7 +200,10 @@ impl Session {
             (found, enabling)
         };
         controller.hear();
-        let number = controller.number.into();
-        Ok((Queue::new(controller, (queue, enabling), queue_entries + 1, self.local), number))
+        let number: u64 = controller.number.into();
+        let is_asked = shared.secrets.is_some() && kind == ControllerKind::Io && !self.is_trusted;
+        let auth = is_asked.then(|| Auth::new(controller.host.clone()));
+        let result = if is_asked { number | nvme::AUTHENTICATION_ASKED } else { number };
+        Ok((Queue::new(controller, (queue, enabling), queue_entries + 1, self.local, auth), result))
     }
 }

@@ -12,6 +12,7 @@ use slab::Slab;
 use uuid::Uuid;
 
 use crate::apply::status_of;
+use crate::auth::Secrets;
 use crate::config::Config;
 use crate::controller::Controller;
 use crate::events::Event;
@@ -23,6 +24,7 @@ pub(crate) struct Shared {
     ordered: OnceLock<Ordered>,
     pub(crate) subsystem: String,
     hosts: Vec<String>,
+    pub(crate) secrets: Option<Secrets>,
     pub(crate) capacity_bytes: u64,
     controllers: Mutex<Slab<Arc<Controller>>>,
     pub(crate) connection_count: AtomicUsize,
@@ -44,6 +46,7 @@ impl Shared {
             store,
             ordered: OnceLock::new(),
             hosts: config.hosts.clone(),
+            secrets: config.secrets.clone(),
             capacity_bytes: config.capacity_bytes,
             controllers: Mutex::new(Slab::new()),
             connection_count: AtomicUsize::new(0),

@@ -15,6 +15,9 @@ const NQN_FIELD_BYTES: usize = 256;
 /// The longest name.
 const NQN_BYTES_MAX: usize = 223;
 
+/// What Connect is answered with, besides the controller's number: the host has to authenticate itself (its bits in dword 0).
+pub const AUTHENTICATION_ASKED: u64 = 1 << 17;
+
 /// What Connect says of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connect {

@@ -4,6 +4,7 @@
 //!   digests before anything of them is believed; a [`Writer`] appends PDUs to bytes to be sent.
 //! - `command`, `completion`, `status`: a submission queue entry, a completion queue entry and what it says.
 //! - `fabrics`, `admin`, `kv`: commands by what they ask for, each read from a [`Command`] and written to one.
+//! - `dhchap`: messages of authentication, and what secrets make of them.
 //! - `identify`, `logs`, `discovery`: the pages that a controller answers with.
 //! - `listing`: what List and Range answer with.
 //!
@@ -18,6 +19,7 @@ mod admin;
 mod bytes;
 mod command;
 mod completion;
+pub mod dhchap;
 mod discovery;
 mod fabrics;
 mod identify;
@@ -32,7 +34,7 @@ pub use admin::{Admin, Feature, LogPage};
 pub use command::{Command, Sgl};
 pub use completion::Completion;
 pub use discovery::{DiscoveryEntry, DiscoveryLog};
-pub use fabrics::{Connect, ConnectData, Fabrics, nqn_of};
+pub use fabrics::{AUTHENTICATION_ASKED, Connect, ConnectData, Fabrics, nqn_of};
 pub use identify::{ControllerKind, IdentifyController, KvNamespace, active_namespaces, independent_namespace};
 pub use identify::{command_sets, namespace_descriptors};
 pub use kv::{Key, Kv, StoreIf};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The device makes the memory for each connection that it accepts on a Unix socket (`handover`) and seals its length, so that no host
-//! can take it away. Who may connect, the socket's permissions say.
+//! can take it away. The socket's permissions say which users may connect.
 //!
 //! # Rules
 //! - Neither side believes the other: an end keeps its own place for itself and only writes it to the memory; of the other's place it

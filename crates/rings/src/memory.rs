@@ -15,7 +15,7 @@ const LINE_WORDS: usize = 8;
 const HEAD_BYTES: usize = 4096;
 const BYTES: usize = HEAD_BYTES + 2 * RING_BYTES;
 const RING_WORDS: usize = RING_BYTES / 8;
-/// Neither shorter, which would end whoever reads beyond, nor longer, nor open to other seals.
+/// Neither shorter, which would end a process that reads beyond, nor longer, nor open to other seals.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 const _: () = assert!(RING_WORDS.is_power_of_two());

@@ -49,7 +49,7 @@ impl<W: Word> Ring<'_, W> {
     }
 }
 
-/// Wakes whoever sleeps by `word`: true if somebody has to be woken. Comes after the caller's place was stored.
+/// Takes the end that sleeps by `word`: true if it has to be woken. Comes after the caller's place was stored.
 fn takes_sleeper<W: Word>(word: &W) -> bool {
     W::fence(SeqCst);
     word.load(Relaxed) == 1 && word.compare_exchange(1, 0, AcqRel, Relaxed).is_ok()

@@ -1,11 +1,12 @@
 //! `hikv device`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
-use std::thread;
+use std::path::{Path, PathBuf};
+use std::{fs, thread};
 
 use clap::{Args, value_parser};
-use device::{Config, Device as Served, StartError, StopHandle};
+use device::{Config, Device as Served, Secrets, StartError, StopHandle};
+use device_client::Secret;
 use hikv::{EngineKind, OpenError, Options, Store};
 use indicatif::HumanCount;
 use sd_notify::NotifyState;
@@ -34,7 +35,7 @@ pub(crate) struct Device {
     /// Where hosts of this machine connect that share memory with the device: a socket, made at this path
     #[arg(long, value_name = "SOCKET")]
     shm: Option<PathBuf>,
-    /// The permissions of that socket: whoever may write to it may connect
+    /// The permissions of that socket: users that may write to it may connect
     #[arg(long, value_name = "OCTAL", default_value = "600", value_parser = mode, requires = "shm")]
     shm_mode: u32,
     /// A host that may connect, by its name, which any host can give; several times for more; by default all
@@ -49,6 +50,12 @@ pub(crate) struct Device {
     /// Threads that serve; by default one a core, but for one core
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     threads: usize,
+    /// A file with the secret that hosts have to know (DH-HMAC-CHAP), as `nvme gen-dhchap-key` makes it; hosts that share memory need none
+    #[arg(long, value_name = "FILE")]
+    dhchap_key: Option<PathBuf>,
+    /// A file with the secret that the device shows hosts to know that ask for it
+    #[arg(long, value_name = "FILE", requires = "dhchap_key")]
+    dhchap_ctrl_key: Option<PathBuf>,
     /// Listen beyond this machine, though hosts do not prove who they are
     #[arg(long)]
     insecure: bool,
@@ -61,6 +68,7 @@ pub(crate) struct Device {
 impl Device {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let secrets = self.secrets()?;
         let store = self.open()?;
         let config = Config {
             addr: self.tcp.clone(),
@@ -68,6 +76,7 @@ impl Device {
             thread_count: self.threads,
             subsystem: self.subnqn.clone(),
             hosts: self.host_nqn.clone(),
+            secrets,
             is_insecure: self.insecure,
             capacity_bytes: self.size,
         };
@@ -82,6 +91,12 @@ impl Device {
         store.close().map_err(Failure::at_path(&self.dir))?;
         writeln!(io::stdout(), "stopped; {} holds {} item{}", self.dir.display(), HumanCount(items), s(items))
             .map_err(Failure::output("standard output"))
+    }
+
+    fn secrets(&self) -> Result<Option<Secrets>, Failure> {
+        let Some(path) = &self.dhchap_key else { return Ok(None) };
+        let controller = self.dhchap_ctrl_key.as_deref().map(secret).transpose()?;
+        Ok(Some(Secrets { host: secret(path)?, controller }))
     }
 
     /// The store that is there, or a new one.
@@ -99,7 +114,10 @@ impl Device {
 
     fn not_started(&self, error: &StartError) -> Failure {
         match error {
-            StartError::Insecure(_) => Failure::at("--tcp", format!("{error}; --insecure listens there all the same")),
+            StartError::Insecure(_) => Failure::at(
+                "--tcp",
+                format!("{error}; --dhchap-key has them prove it, and --insecure listens there all the same"),
+            ),
             StartError::Name(_) => Failure::Error(error.to_string()),
             StartError::Shm(..) => Failure::at("--shm", error),
             _ => Failure::at(format!("--tcp '{}'", self.tcp), error),
@@ -131,11 +149,18 @@ impl Device {
 
     fn describe_hosts(&self, is_local: bool) -> String {
         let whose = if is_local { "every user of this machine" } else { "whoever reaches this address" };
+        let whose = if self.dhchap_key.is_some() { "whoever knows the secret" } else { whose };
         match self.host_nqn.len() as u64 {
             0 => format!("{whose} can read and write"),
             count => format!("{whose} who gives the name of {count} host{} can read and write", s(count)),
         }
     }
+}
+
+/// The secret in a file.
+pub(super) fn secret(path: &Path) -> Result<Secret, Failure> {
+    let text = fs::read_to_string(path).map_err(Failure::at_path(path))?;
+    Secret::parse(&text).map_err(|error| Failure::at(path.display(), error))
 }
 
 /// Permissions in octal digits.

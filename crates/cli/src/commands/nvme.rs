@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use device_client::{Client, Error, Options, discover, discover_at};
+use device_client::{Client, Error, Host, Options, Secrets, discover, discover_at};
 
+use super::device::secret;
 use crate::failure::Failure;
 use crate::formats::Escaped;
 
@@ -18,6 +19,15 @@ pub(crate) struct Nvme {
     /// Where the device listens: an address and a port, or the path of its socket, with a '/', to share memory with it
     #[arg(value_name = "ADDR")]
     addr: String,
+    /// The host's name; by default one that nobody has seen before
+    #[arg(long, value_name = "NQN")]
+    host_nqn: Option<String>,
+    /// A file with the secret that the device wants the host to know
+    #[arg(long, value_name = "FILE")]
+    dhchap_key: Option<PathBuf>,
+    /// A file with the secret that the device has to know
+    #[arg(long, value_name = "FILE", requires = "dhchap_key")]
+    dhchap_ctrl_key: Option<PathBuf>,
     #[command(subcommand)]
     what: What,
 }
@@ -50,7 +60,7 @@ impl Nvme {
             return show(&mut out, log.entries.iter().map(|entry| format!("{} {}", entry.addr, entry.subsystem)))
                 .map_err(output);
         }
-        let options = Options { reconnect_max: Duration::ZERO, ..Options::default() };
+        let options = Options { host: self.host()?, reconnect_max: Duration::ZERO, ..Options::default() };
         let mut client = self.connect(options).map_err(at_addr)?;
         match &self.what {
             What::Discover => Ok(()),
@@ -78,6 +88,16 @@ impl Nvme {
                 }
             }
         }
+    }
+
+    fn host(&self) -> Result<Host, Failure> {
+        let mut host = Host::new();
+        host.name = self.host_nqn.clone().unwrap_or(host.name);
+        if let Some(path) = &self.dhchap_key {
+            let controller = self.dhchap_ctrl_key.as_deref().map(secret).transpose()?;
+            host.secrets = Some(Secrets { host: secret(path)?, controller });
+        }
+        Ok(host)
     }
 
     /// The socket, if it is one.

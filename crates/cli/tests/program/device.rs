@@ -1,6 +1,6 @@
 //! `hikv device` and `hikv nvme`: a device as another process, used, stopped and killed.
 //!
-//! The long form of the kills: `cargo test --release -p hikv-cli --test program device -- --ignored`.
+//! The long form of the kills: `cargo xtask device rounds N`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -202,5 +202,7 @@ fn a_device_that_is_killed_under_load_has_what_it_completed() {
 #[test]
 #[ignore = "many minutes"]
 fn a_device_that_is_killed_often_has_what_it_completed() {
-    killed(KILL_COUNT_LONG);
+    let count =
+        std::env::var("HIKV_ROUNDS").map_or(KILL_COUNT_LONG, |count| count.parse().expect("a number of rounds"));
+    killed(count);
 }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::support::Bench;
-use crate::{controllers, keys};
+use crate::{authentication, controllers, keys};
 
 /// A line, and what has to hold for it.
 type Line = (&'static str, fn(&Bench));
@@ -40,6 +40,7 @@ const LIST: &[Line] = &[
     ("digests of headers, of data, of both", keys::digests),
     ("limits: 64 queues, 128 entries, transfers", controllers::queue_limits),
     ("hosts that are not named are refused", controllers::hosts),
+    ("DH-HMAC-CHAP: one way, both ways; each refusal", authentication::authentication),
 ];
 
 #[test]

@@ -2,8 +2,10 @@
 //!
 //! `cargo xtask device conformance` prints the list of `conformance` line by line.
 
+mod authentication;
 mod conformance;
 mod controllers;
+mod fuzz;
 mod hostile;
 mod keys;
 mod reconnect;

@@ -1,0 +1,136 @@
+//! A queue's authentication by DH-HMAC-CHAP, at the controller's side.
+//!
+//! | phase | may be sent | may be received |
+//! |---|---|---|
+//! | `Begin` | Negotiate | |
+//! | `Challenge` | | Challenge, which leads to `Asked` |
+//! | `Asked` | Reply | |
+//! | `Answer` | | Success1 or Failure1, which lead to the end or to `Final` |
+//! | `Final` | Success2, Failure2 | |
+//!
+//! Anything else fails, and what failed stays so: the host has to connect anew. Until the end nothing but authentication is carried out.
+
+use nvme::Status;
+use nvme::dhchap::{Challenge, Failure, Hash, Negotiate, Reply, Secret, Success, Transaction};
+
+/// What hosts have to know, and what the controller shows that it knows.
+#[derive(Clone, Debug)]
+pub struct Secrets {
+    /// The hosts'.
+    pub host: Secret,
+    /// The controller's, for hosts that want to know it.
+    pub controller: Option<Secret>,
+}
+
+const FAILED: u8 = 1;
+const HASH_UNUSABLE: u8 = 4;
+const INCORRECT_PAYLOAD: u8 = 6;
+const INCORRECT_MESSAGE: u8 = 7;
+
+enum Phase {
+    Begin,
+    Challenge(Challenge),
+    Asked(Challenge),
+    /// The message, and what is then: done, done when the host says so, or failed.
+    Answer(Vec<u8>, Then),
+    Final,
+    Done,
+    Failed,
+}
+
+#[derive(Clone, Copy)]
+enum Then {
+    Done,
+    Final,
+    Failed,
+}
+
+/// Where a queue's authentication stands.
+pub(crate) struct Auth {
+    phase: Phase,
+    host: String,
+}
+
+impl Auth {
+    pub(crate) fn new(host: String) -> Auth {
+        Auth { phase: Phase::Begin, host }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done)
+    }
+
+    /// Takes a message of the host.
+    pub(crate) fn take(&mut self, secrets: &Secrets, subsystem: &str, message: &[u8]) -> Result<(), Status> {
+        let phase = std::mem::replace(&mut self.phase, Phase::Failed);
+        self.phase = match phase {
+            Phase::Begin => match Negotiate::decode(message) {
+                Some(negotiate) => challenge(&negotiate)?,
+                None => fails(0, INCORRECT_PAYLOAD),
+            },
+            Phase::Asked(challenge) => match Reply::decode(message, challenge.hash.len_bytes()) {
+                Some(reply) if reply.id == challenge.id => self.judge(secrets, subsystem, &challenge, &reply),
+                _ => fails(challenge.id, INCORRECT_PAYLOAD),
+            },
+            Phase::Final => match Success::decode(message) {
+                Some(Success::Host { .. }) => Phase::Done,
+                _ => Phase::Failed,
+            },
+            Phase::Challenge(challenge) => fails(challenge.id, INCORRECT_MESSAGE),
+            other @ (Phase::Answer(..) | Phase::Done | Phase::Failed) => {
+                self.phase = other;
+                return Err(Status::COMMAND_SEQUENCE_ERROR);
+            }
+        };
+        Ok(())
+    }
+
+    fn judge(&self, secrets: &Secrets, subsystem: &str, asked: &Challenge, reply: &Reply) -> Phase {
+        let by = Transaction { hash: asked.hash, id: asked.id, sequence: asked.sequence, host: &self.host, subsystem };
+        if !reply.answers(&secrets.host.host_response(&asked.value, &by)) {
+            return fails(asked.id, FAILED);
+        }
+        let (then, response) = match (&reply.challenge, &secrets.controller) {
+            (None, _) => (Then::Done, None),
+            // It cannot show what it does not know.
+            (Some(_), None) => return fails(asked.id, FAILED),
+            (Some((sequence, value)), Some(secret)) => {
+                (Then::Final, Some(secret.controller_response(value, &Transaction { sequence: *sequence, ..by })))
+            }
+        };
+        let success = Success::Controller { id: asked.id, hash_bytes: asked.hash.len_bytes(), response };
+        Phase::Answer(success.encode(), then)
+    }
+
+    /// The message that the host asks for.
+    pub(crate) fn give(&mut self) -> Result<Vec<u8>, Status> {
+        let phase = std::mem::replace(&mut self.phase, Phase::Failed);
+        let (message, phase) = match phase {
+            Phase::Challenge(challenge) => (challenge.encode(), Phase::Asked(challenge)),
+            Phase::Answer(message, Then::Done) => (message, Phase::Done),
+            Phase::Answer(message, Then::Final) => (message, Phase::Final),
+            Phase::Answer(message, Then::Failed) => (message, Phase::Failed),
+            other => {
+                self.phase = other;
+                return Err(Status::COMMAND_SEQUENCE_ERROR);
+            }
+        };
+        self.phase = phase;
+        Ok(message)
+    }
+}
+
+fn fails(id: u16, why: u8) -> Phase {
+    Phase::Answer(Failure { id, is_of_host: false, why }.encode(), Then::Failed)
+}
+
+/// A challenge that nobody has seen before, by the strongest hash that the host has.
+fn challenge(negotiate: &Negotiate) -> Result<Phase, Status> {
+    let Some(hash) = Hash::ALL.into_iter().find(|hash| negotiate.hashes.contains(hash)) else {
+        return Ok(fails(negotiate.id, HASH_UNUSABLE));
+    };
+    let mut value = vec![0; hash.len_bytes()];
+    getrandom::fill(&mut value).map_err(|_| Status::INTERNAL_ERROR)?;
+    let sequence = getrandom::u32().map_err(|_| Status::INTERNAL_ERROR)? | 1;
+    Ok(Phase::Challenge(Challenge { id: negotiate.id, hash, sequence, value }))
+}

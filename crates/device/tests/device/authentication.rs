@@ -1,0 +1,125 @@
+//! Hosts that show who they are, or do not: a line of `conformance`.
+
+use device::Config;
+use device_client::{Client, Error, Host, Options, Queue, Secret, Secrets, discover};
+use nvme::dhchap::{Challenge, Failure, Hash, Negotiate, Reply, Success, Transaction};
+use nvme::{Admin, ConnectData, Digests, Fabrics, Property, Status};
+
+use crate::support::{Bench, run_raw, status_of};
+
+const HOSTS: &str = "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
+const DEVICES: &str = "DHHC-1:00:wS+mm6ZuwVZtQGor9xVUptbzY7Uf7F8wqkEO23lnNc/nwr1X:";
+
+fn secret(text: &str) -> Secret {
+    Secret::parse(text).expect("it is one")
+}
+
+fn bench() -> Bench {
+    let secrets = device::Secrets { host: secret(HOSTS), controller: Some(secret(DEVICES)) };
+    Bench::with(Config { secrets: Some(secrets), ..Config::default() }, hikv::Options::new())
+}
+
+fn host(own: Option<&str>, other: Option<&str>) -> Host {
+    let secrets = own.map(|own| Secrets { host: secret(own), controller: other.map(secret) });
+    Host { secrets, ..Host::new() }
+}
+
+fn connected(bench: &Bench, host: Host) -> Result<Client, Error> {
+    Client::connect(bench.addr, Options { host, ..Options::default() })
+}
+
+pub(crate) fn authentication(_: &Bench) {
+    let bench = bench();
+    for host in [host(Some(HOSTS), None), host(Some(HOSTS), Some(DEVICES))] {
+        let mut client = connected(&bench, host).expect("it knows the secret");
+        client.store("k", "v").expect("it stores");
+        assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"v"[..]));
+    }
+    assert!(status_of(connected(&bench, host(None, None))).is(Status::AUTHENTICATION_REQUIRED));
+    for (own, other) in [(DEVICES, None), (HOSTS, Some(HOSTS))] {
+        let refused = connected(&bench, host(Some(own), other));
+        assert!(matches!(refused, Err(Error::Authentication(_))), "{refused:?}");
+    }
+    // Where subsystems are needs no secret, nor does who may write to the socket.
+    assert_eq!(discover(bench.addr).expect("it tells").entries.len(), 1);
+    Client::connect_shm(&bench.shm, Options::default()).expect("it connects").store("k", "w").expect("it stores");
+}
+
+/// A queue that is connected, and has shown nothing.
+fn unknown(bench: &Bench) -> Queue {
+    // A host without secrets stops where it is asked.
+    let mut wire = device_client::Wire::open(bench.addr, Digests::default()).expect("it connects");
+    let connect = Fabrics::Connect(nvme::Connect { queue: 0, queue_entries: 31, keep_alive_ms: 0, attributes: 0 });
+    let host = Host::new();
+    let data = ConnectData {
+        host_id: host.id,
+        controller: ConnectData::ANY_CONTROLLER,
+        subsystem: bench.subsystem.clone(),
+        host: NAME.to_owned(),
+    };
+    let command = connect.command(1).with_sgl(nvme::Sgl::InCapsule { offset: 0, len_bytes: ConnectData::BYTES as u32 });
+    wire.write(|writer, out| writer.command(out, &command, &data.encode()));
+    let result = wire.receive(|pdu| match pdu {
+        nvme::Pdu::Completion(completion) => Ok(completion.result),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(result.expect("it is completed") >> 16, 2, "authentication is asked for");
+    Queue::of(wire)
+}
+
+const NAME: &str = "nqn.2024-01.org.example:host";
+
+fn send(queue: &mut Queue, message: &[u8]) -> Status {
+    run_raw(queue, Fabrics::AuthSend { len_bytes: message.len() as u32 }.command(0), message, 0).status
+}
+
+fn receive(queue: &mut Queue) -> Vec<u8> {
+    run_raw(queue, Fabrics::AuthReceive { len_bytes: 4096 }.command(0), &[], 4096).data
+}
+
+#[test]
+fn nothing_is_carried_out_before_a_host_has_shown_who_it_is() {
+    let bench = bench();
+    let mut queue = unknown(&bench);
+    let property = Fabrics::PropertyGet { offset: 0, len_bytes: Property::Capabilities.len_bytes() };
+    let enable = Fabrics::PropertySet { offset: 0x14, len_bytes: 4, value: nvme::Configuration::ENABLED.0.into() };
+    for command in [property.command(0), enable.command(0), Admin::KeepAlive.command(0, 0)] {
+        assert!(run_raw(&mut queue, command, &[], 0).status.is(Status::AUTHENTICATION_REQUIRED));
+    }
+    // A reply that nobody asked for, and one that is right, of another challenge.
+    let reply = Reply { id: 1, response: vec![0; 32], challenge: None }.encode();
+    assert!(send(&mut queue, &reply).is_success());
+    assert!(Failure::decode(&receive(&mut queue)).is_some());
+    assert!(
+        send(&mut queue, &Negotiate { id: 1, hashes: vec![Hash::Sha256] }.encode()).is(Status::COMMAND_SEQUENCE_ERROR)
+    );
+    bench_is_alive(&bench);
+}
+
+fn negotiated(bench: &Bench) -> (Queue, Challenge) {
+    let mut queue = unknown(bench);
+    assert!(send(&mut queue, &Negotiate { id: 1, hashes: vec![Hash::Sha256] }.encode()).is_success());
+    let challenge = Challenge::decode(&receive(&mut queue)).expect("it is asked");
+    (queue, challenge)
+}
+
+/// What was heard on one connection is worth nothing on another.
+#[test]
+fn a_response_is_good_for_one_challenge() {
+    let bench = bench();
+    let (mut queue, asked) = negotiated(&bench);
+    let by = Transaction { hash: asked.hash, id: 1, sequence: asked.sequence, host: NAME, subsystem: &bench.subsystem };
+    let heard = Reply { id: 1, response: secret(HOSTS).host_response(&asked.value, &by), challenge: None }.encode();
+    assert!(send(&mut queue, &heard).is_success());
+    assert!(matches!(Success::decode(&receive(&mut queue)), Some(Success::Controller { response: None, .. })));
+    let (mut queue, other) = negotiated(&bench);
+    assert_ne!(asked.value, other.value);
+    assert!(send(&mut queue, &heard).is_success());
+    assert_eq!(Failure::decode(&receive(&mut queue)).map(|failure| failure.why), Some(1));
+    assert!(run_raw(&mut queue, Admin::KeepAlive.command(0, 0), &[], 0).status.is(Status::AUTHENTICATION_REQUIRED));
+    bench_is_alive(&bench);
+}
+
+fn bench_is_alive(bench: &Bench) {
+    connected(bench, host(Some(HOSTS), None)).expect("it knows the secret").store("alive", "yes").expect("it stores");
+}
