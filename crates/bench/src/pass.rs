@@ -50,7 +50,7 @@ impl Until<'_> {
         start.elapsed() >= self.limit || self.is_stopped()
     }
 
-    /// True once nobody wants more.
+    /// True once it was asked to end.
     pub(crate) fn is_stopped(&self) -> bool {
         (self.stop)()
     }

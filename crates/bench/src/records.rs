@@ -66,7 +66,7 @@ pub(crate) fn fresh(thread: usize, number: u64) -> u64 {
 
 /// Thread and number of a record that was added, and not loaded.
 pub(crate) fn added_by(record: u64) -> Option<(u64, u64)> {
-    (record >> 62 == 1).then(|| (record >> 40 & 0x3f_ffff, record & ((1 << 40) - 1)))
+    (record >> 62 == 1).then_some((record >> 40 & 0x3f_ffff, record & ((1 << 40) - 1)))
 }
 
 /// SplitMix64's finaliser: a bijection on 64 bits.

@@ -48,7 +48,7 @@ pub enum Event {
         elapsed: Duration,
     },
     /// A workload was measured.
-    Measured(Row),
+    Measured(Box<Row>),
 }
 
 /// Loads the records of `config` into `subject`, which is empty, measures each workload, and removes what the
@@ -76,7 +76,7 @@ pub fn run<S: Subject>(
         }
         if let Some(row) = session.measure(workload, &mut || {})? {
             let own_ns = if stop() { None } else { Nothing::new(config.records).own_ns(workload, config)? };
-            flow = report(Event::Measured(row.beside(own_ns, bounds.ns(workload))));
+            flow = report(Event::Measured(Box::new(row.beside(own_ns, bounds.ns(workload)))));
         }
     }
     Ok(())

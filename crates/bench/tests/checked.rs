@@ -141,7 +141,7 @@ fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
     let keep = |event| {
         match event {
             Event::Loaded { records, .. } => assert_eq!(records, 500),
-            Event::Measured(row) => rows.push(row),
+            Event::Measured(row) => rows.push(*row),
         }
         ControlFlow::Continue(())
     };
@@ -204,7 +204,7 @@ fn a_stop_ends_a_pass_and_what_was_measured_is_reported() {
     let keep = |event| {
         match event {
             Event::Loaded { .. } => loaded.store(true, Ordering::Relaxed),
-            Event::Measured(row) => rows.push(row),
+            Event::Measured(row) => rows.push(*row),
         }
         ControlFlow::Continue(())
     };

@@ -90,6 +90,8 @@ impl Arguments {
         let mut table = Table::default();
         for order in Order::ALL {
             let (idle, _) = self.count(Operation::Nothing, order)?;
+            let own = table::median(&idle.operations, |counts| counts.instructions);
+            println!("{}: {own:.0} instructions of the loop itself, which are taken off", order.name());
             for operation in Operation::COUNTED {
                 let (counted, _) = self.count(operation, order)?;
                 table.add(order, operation, counted.operations, &idle.operations);

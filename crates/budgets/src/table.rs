@@ -138,7 +138,7 @@ fn goal(operation: Operation, order: Order) -> Option<u64> {
 }
 
 /// The figure of the operation in the middle.
-fn median(operations: &[Counts], of: impl Fn(&Counts) -> u64) -> f64 {
+pub(crate) fn median(operations: &[Counts], of: impl Fn(&Counts) -> u64) -> f64 {
     let mut figures: Vec<u64> = operations.iter().map(of).collect();
     figures.sort_unstable();
     figures.get(figures.len() / 2).map_or(f64::NAN, |&figure| figure as f64)

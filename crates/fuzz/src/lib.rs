@@ -1,6 +1,6 @@
 //! What must hold for any bytes that a client sends. Each function is a fuzz target: it panics if something does not hold.
 //!
-//! `fuzz/` gives them to libFuzzer, and `tests/fuzz/slice.rs` to a few thousand inputs, so that they run without it too.
+//! `libfuzzer/` gives them to libFuzzer, and `tests/fuzz/slice.rs` to a few thousand inputs, so that they run without it too.
 
 mod acl;
 mod commands;

@@ -1,8 +1,8 @@
 //! The least that a store can do.
 //!
 //! A record's number, which its key tells, is its place in an index of 16 bytes a record; the word there tells the slot of its item. A put
-//! writes the item to a slot that nobody uses, orders that, and publishes the slot's number: two fences, as every store needs that
-//! writes items out of place. A delete publishes that there is none: one. Nothing is compared, and nobody is kept out: a pass reads or
+//! writes the item to a free slot, orders that, and publishes the slot's number: two fences, as every store needs that
+//! writes items out of place. A delete publishes that there is none: one. Nothing is compared or locked: a pass reads or
 //! writes, never both, and of two threads that put the same record at a time each has a slot of its own.
 
 use std::fs;
@@ -13,6 +13,7 @@ use pmem::{Bytes, Delayed, LINE_BYTES, Latency, Level, Offset, Persist, Residenc
 use pmem_os::{MapOptions, Mapped};
 
 use crate::records::{Records, absent, added_by};
+use crate::run::Config;
 use crate::subject::{Error, Subject};
 
 /// What a store's index has for an entry.
@@ -21,8 +22,8 @@ const ENTRY_BYTES: u64 = 16;
 const HEADER: [u8; 16] = [0; 16];
 /// Records that may be added, at most: more than a pass adds.
 const ADDED_MAX: u64 = 1 << 20;
-/// Slots that wait for the next item, more than threads use at a time.
-const SPARE_COUNT: usize = 64;
+/// Slots that wait for the next item, and more where there are many threads.
+const SPARE_COUNT_MIN: usize = 64;
 
 /// See the module.
 pub(super) struct Bare {
@@ -33,26 +34,27 @@ pub(super) struct Bare {
     place_count: u64,
     slot_bytes: u64,
     slot_end: u64,
-    /// The number of a free slot, or 0.
-    spares: [AtomicU64; SPARE_COUNT],
+    /// Each the number of a free slot, or 0.
+    spares: Box<[AtomicU64]>,
     /// The next slot that was never used.
     next: AtomicU64,
 }
 
 impl Bare {
-    /// With room for `records`, and for more that `threads` add, in a file in `home` that has no name any more.
-    pub(super) fn create(home: &Path, records: Records, threads: usize, latency: Latency) -> Result<Bare, Error> {
-        let place_count = records.count + records.count.min(ADDED_MAX);
+    /// With room for the records, and for some that are added if the workload `grows`, in a file in `home` that has no name any more.
+    pub(super) fn create(home: &Path, config: &Config, grows: bool, latency: Latency) -> Result<Bare, Error> {
+        let Config { records, threads, .. } = *config;
+        let place_count = records.count + if grows { records.count.min(ADDED_MAX) } else { 0 };
         let slot_bytes = (HEADER.len() as u64 + records.item_bytes()).next_multiple_of(LINE_BYTES);
         let index_bytes = (place_count * ENTRY_BYTES).next_multiple_of(slot_bytes);
-        let slot_end = index_bytes / slot_bytes + place_count + SPARE_COUNT as u64;
+        let spares: Box<[AtomicU64]> = (0..SPARE_COUNT_MIN.max(2 * threads)).map(|_| AtomicU64::new(0)).collect();
+        let slot_end = index_bytes / slot_bytes + place_count + spares.len() as u64;
         let path = home.join(".bounds");
         let file = Mapped::create(&path, slot_end * slot_bytes, MapOptions::default())?;
         fs::remove_file(&path)?;
         let medium = Delayed::new(file, latency);
         medium.populate(Offset(0).span(slot_end * slot_bytes));
         let next = AtomicU64::new(index_bytes / slot_bytes);
-        let spares = [const { AtomicU64::new(0) }; SPARE_COUNT];
         Ok(Bare { medium, records, threads: threads as u64, place_count, slot_bytes, slot_end, spares, next })
     }
 
@@ -78,22 +80,32 @@ impl Bare {
         unsafe { self.medium.bytes(start.span(self.records.value_bytes as u64)) }.ok()
     }
 
-    /// A slot that is the caller's alone.
+    /// A slot that is the caller's alone: one that was kept, or one that was never used. There are more than threads take at a time.
     fn take_slot(&self, place: Offset) -> Result<u64, Error> {
-        let slot = match self.spare(place).swap(0, Ordering::AcqRel) {
-            0 => self.next.fetch_add(1, Ordering::Relaxed),
-            spare => spare,
+        let kept = |spare: &AtomicU64| Some(spare.swap(0, Ordering::AcqRel)).filter(|&slot| slot != 0);
+        let fresh = || {
+            let is_left = self.next.load(Ordering::Relaxed) < self.slot_end;
+            is_left.then(|| self.next.fetch_add(1, Ordering::Relaxed)).filter(|&slot| slot < self.slot_end)
         };
-        if slot < self.slot_end { Ok(slot) } else { Err("no slot is left".into()) }
+        let slot = kept(self.spare(place, 0)).or_else(fresh);
+        let slot = slot.or_else(|| (1..=self.spares.len()).find_map(|further| kept(self.spare(place, further))));
+        slot.ok_or_else(|| "no slot is left".into())
     }
 
-    /// Keeps a slot that nobody uses any more for the next item, unless another is kept in its place.
+    /// Keeps a slot that is free again, for another item.
     fn keep_slot(&self, place: Offset, slot: u64) {
-        self.spare(place).store(slot, Ordering::Release);
+        let mut displaced = slot;
+        for further in 0..self.spares.len() {
+            displaced = self.spare(place, further).swap(displaced, Ordering::AcqRel);
+            if displaced == 0 {
+                return;
+            }
+        }
     }
 
-    fn spare(&self, place: Offset) -> &AtomicU64 {
-        &self.spares[(place.0 / ENTRY_BYTES) as usize % SPARE_COUNT]
+    #[inline(always)]
+    fn spare(&self, place: Offset, further: usize) -> &AtomicU64 {
+        &self.spares[((place.0 / ENTRY_BYTES) as usize + further) % self.spares.len()]
     }
 
     /// Makes `slot` what the index tells; what it told before.
@@ -144,5 +156,41 @@ impl Subject for Bare {
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         let entry = self.entry(self.records.record_of(key).unwrap_or_default());
         Ok(self.publish(entry, 0)? != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::workload::Workload;
+
+    /// Threads that put the same few records lose no slot, and each value is whole.
+    #[test]
+    fn slots_are_enough_for_ever() {
+        let records = Records { count: 40, key_bytes: 16, shared_bytes: 0, value_bytes: 64 };
+        let (workloads, pass, plan) = (vec![Workload::Update], Duration::ZERO, None);
+        let config = Config { workloads, records, pass, threads: 3, plan, keeps_order: false, seed: 0 };
+        let place = tempfile::tempdir().expect("there is room");
+        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is room");
+        std::thread::scope(|scope| {
+            for thread in 0..3_u64 {
+                let bare = &bare;
+                scope.spawn(move || {
+                    let (mut key, mut value) = ([0; 16], [0; 64]);
+                    for number in 0..20_000 {
+                        records.write_key((number + thread) % records.count, &mut key);
+                        crate::records::stamp((number + thread) % records.count, number, &mut value);
+                        bare.put(&key, &value).expect("a slot is left");
+                    }
+                });
+            }
+        });
+        let (mut key, mut value) = ([0; 16], Vec::new());
+        for record in 0..records.count {
+            records.write_key(record, &mut key);
+            assert!(bare.get_into(&key, &mut value).expect("it is read") && records.is_item(&key, &value));
+        }
     }
 }

@@ -51,7 +51,7 @@ impl Bounds {
         if workloads.is_empty() {
             return Ok(bounds);
         }
-        let bare = Bare::create(home, config.records, config.threads, latency)?;
+        let bare = Bare::create(home, config, workloads.contains(&Workload::Insert), latency)?;
         let (plan, keeps_order) = (None, false);
         let config = Config { workloads: workloads.clone(), plan, keeps_order, ..config.clone() };
         let session = Session::new(&bare, &config, stop)?;

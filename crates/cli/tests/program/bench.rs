@@ -99,9 +99,10 @@ fn an_engine_is_refused_what_it_has_not() {
 
 #[test]
 fn figures_stand_beside_the_loops_own_and_the_machines() {
-    let place = Place::new();
-    let out = bench(&place, &["--json", "--workloads", "get,update,delete,ycsb-a"]).succeeded();
-    let lines = String::from_utf8(out).unwrap();
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let options = ["--json", "--records", "300", "--seconds", "0.01", "--workloads", "get,update,delete,ycsb-a"];
+    let ended = program().args(["bench", "--dir"]).arg(memory.path()).args(options).output().unwrap();
+    let lines = String::from_utf8(Ended(ended).succeeded()).unwrap();
     let rows: Vec<Value> = lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
     let figure = |row: &Value, name: &str| row[name].as_f64().unwrap_or_else(|| panic!("{name}: {row}"));
     for row in &rows {

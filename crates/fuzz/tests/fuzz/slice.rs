@@ -9,7 +9,7 @@ use fuzz::{TARGETS, Target};
 const INPUT_COUNT: usize = 2_000;
 
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
     let mut files: Vec<PathBuf> =
         fs::read_dir(dir).expect("every target has a corpus").map(|entry| entry.expect("it is read").path()).collect();
     files.sort();
