@@ -21,7 +21,7 @@
 //! | 2 the other's counter + 1; the copy written there and flushed; ordered | nothing |
 //! | 3 its bit on there: published, with its lock bit; ordered | the item, or equal twins |
 //! | 4 the counter of the bucket that it leaves + 1; its bit off there: published, with its lock bit | twins, or the item |
-//! | 5 memory: fence, lock bits off. A log's stay: nobody has waited, and who meets them does | the item |
+//! | 5 memory: fence, lock bits off. A log's stay: nobody has waited, and a thread that meets them does | the item |
 
 use std::sync::atomic::Ordering;
 
@@ -161,7 +161,7 @@ impl BlockHash {
     }
 
     /// Of a bucket that has no room for an insert the last item whose other bucket is light, as it seems without a lock, and its
-    /// signature. Damage is told to who asks for the key.
+    /// signature. Damage is told to a reader that asks for the key.
     fn light_item<M: Medium>(&self, medium: &M, from: Bucket) -> Option<(u64, Slot)> {
         let stored = Stored { medium, at: from.at };
         let meta = Some(stored.meta()).filter(|meta| meta.filled() >= FILLED_MAX)?;
