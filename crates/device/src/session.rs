@@ -34,7 +34,7 @@ pub(crate) struct Session {
 enum Phase {
     Initial,
     Open,
-    Queue(Queue),
+    Queue(Box<Queue>),
 }
 
 /// Whether the connection goes on.
@@ -63,7 +63,7 @@ impl Session {
     }
 
     pub(crate) fn queue(&self) -> Option<&Queue> {
-        if let Phase::Queue(queue) = &self.phase { Some(queue) } else { None }
+        if let Phase::Queue(queue) = &self.phase { Some(queue.as_ref()) } else { None }
     }
 
     fn reply<'o>(&self, out: &'o mut Vec<u8>) -> Reply<'o> {
@@ -85,7 +85,7 @@ impl Session {
             (Phase::Open, Pdu::Command(command, data)) => match self.connect(shared, command, data) {
                 Ok((queue, result)) => {
                     reply.complete(command.id(), Status::SUCCESS, result);
-                    self.phase = Phase::Queue(queue);
+                    self.phase = Phase::Queue(Box::new(queue));
                     return Ok(Flow::Turn);
                 }
                 Err((status, result)) => reply.complete(command.id(), status.final_one(), result),

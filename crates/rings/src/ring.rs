@@ -45,7 +45,7 @@ impl<W: Word> Ring<'_, W> {
     }
 
     fn word(&self, at: u64) -> &W {
-        &self.words[at as usize / WORD_BYTES & (self.words.len() - 1)]
+        &self.words[(at as usize / WORD_BYTES) & (self.words.len() - 1)]
     }
 }
 

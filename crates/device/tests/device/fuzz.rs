@@ -96,7 +96,7 @@ fn speak(wire: &mut Wire, random: &mut Rng) {
 /// What a host leaves behind.
 enum Left {
     Wire(Wire),
-    Queue(Queue, Controller),
+    Queue(Box<(Queue, Controller)>),
 }
 
 fn host(endpoint: &Endpoint, subsystem: &str, random: &mut Rng) -> Option<Left> {
@@ -109,7 +109,7 @@ fn host(endpoint: &Endpoint, subsystem: &str, random: &mut Rng) -> Option<Left> 
     let controller = Controller::connect(endpoint.clone(), digests, &Host::new(), subsystem, 0).ok()?;
     let mut queue = controller.queue(1, random.u16(2..129)).ok()?;
     speak(queue.wire(), random);
-    Some(Left::Queue(queue, controller))
+    Some(Left::Queue(Box::new((queue, controller))))
 }
 
 fn resident_bytes() -> u64 {
@@ -131,8 +131,10 @@ fn attack(seed: u64, is_over: impl Fn(u64) -> bool) -> u64 {
             let Some(left) = open.remove(random.usize(..open.len().max(1))) else { break };
             match left {
                 Left::Wire(wire) => drop(wire),
-                Left::Queue(queue, controller) if random.bool() => drop((queue, controller)),
-                Left::Queue(queue, controller) => drop((controller, queue)),
+                Left::Queue(both) => {
+                    let (queue, controller) = *both;
+                    if random.bool() { drop((queue, controller)) } else { drop((controller, queue)) }
+                }
             }
         }
         good.exists("good").expect("others are served");
