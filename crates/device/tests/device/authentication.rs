@@ -45,6 +45,18 @@ pub(crate) fn authentication(_: &Bench) {
     Client::connect_shm(&bench.shm, Options::default()).expect("it connects").store("k", "w").expect("it stores");
 }
 
+/// Who poses as a device leaves authentication out.
+#[test]
+fn a_host_that_wants_to_know_refuses_a_device_that_shows_nothing() {
+    let bench = Bench::new();
+    let wanting = host(Some(HOSTS), Some(DEVICES));
+    let refused = connected(&bench, wanting.clone());
+    assert!(matches!(refused, Err(Error::Authentication(_))), "{refused:?}");
+    let refused = Client::connect_shm(&bench.shm, Options { host: wanting, ..Options::default() });
+    assert!(matches!(refused, Err(Error::Authentication(_))), "{refused:?}");
+    connected(&bench, host(Some(HOSTS), None)).expect("it wants to know nothing");
+}
+
 /// A queue that is connected, and has shown nothing.
 fn unknown(bench: &Bench) -> Queue {
     // A host without secrets stops where it is asked.

@@ -95,9 +95,11 @@ pub(crate) fn range(bench: &Bench) {
     assert_eq!(client.range("").expect("it reads"), items);
     assert_eq!(client.range([49]).expect("it reads"), items[49..]);
     assert_eq!(client.range([50]).expect("it reads"), []);
-    // An item that is longer than what is asked for at first.
-    client.store("long", vec![1; 300_000]).expect("it stores");
-    assert_eq!(client.range("long").expect("it reads"), [(b"long".to_vec(), vec![1; 300_000])]);
+    // Items that are longer than what is asked for at first, and than what can be.
+    for len in [300_000, limits::VALUE_BYTES_MAX as usize] {
+        client.store("long", vec![1; len]).expect("it stores");
+        assert!(client.range("long").expect("it reads") == [(b"long".to_vec(), vec![1; len])]);
+    }
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
     let cut = run(&mut queue, Kv::Range { from: key([49]), room_bytes: 100 }, &[], 100);
