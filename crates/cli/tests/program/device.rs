@@ -65,8 +65,8 @@ fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
     place.run("device", &["--tcp", "0.0.0.0:0"]).failed(2, &["--tcp", "--insecure"]);
     place.run("device", &["--tcp", "127.0.0.1:0", "--host-nqn", "two words"]).failed(2, &["two words"]);
     place.run("device", &["--tcp", ""]).failed(2, &["--tcp ''", "address"]);
-    place.run("device", &["--tcp", "127.0.0.1:0", "--size", "0"]).failed(2, &["--size", "1048576"]);
-    place.run("device", &["--tcp", "127.0.0.1:0", "--shm", "s", "--shm-mode", "9"]).failed(2, &["--shm-mode", "octal"]);
+    place.run("device", &["--tcp", "127.0.0.1:0", "--size", "0"]).misused(&["--size", "1048576"]);
+    place.run("device", &["--tcp", "127.0.0.1:0", "--shm", "s", "--shm-mode", "9"]).misused(&["--shm-mode", "octal"]);
     let file = place.write("file", "not a socket");
     place.run("device", &["--tcp", "127.0.0.1:0", "--shm", file.to_str().unwrap()]).failed(2, &["--shm", "no socket"]);
     let anywhere = hikv("device", &place.store(), &["--tcp", "127.0.0.1:0", "--host-nqn", "nqn.2024-01.org.example:a"]);

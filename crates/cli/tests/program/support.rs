@@ -105,6 +105,14 @@ impl Ended {
         assert!(!messages.contains("panicked"), "{messages}");
     }
 
+    /// Ended with 2 before it began: an option has no such value, and the message holds each of `words`.
+    #[track_caller]
+    pub(crate) fn misused(self, words: &[&str]) {
+        let messages = self.messages();
+        assert_eq!(self.0.status.code(), Some(2), "{messages}");
+        assert!(messages.starts_with("error: ") && words.iter().all(|word| messages.contains(word)), "{messages}");
+    }
+
     pub(crate) fn messages(&self) -> String {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }
