@@ -46,9 +46,7 @@ impl Endpoint {
 
     pub(crate) fn open(&self) -> io::Result<Stream> {
         match &self.place {
-            Place::Shm(path) => {
-                timed_out(HostEnd::connect(path, self.timeout)).map(|end| Stream::Shm(Box::new(end)))
-            }
+            Place::Shm(path) => timed_out(HostEnd::connect(path, self.timeout)).map(|end| Stream::Shm(Box::new(end))),
             Place::Tcp(addr) => {
                 let socket = match self.timeout {
                     Some(timeout) => TcpStream::connect_timeout(addr, timeout),

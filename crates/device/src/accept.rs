@@ -2,9 +2,9 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::{Arc, Weak};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use mio::net::TcpListener;

@@ -109,7 +109,9 @@ impl Shared {
     /// out any more: one that is not in the table has ended.
     pub(crate) fn end_other(&self, own: &Controller, number: u16) {
         let is_other = |other: &Arc<Controller>| {
-            other.number != own.number && (&other.host, other.host_id) == (&own.host, own.host_id) && other.kind == own.kind
+            other.number != own.number
+                && (&other.host, other.host_id) == (&own.host, own.host_id)
+                && other.kind == own.kind
         };
         self.controller(number).filter(is_other).into_iter().for_each(|other| self.end_controller(&other));
     }

@@ -96,7 +96,8 @@ fn hosts_and_devices_prove_who_they_are() {
     nvme(&addr, &["store", "k", "v"]).failed(2, &["must authenticate"]);
     nvme(&addr, &["--dhchap-key", &devices, "store", "k", "v"]).failed(2, &["does not take the secret"]);
     nvme(&addr, &[&keys[..], &["store", "k", "v"]].concat()).succeeded();
-    nvme(&addr, &["--dhchap-key", &hosts, "--dhchap-ctrl-key", &hosts, "list"]).failed(2, &["does not know its secret"]);
+    nvme(&addr, &["--dhchap-key", &hosts, "--dhchap-ctrl-key", &hosts, "list"])
+        .failed(2, &["does not know its secret"]);
     device.stop(Signal::TERM);
     // Who poses as the device and asks nothing.
     let other = Place::new();

@@ -132,6 +132,24 @@ fn a_response_is_good_for_one_challenge() {
     bench_is_alive(&bench);
 }
 
+/// The host's last word is of the same transaction, or nothing.
+#[test]
+fn the_last_word_is_of_its_transaction() {
+    let bench = bench();
+    for (id, status) in [(1, Status::COMMAND_SEQUENCE_ERROR), (2, Status::AUTHENTICATION_REQUIRED)] {
+        let (mut queue, asked) = negotiated(&bench);
+        let by =
+            Transaction { hash: asked.hash, id: 1, sequence: asked.sequence, host: NAME, subsystem: &bench.subsystem };
+        let response = secret(HOSTS).host_response(&asked.value, &by);
+        let reply = Reply { id: 1, response, challenge: Some((7, vec![1; 32])) };
+        assert!(send(&mut queue, &reply.encode()).is_success());
+        assert!(matches!(Success::decode(&receive(&mut queue)), Some(Success::Controller { response: Some(_), .. })));
+        assert!(send(&mut queue, &Success::Host { id }.encode()).is_success());
+        // It is not enabled, or it is not believed.
+        assert!(run_raw(&mut queue, Admin::KeepAlive.command(0, 0), &[], 0).status.is(status), "{id}");
+    }
+}
+
 fn bench_is_alive(bench: &Bench) {
     connected(bench, host(Some(HOSTS), None)).expect("it knows the secret").store("alive", "yes").expect("it stores");
 }

@@ -141,6 +141,11 @@ pub(crate) fn value_sizes(bench: &Bench) {
     assert!(run(&mut queue, store, &value, 0).status.is(Status::INVALID_VALUE_SIZE));
     let retrieve = Kv::Retrieve { key: key("k"), room_bytes: value_bytes };
     assert!(run(&mut queue, retrieve, &[], value_bytes as usize).status.is(Status::INVALID_FIELD));
+    // Of one that the library has written a command gives the beginning, and a client no value that is cut.
+    bench.store.put("long", vec![1; limits::VALUE_BYTES_MAX as usize + 1]).expect("it stores");
+    let mut client = bench.client();
+    assert!(status_of(client.retrieve("long")).is(Status::INVALID_VALUE_SIZE));
+    assert!(status_of(client.range("long")).is(Status::INVALID_VALUE_SIZE));
 }
 
 pub(crate) fn full(asked: &Bench) {
