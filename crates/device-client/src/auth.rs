@@ -13,7 +13,7 @@ const ROOM_BYTES: usize = 4096;
 pub struct Secrets {
     /// The host's.
     pub host: Secret,
-    /// The controller's; it is not asked for, if it is `None`.
+    /// The controller's; it is not asked for, if it is `None`. A controller that does not show that it knows it is refused.
     pub controller: Option<Secret>,
 }
 

@@ -6,16 +6,15 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nvme::{Digests, Items, Key, Keys, Kv, StoreIf};
+use nvme::{Admin, Digests, Items, Key, Keys, Kv, Status, StoreIf};
 
 use crate::controller::{Controller, discover_at, first_of};
 use crate::operation::{NAMESPACE, Operation, Outcome};
+use crate::patience::{AGAIN_EVERY, Patience};
 use crate::queue::{Completed, Host, Queue};
 use crate::several::run_some;
 use crate::{Endpoint, Error};
 
-/// Between two attempts to connect.
-const RECONNECT_EVERY: Duration = Duration::from_millis(50);
 /// Room for a list, or a range.
 const LIST_BYTES: usize = 64 << 10;
 
@@ -33,7 +32,7 @@ pub struct Options {
     pub entry_count: u16,
     /// Digests of what travels.
     pub digests: Digests,
-    /// How long it is tried to connect again when a connection breaks.
+    /// How long it is tried to connect again when a connection breaks, and to do something on new connections that break.
     pub reconnect_max: Duration,
     /// How long the device may take for an answer; for ever, if it is `None`. Beyond it is unknown what became of the command, which is
     /// not repeated.
@@ -60,6 +59,8 @@ pub struct Client {
     subsystem: String,
     options: Options,
     link: Option<Link>,
+    /// A controller that was given up, and may have commands that are not carried out yet.
+    given_up: Option<u16>,
 }
 
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Client {
                 found.ok_or(Error::Unexpected("it tells of no subsystem"))?.subsystem
             }
         };
-        let mut client = Client { endpoint, subsystem, options, link: None };
+        let mut client = Client { endpoint, subsystem, options, link: None, given_up: None };
         client.link = Some(client.open()?);
         Ok(client)
     }
@@ -188,16 +189,20 @@ impl Client {
     /// See [`Error`]. [`Error::Refused`] by devices that have no such command.
     pub fn range(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<Item>, Error> {
         let from = key_of(from.as_ref())?;
-        let mut room_bytes = LIST_BYTES;
+        let range = Kv::Range { from, room_bytes: LIST_BYTES as u32 };
         loop {
-            let range = Kv::Range { from, room_bytes: room_bytes as u32 };
-            let completed = self.repeat(|queue| run(queue, range, room_bytes))?;
+            let completed = self.repeat(|queue| run(queue, range, LIST_BYTES))?;
             let items: Vec<_> =
                 Items::new(&completed.data).map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-            if !items.is_empty() || completed.result <= room_bytes as u64 {
+            if !items.is_empty() || completed.result <= LIST_BYTES as u64 {
                 return Ok(items);
             }
-            room_bytes = completed.result as usize;
+            // With its key the longest value takes more room than any command may have.
+            for key in self.list(from.as_bytes())? {
+                if let Some(value) = self.retrieve(&key)? {
+                    return Ok(vec![(key, value)]);
+                }
+            }
         }
     }
 
@@ -211,17 +216,24 @@ impl Client {
 
     /// Does all of `operations`, as many at a time as the queue takes, in no order that can be relied on. Where the connection breaks
     /// it is made again, and what was not completed is repeated: all but conditional stores, of which it is then unknown whether
-    /// they were done. A repeated store may come after another client's.
+    /// they were done. A repeated store may come after another client's, but before whatever this client does later: devices of hikv are
+    /// told to carry out nothing more of the connection that broke.
     ///
     /// # Errors
-    /// See [`Error`]: some may be done.
+    /// See [`Error`]: some may be done. With [`Error::KeyLength`] none is.
     pub fn run(&mut self, operations: &[Operation]) -> Result<Vec<Outcome>, Error> {
+        // Before the first is sent: none is left behind on the queue.
+        operations.iter().try_for_each(|operation| operation.command().map(drop))?;
         let mut outcomes: Vec<Option<Outcome>> = vec![None; operations.len()];
+        let mut patience = Patience::new(self.options.reconnect_max);
         loop {
             let entry_count = self.options.entry_count;
             match run_some(&mut self.link()?.queue, entry_count, operations, &mut outcomes) {
                 Ok(()) => break,
-                Err((error, submitted)) => self.recover(error, submitted.iter().map(|number| &operations[*number]))?,
+                Err((error, submitted)) => {
+                    let lasts = patience.lasts(outcomes.iter().flatten().count());
+                    self.recover(error, lasts, submitted.iter().map(|number| &operations[*number]))?;
+                }
             }
         }
         Ok(outcomes.into_iter().flatten().collect())
@@ -232,25 +244,33 @@ impl Client {
         outcomes.pop().ok_or(Error::Unexpected("an operation without an outcome"))
     }
 
-    /// After an error: whether it is worth another connection.
-    fn recover<'o>(&mut self, error: Error, mut under_way: impl Iterator<Item = &'o Operation>) -> Result<(), Error> {
+    /// After an error: whether it is worth another connection, if patience lasts.
+    fn recover<'o>(
+        &mut self,
+        error: Error,
+        lasts: bool,
+        mut under_way: impl Iterator<Item = &'o Operation>,
+    ) -> Result<(), Error> {
         if !error.is_of_connection() {
             return Err(error);
         }
-        self.link = None;
+        if let Some(link) = self.link.take() {
+            self.given_up = Some(link.controller.admin.controller);
+        }
         match error {
             // A device that hangs would hang again.
             Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::Unknown(error)),
-            _ if under_way.all(Operation::is_repeatable) => Ok(()),
+            _ if lasts && under_way.all(Operation::is_repeatable) => Ok(()),
             Error::Io(error) => Err(Error::Unknown(error)),
             other => Err(Error::Unknown(io::Error::other(other.to_string()))),
         }
     }
 
     fn repeat(&mut self, mut run: impl FnMut(&mut Queue) -> Result<Completed, Error>) -> Result<Completed, Error> {
+        let mut patience = Patience::new(self.options.reconnect_max);
         loop {
             match run(&mut self.link()?.queue) {
-                Err(error) => self.recover(error, std::iter::empty())?,
+                Err(error) => self.recover(error, patience.lasts(0), std::iter::empty())?,
                 done => return done,
             }
         }
@@ -261,11 +281,11 @@ impl Client {
         let began = Instant::now();
         while self.link.is_none() {
             match self.open() {
-                Ok(link) => self.link = Some(link),
+                Ok(link) => (self.link, self.given_up) = (Some(link), None),
                 Err(error) if !error.is_of_connection() || began.elapsed() >= self.options.reconnect_max => {
                     return Err(error);
                 }
-                Err(_) => thread::sleep(RECONNECT_EVERY),
+                Err(_) => thread::sleep(AGAIN_EVERY),
             }
         }
         self.link.as_mut().ok_or(Error::Unexpected("a connection that was made is not there"))
@@ -273,7 +293,14 @@ impl Client {
 
     fn open(&self) -> Result<Link, Error> {
         let Options { host, digests, entry_count, .. } = &self.options;
-        let controller = Controller::connect(self.endpoint.clone(), *digests, host, &self.subsystem, 0)?;
+        let mut controller = Controller::connect(self.endpoint.clone(), *digests, host, &self.subsystem, 0)?;
+        if let Some(number) = self.given_up {
+            match controller.admin(Admin::EndController { number }, 0, 0) {
+                // Devices of others have no such command.
+                Err(Error::Refused(status)) if status.is(Status::INVALID_OPCODE) => {}
+                ended => drop(ended?),
+            }
+        }
         Ok(Link { queue: controller.queue(1, *entry_count)?, controller })
     }
 }

@@ -46,7 +46,7 @@ impl Endpoint {
 
     pub(crate) fn open(&self) -> io::Result<Stream> {
         match &self.place {
-            Place::Shm(path) => Ok(Stream::Shm(Box::new(HostEnd::connect(path, self.timeout)?))),
+            Place::Shm(path) => timed_out(HostEnd::connect(path, self.timeout)).map(|end| Stream::Shm(Box::new(end))),
             Place::Tcp(addr) => {
                 let socket = match self.timeout {
                     Some(timeout) => TcpStream::connect_timeout(addr, timeout),

@@ -2,7 +2,8 @@
 //! many at once.
 //!
 //! A [`Client`] is a host with a controller of its own and one queue for commands. It connects again when its connection breaks, and
-//! repeats what the device had not completed, as far as repeating it changes nothing ([`Client::run`]). Below it, a [`Queue`] sends
+//! repeats what the device had not completed, as far as repeating it changes nothing ([`Client::run`]), after it had the device end the
+//! controller of the connection that broke: what it repeats is done by then or never. Below it, a [`Queue`] sends
 //! commands and receives completions as they are, for tools and tests.
 //!
 //! ```no_run
@@ -22,6 +23,7 @@ mod controller;
 mod endpoint;
 mod error;
 mod operation;
+mod patience;
 mod queue;
 mod several;
 mod wire;

@@ -104,6 +104,9 @@ impl Queue {
         queue.controller = result as u16;
         if result & nvme::AUTHENTICATION_ASKED != 0 {
             authenticate(&mut queue, host, subsystem)?;
+        } else if host.secrets.as_ref().is_some_and(|secrets| secrets.controller.is_some()) {
+            // Whoever poses as the device would leave the question out.
+            return Err(Error::Authentication("the device does not show that it knows its secret"));
         }
         Ok(queue)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use nvme::Kv;
+use nvme::{Kv, Status};
 
 use crate::Error;
 use crate::operation::{NAMESPACE, Operation, Outcome, ROOM_BYTES};
@@ -74,6 +74,10 @@ fn retrieve_long(queue: &mut Queue, operation: &Operation) -> Result<Outcome, Er
         let retrieve = Kv::Retrieve { key, room_bytes: room_bytes as u32 };
         let id = queue.submit(retrieve.command(0, NAMESPACE), &[], room_bytes);
         let completed = queue.complete_one(id)?;
+        if room_bytes > ROOM_BYTES && completed.status.is(Status::INVALID_FIELD) {
+            // More than a command of this device may have: others have stored it.
+            return Ok(Outcome::Failed(Status::INVALID_VALUE_SIZE));
+        }
         if !completed.status.is_success() || completed.result <= room_bytes as u64 {
             return Ok(operation.outcome(completed));
         }

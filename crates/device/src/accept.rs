@@ -2,9 +2,9 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use mio::net::TcpListener;
@@ -12,7 +12,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token, Waker};
 use rings::Listener;
 
-use crate::limits;
+use crate::controller::Controller;
 use crate::seldom::Seldom;
 use crate::shared::Shared;
 use crate::socket::Socket;
@@ -35,6 +35,8 @@ pub(crate) struct Acceptor {
     next: usize,
     /// Waits until a place is free.
     waiting: Option<Arrival>,
+    /// The controller whose place it waits for.
+    ending: Weak<Controller>,
     turned_away: Seldom,
     unaccepted: Seldom,
 }
@@ -48,6 +50,7 @@ impl Acceptor {
             mailboxes,
             next: 0,
             waiting: None,
+            ending: Weak::new(),
             turned_away: Seldom::default(),
             unaccepted: Seldom::default(),
         })
@@ -106,14 +109,14 @@ impl Acceptor {
     /// Gives a connection to the next loop. If there are as many as may be it waits for the place of a host that has long been silent
     /// (false), and is closed if there is none.
     fn admit(&mut self, arrival: Arrival, shared: &Shared) -> bool {
-        if shared.connection_count.fetch_add(1, Ordering::Relaxed) >= limits::CONNECTION_COUNT_MAX {
+        if shared.connection_count.fetch_add(1, Ordering::Relaxed) >= shared.connection_count_max {
             shared.connection_count.fetch_sub(1, Ordering::Relaxed);
-            if shared.end_silent(Instant::now()) {
+            if self.makes_place(shared, Instant::now()) {
                 self.waiting = Some(arrival);
                 return false;
             }
             if let Some(left_out) = self.turned_away.may_write(Instant::now()) {
-                let most = limits::CONNECTION_COUNT_MAX;
+                let most = shared.connection_count_max;
                 tracing::warn!(most, left_out, "a host is turned away: as many are connected as may be");
             }
             return true;
@@ -124,5 +127,49 @@ impl Acceptor {
         let _ = mailbox.sender.send(arrival);
         let _ = mailbox.waker.wake();
         true
+    }
+
+    /// Whether a place becomes free: one host makes place for one, however often it is asked before its loop has closed its connections.
+    fn makes_place(&mut self, shared: &Shared, now: Instant) -> bool {
+        if self.ending.strong_count() > 0 {
+            return true;
+        }
+        let ended = shared.end_silent(now);
+        let is_made = ended.is_some();
+        self.ending = ended.unwrap_or_default();
+        is_made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hikv::{Durability, Options};
+    use nvme::ControllerKind;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::limits;
+    use crate::stop::StopHandle;
+
+    #[test]
+    fn one_silent_host_makes_place_for_one() {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let store = Options::new().durability(Durability::Process).open(dir.path()).expect("a store");
+        let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
+        let made = || shared.add_controller(ControllerKind::Io, ("a".to_owned(), [7; 16]), 0).expect("there is room");
+        // What holds them is their connections.
+        let (first, second) = (made(), made());
+        let listener = TcpListener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let mut acceptor = Acceptor::new(listener, None, Vec::new()).expect("it listens");
+        let later = Instant::now() + limits::SILENCE_MAX + Duration::from_secs(1);
+        (0..3).for_each(|_| assert!(acceptor.makes_place(&shared, later)));
+        assert_eq!([first.is_over(), second.is_over()].iter().filter(|is_over| **is_over).count(), 1);
+        let (ended, other) = if first.is_over() { (first, second) } else { (second, first) };
+        drop(ended);
+        assert!(acceptor.makes_place(&shared, later) && other.is_over());
+        drop(other);
+        assert!(!acceptor.makes_place(&shared, later), "nobody is there");
     }
 }

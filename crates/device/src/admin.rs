@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use nvme::{Admin, Command, ControllerKind, Feature, Status};
 
-use crate::controller::Controller;
+use crate::controller::{Controller, keep_alive_of};
 use crate::events::Events;
 use crate::limits;
 use crate::pages;
@@ -53,6 +53,10 @@ pub(crate) fn carry_out(
         },
         // The time began anew when the command came.
         Ok(Admin::KeepAlive) => Ok(0),
+        Ok(Admin::EndController { number }) => {
+            shared.end_other(controller, number);
+            Ok(0)
+        }
         Err(status) => Err(status),
     };
     reply.conclude(id, outcome);
@@ -78,7 +82,7 @@ fn set_feature(shared: &Shared, controller: &Controller, number: u8, value: u32)
             Ok(0)
         }
         Feature::KEEP_ALIVE => {
-            state.keep_alive_ms = value;
+            state.keep_alive_ms = keep_alive_of(controller.kind, value);
             Ok(0)
         }
         Feature::KEY_VALUE if is_io && value & !1 == 0 => {

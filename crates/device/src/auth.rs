@@ -33,7 +33,8 @@ enum Phase {
     Asked(Challenge),
     /// The message, and what is then: done, done when the host says so, or failed.
     Answer(Vec<u8>, Then),
-    Final,
+    /// Of this transaction.
+    Final(u16),
     Done,
     Failed,
 }
@@ -41,7 +42,7 @@ enum Phase {
 #[derive(Clone, Copy)]
 enum Then {
     Done,
-    Final,
+    Final(u16),
     Failed,
 }
 
@@ -72,8 +73,8 @@ impl Auth {
                 Some(reply) if reply.id == challenge.id => self.judge(secrets, subsystem, &challenge, &reply),
                 _ => fails(challenge.id, INCORRECT_PAYLOAD),
             },
-            Phase::Final => match Success::decode(message) {
-                Some(Success::Host { .. }) => Phase::Done,
+            Phase::Final(asked) => match Success::decode(message) {
+                Some(Success::Host { id }) if id == asked => Phase::Done,
                 _ => Phase::Failed,
             },
             Phase::Challenge(challenge) => fails(challenge.id, INCORRECT_MESSAGE),
@@ -94,9 +95,10 @@ impl Auth {
             (None, _) => (Then::Done, None),
             // It cannot show what it does not know.
             (Some(_), None) => return fails(asked.id, FAILED),
-            (Some((sequence, value)), Some(secret)) => {
-                (Then::Final, Some(secret.controller_response(value, &Transaction { sequence: *sequence, ..by })))
-            }
+            (Some((sequence, value)), Some(secret)) => (
+                Then::Final(asked.id),
+                Some(secret.controller_response(value, &Transaction { sequence: *sequence, ..by })),
+            ),
         };
         let success = Success::Controller { id: asked.id, hash_bytes: asked.hash.len_bytes(), response };
         Phase::Answer(success.encode(), then)
@@ -108,7 +110,7 @@ impl Auth {
         let (message, phase) = match phase {
             Phase::Challenge(challenge) => (challenge.encode(), Phase::Asked(challenge)),
             Phase::Answer(message, Then::Done) => (message, Phase::Done),
-            Phase::Answer(message, Then::Final) => (message, Phase::Final),
+            Phase::Answer(message, Then::Final(id)) => (message, Phase::Final(id)),
             Phase::Answer(message, Then::Failed) => (message, Phase::Failed),
             other => {
                 self.phase = other;

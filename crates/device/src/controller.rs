@@ -21,7 +21,7 @@ pub(crate) struct Controller {
     pub(crate) kind: ControllerKind,
     pub(crate) host: String,
     pub(crate) host_id: [u8; 16],
-    made: Instant,
+    pub(crate) made: Instant,
     state: Mutex<State>,
     is_over: AtomicBool,
     /// Shared by queues that carry out commands.
@@ -47,9 +47,7 @@ pub(crate) struct State {
 
 impl Controller {
     pub(crate) fn new(number: u16, kind: ControllerKind, host: (String, [u8; 16]), keep_alive_ms: u32) -> Controller {
-        // Nobody needs discovery for long: a host that promises nothing is held to Linux' time.
-        let is_endless = kind == ControllerKind::Discovery && keep_alive_ms == 0;
-        let keep_alive_ms = if is_endless { limits::SILENCE_MAX.as_millis() as u32 } else { keep_alive_ms };
+        let keep_alive_ms = keep_alive_of(kind, keep_alive_ms);
         let state = State { keep_alive_ms, queue_count: limits::QUEUE_COUNT_MAX - 1, ..State::default() };
         Controller {
             number,
@@ -69,10 +67,11 @@ impl Controller {
         self.state.lock()
     }
 
-    /// Its queues are to be closed.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::Release);
+    /// Its queues are to be closed. True for the one who ends it, of several at once: its number may be another's soon.
+    pub(crate) fn end(&self) -> bool {
+        let was_over = self.is_over.swap(true, Ordering::AcqRel);
         self.await_turns();
+        !was_over
     }
 
     /// Held by a queue, but not the admin queue, while it carries out commands.
@@ -185,6 +184,12 @@ impl Controller {
     pub(crate) fn is_ready(&self) -> bool {
         self.state().status.is_ready
     }
+}
+
+/// The keep-alive time of a host that promises so much. Nobody needs discovery for long: who promises nothing is held to Linux' time.
+pub(crate) fn keep_alive_of(kind: ControllerKind, promised_ms: u32) -> u32 {
+    let is_endless = kind == ControllerKind::Discovery && promised_ms == 0;
+    if is_endless { limits::SILENCE_MAX.as_millis() as u32 } else { promised_ms }
 }
 
 impl State {

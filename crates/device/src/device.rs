@@ -83,7 +83,8 @@ impl Device {
         if !addr.ip().is_loopback() && !config.is_insecure && config.secrets.is_none() {
             return Err(StartError::Insecure(addr));
         }
-        raise_file_limit();
+        let files_each = if config.shm.is_some() { 2 } else { 1 };
+        let file_limit = raise_file_limit(files_each);
         let listener = TcpListener::bind(addr)?;
         let shm = config.shm.as_ref().map(|(path, mode)| listen_at(path, *mode)).transpose()?;
         let addr = listener.local_addr()?;
@@ -96,7 +97,9 @@ impl Device {
             wakers.push(Arc::clone(&waker));
             polls.push((poll, waker, arrivals));
         }
-        let shared = Arc::new(Shared::new(store, config, wakers, stop));
+        let mut shared = Shared::new(store, config, wakers, stop);
+        shared.connection_count_max = places(file_limit, files_each);
+        let shared = Arc::new(shared);
         let mut loops: Vec<EventLoop> = polls
             .into_iter()
             .map(|(poll, waker, arrivals)| EventLoop::new(Arc::clone(&shared), poll, waker, arrivals))
@@ -156,13 +159,36 @@ fn thread_count(config: &Config) -> usize {
     if config.thread_count == 0 { for_processors() } else { config.thread_count }
 }
 
-/// Raises the process' soft limit on open files towards what all connections need.
-fn raise_file_limit() {
-    let wanted = limits::CONNECTION_COUNT_MAX as u64 + RESERVED_FILE_COUNT;
+/// Raises the process' soft limit on open files towards what all connections need, of so many files each, and returns what it is then.
+fn raise_file_limit(files_each: u64) -> Option<u64> {
+    let wanted = limits::CONNECTION_COUNT_MAX as u64 * files_each + RESERVED_FILE_COUNT;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
-        // A refusal leaves the old limit: hosts then wait until others have gone.
+        // A refusal leaves the old limit: there are fewer places.
         let _ = setrlimit(Resource::Nofile, limit);
+    }
+    getrlimit(Resource::Nofile).current
+}
+
+/// Places for connections of so many files each, where the process may have so many open: the store's own stay free, whoever connects.
+fn places(file_limit: Option<u64>, files_each: u64) -> usize {
+    let most = limits::CONNECTION_COUNT_MAX as u64;
+    let room = file_limit.map_or(most, |limit| limit.saturating_sub(RESERVED_FILE_COUNT) / files_each);
+    room.clamp(1, most) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host that shares memory has a socket and what it wakes the device by.
+    #[test]
+    fn connections_leave_the_store_its_files() {
+        assert_eq!(places(None, 2), limits::CONNECTION_COUNT_MAX);
+        assert_eq!(places(Some(1 << 20), 2), limits::CONNECTION_COUNT_MAX);
+        for (limit, files_each, count) in [(1152, 1, 1024), (1152, 2, 512), (1024, 1, 896), (128, 1, 1), (0, 2, 1)] {
+            assert_eq!(places(Some(limit), files_each), count, "{limit} files");
+        }
     }
 }

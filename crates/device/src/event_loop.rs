@@ -161,10 +161,10 @@ impl EventLoop {
     /// Closes connections that are over, and tells hosts what has happened.
     fn look(&mut self) {
         self.look_at = None;
-        self.accept();
         let over: Vec<usize> =
             self.connections.iter().filter(|(_, connection)| connection.is_over()).map(|(key, _)| key).collect();
         over.into_iter().for_each(|key| self.close(key));
+        self.accept();
         let mut soonest = None;
         for (key, connection) in &mut self.connections {
             let Some(left) = connection.time_left() else { continue };

@@ -1,7 +1,7 @@
 //! What all connections share: the store, the controllers, and what the device counts.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use hikv::{Ordered, Store};
@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) capacity_bytes: u64,
     controllers: Mutex<Slab<Arc<Controller>>>,
     pub(crate) connection_count: AtomicUsize,
+    /// Places for connections.
+    pub(crate) connection_count_max: usize,
     /// Deleting a key that is not there is an error.
     pub(crate) must_exist: AtomicBool,
     read_count: AtomicU64,
@@ -50,6 +52,7 @@ impl Shared {
             capacity_bytes: config.capacity_bytes,
             controllers: Mutex::new(Slab::new()),
             connection_count: AtomicUsize::new(0),
+            connection_count_max: limits::CONNECTION_COUNT_MAX,
             must_exist: AtomicBool::new(false),
             read_count: AtomicU64::new(0),
             write_count: AtomicU64::new(0),
@@ -96,27 +99,37 @@ impl Shared {
 
     /// Ends a controller, once: its queues are closed by the loops that have them.
     pub(crate) fn end_controller(&self, controller: &Controller) {
-        if !controller.is_over() {
-            controller.end();
+        if controller.end() {
             self.controllers.lock().try_remove(usize::from(controller.number) - 1);
             self.tell_of_endings();
         }
     }
 
-    /// Where all places are taken: ends the controller that has been silent longest, if that is long enough. False if there is none.
-    pub(crate) fn end_silent(&self, now: Instant) -> bool {
-        let longest = {
+    /// Ends the controller of this number, if it is another one of `own`'s host. When this returns nothing that was sent to it is carried
+    /// out any more: one that is not in the table has ended.
+    pub(crate) fn end_other(&self, own: &Controller, number: u16) {
+        let is_other = |other: &Arc<Controller>| {
+            other.number != own.number
+                && (&other.host, other.host_id) == (&own.host, own.host_id)
+                && other.kind == own.kind
+        };
+        self.controller(number).filter(is_other).into_iter().for_each(|other| self.end_controller(&other));
+    }
+
+    /// Where all places are taken: ends the controller that has been silent longest, if that is long enough, or else the oldest one
+    /// of discovery, which nobody needs for long and nobody has to show a secret for. It lives until its connections are closed.
+    pub(crate) fn end_silent(&self, now: Instant) -> Option<Weak<Controller>> {
+        let ended = {
             let controllers = self.controllers.lock();
             let silent = controllers.iter().filter_map(|(_, controller)| Some((controller.silence(now)?, controller)));
-            silent.max_by_key(|(silence, _)| *silence).map(|(silence, controller)| (silence, Arc::clone(controller)))
-        };
-        match longest {
-            Some((silence, controller)) if silence >= limits::SILENCE_MAX => {
-                self.end_controller(&controller);
-                true
-            }
-            _ => false,
-        }
+            let silent = silent.filter(|(silence, _)| *silence >= limits::SILENCE_MAX);
+            let longest = silent.max_by_key(|(silence, _)| *silence).map(|(_, controller)| controller);
+            let of_discovery =
+                || controllers.iter().map(|(_, other)| other).filter(|other| other.kind == ControllerKind::Discovery);
+            longest.or_else(|| of_discovery().min_by_key(|other| other.made)).map(Arc::clone)
+        }?;
+        self.end_controller(&ended);
+        Some(Arc::downgrade(&ended))
     }
 
     pub(crate) fn ending_count(&self) -> u64 {
@@ -192,10 +205,33 @@ mod tests {
         let patient = made(ControllerKind::Io, u32::MAX);
         assert_eq!(discovery.state().keep_alive_ms, 120_000, "it ends by itself");
         let now = Instant::now();
-        assert!(!shared.end_silent(now), "nobody has been silent for long");
         let later = now + limits::SILENCE_MAX + Duration::from_secs(1);
-        assert!(shared.end_silent(later) && first.is_over());
-        assert!(shared.end_silent(later) && patient.is_over(), "a promise for weeks is none");
-        assert!(!shared.end_silent(later) && !kept.is_over() && !discovery.is_over(), "those end by themselves");
+        let ends = |now| shared.end_silent(now).is_some();
+        assert!(ends(later) && first.is_over());
+        assert!(ends(later) && patient.is_over(), "a promise for weeks is none");
+        assert!(!discovery.is_over(), "it ends by itself");
+        assert!(ends(now) && discovery.is_over(), "nobody needs it for long");
+        assert!(!ends(later) && !kept.is_over(), "it ends by itself, or is heard");
+    }
+
+    /// What a host has sent to a controller that it gave up does not come behind what it sends to the next one.
+    #[test]
+    fn a_host_ends_its_other_controllers_and_nobody_elses() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
+        let shared =
+            Shared::new(options.open(dir.path()).expect("a store"), &Config::default(), Vec::new(), StopHandle::new());
+        let made = |name: &str, id| {
+            shared.add_controller(ControllerKind::Io, (name.to_owned(), [id; 16]), 0).expect("there is room")
+        };
+        let [old, own, other_name, other_id] = [made("a", 1), made("a", 1), made("b", 1), made("a", 2)];
+        for controller in [&own, &other_name, &other_id] {
+            shared.end_other(&own, controller.number);
+            assert!(!controller.is_over());
+        }
+        shared.end_other(&own, old.number);
+        assert!(old.is_over() && shared.controller(old.number).is_none());
+        shared.end_other(&own, old.number);
+        shared.end_other(&own, u16::MAX);
     }
 }

@@ -9,6 +9,8 @@ const SET_FEATURES: u8 = 0x09;
 const GET_FEATURES: u8 = 0x0a;
 const AWAIT_EVENT: u8 = 0x0c;
 const KEEP_ALIVE: u8 = 0x18;
+/// Of the vendor's own, without data.
+const END_CONTROLLER: u8 = 0xc0;
 
 /// A command of the admin queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,12 @@ pub enum Admin {
     AwaitEvent,
     /// Says that the host is there.
     KeepAlive,
+    /// Ends another controller of the same host, if it is there: when this is completed nothing is carried out any more that was sent
+    /// to that one.
+    EndController {
+        /// Its number.
+        number: u16,
+    },
 }
 
 /// Which part of which log page.
@@ -102,6 +110,7 @@ impl Admin {
             GET_FEATURES => Admin::GetFeature { number: dword(10) as u8, select: (dword(10) >> 8 & 7) as u8 },
             AWAIT_EVENT => Admin::AwaitEvent,
             KEEP_ALIVE => Admin::KeepAlive,
+            END_CONTROLLER => Admin::EndController { number: dword(10) as u16 },
             _ => return Err(Status::INVALID_OPCODE),
         })
     }
@@ -133,6 +142,7 @@ impl Admin {
             Admin::Abort { queue, id } => new(ABORT).with_dword(10, u32::from(queue) | u32::from(id) << 16),
             Admin::AwaitEvent => new(AWAIT_EVENT),
             Admin::KeepAlive => new(KEEP_ALIVE),
+            Admin::EndController { number } => new(END_CONTROLLER).with_dword(10, number.into()),
         }
     }
 }

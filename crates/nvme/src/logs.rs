@@ -68,7 +68,7 @@ pub fn firmware(version: &str) -> Vec<u8> {
 pub fn effects(command_set: u8) -> Vec<u8> {
     const SUPPORTED: u8 = 1;
     const CHANGES_CONTENTS: u8 = 1 << 1;
-    const ADMIN: [u8; 7] = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18];
+    const ADMIN: [u8; 8] = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18, 0xc0];
     const READING: [u8; 5] = [0x00, 0x02, 0x06, 0x14, 0xc2];
     const WRITING: [u8; 2] = [0x01, 0x10];
     let mut page = vec![0; 4096];

@@ -6,16 +6,17 @@
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, fs};
 
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recvmsg, sendmsg, socket_with,
+    SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, recvmsg, sendmsg, socket_with,
 };
 
 use crate::end::{DeviceEnd, HostEnd};
@@ -55,17 +56,19 @@ impl From<io::Error> for ListenError {
     }
 }
 
-impl From<rustix::io::Errno> for ListenError {
-    fn from(error: rustix::io::Errno) -> ListenError {
+impl From<Errno> for ListenError {
+    fn from(error: Errno) -> ListenError {
         ListenError::Io(error.into())
     }
 }
 
-/// A socket that hosts connect to. It is removed with the listener.
+/// A socket that hosts connect to. It is removed with the listener, if it lies there still.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
     path: PathBuf,
+    /// What was made at the path.
+    made: Option<(u64, u64)>,
 }
 
 impl Listener {
@@ -76,10 +79,9 @@ impl Listener {
     /// See [`ListenError`].
     pub fn bind(path: &Path, mode: u32) -> Result<Listener, ListenError> {
         remove_dead(path)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let socket = unconnected(SocketFlags::NONBLOCK)?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let listener = Listener { socket: socket.into(), path: path.to_owned() };
+        let listener = Listener { socket: socket.into(), path: path.to_owned(), made: found_at(path) };
         fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))?;
         listen(&listener.socket, BACKLOG)?;
         Ok(listener)
@@ -113,9 +115,16 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // If it is gone already, that is as well.
-        let _ = fs::remove_file(&self.path);
+        // What has come there since is another's. If it is gone already, that is as well.
+        if self.made.is_some() && self.made == found_at(&self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+/// The file that lies at a path, by its numbers.
+fn found_at(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn remove_dead(path: &Path) -> Result<(), ListenError> {
@@ -125,11 +134,16 @@ fn remove_dead(path: &Path) -> Result<(), ListenError> {
         Ok(metadata) if !metadata.file_type().is_socket() => return Err(ListenError::NoSocket),
         Ok(_) => {}
     }
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(fs::remove_file(path)?),
+    match connect(&unconnected(SocketFlags::NONBLOCK)?, &SocketAddrUnix::new(path)?) {
+        Err(Errno::CONNREFUSED) => Ok(fs::remove_file(path)?),
+        // As many wait there as may.
+        Ok(()) | Err(Errno::AGAIN) => Err(ListenError::InUse),
         Err(error) => Err(error.into()),
-        Ok(_) => Err(ListenError::InUse),
     }
+}
+
+fn unconnected(flags: SocketFlags) -> Result<OwnedFd, Errno> {
+    socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC | flags, None)
 }
 
 fn send(socket: &UnixStream, files: &[std::os::fd::BorrowedFd<'_>]) -> io::Result<()> {
@@ -141,13 +155,17 @@ fn send(socket: &UnixStream, files: &[std::os::fd::BorrowedFd<'_>]) -> io::Resul
 }
 
 impl HostEnd {
-    /// Connects to the device at `path`; reads and writes wait so long.
+    /// Connects to the device at `path`; that, reads and writes wait so long.
     ///
     /// # Errors
-    /// The operating system's; `InvalidData` if what listens there is no such device.
+    /// The operating system's; `WouldBlock` if nobody accepts or greets in that time; `InvalidData` if what listens there is no such
+    /// device.
     pub fn connect(path: &Path, timeout: Option<Duration>) -> io::Result<HostEnd> {
-        let socket = UnixStream::connect(path)?;
+        let socket = UnixStream::from(unconnected(SocketFlags::empty())?);
         socket.set_read_timeout(timeout)?;
+        // How long connecting waits where as many wait already as may.
+        socket.set_write_timeout(timeout)?;
+        connect(&socket, &SocketAddrUnix::new(path)?)?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut greeting = [0; GREETING.len()];
@@ -210,6 +228,36 @@ mod tests {
         fs::write(&path, "a file").expect("it is written");
         assert!(matches!(Listener::bind(&path, 0o600), Err(ListenError::NoSocket)));
         assert_eq!(fs::read(&path).expect("it is there"), b"a file");
+    }
+
+    #[test]
+    fn a_listener_leaves_another_ones_socket_where_it_is() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("socket");
+        let first = Listener::bind(&path, 0o600).expect("a path");
+        fs::remove_file(&path).expect("it is there");
+        let _second = Listener::bind(&path, 0o600).expect("nothing lies there");
+        drop(first);
+        assert!(path.exists());
+    }
+
+    /// A device that is stopped, or hangs, and as many hosts before its door as may be.
+    #[test]
+    fn nobody_waits_for_ever_before_a_door_that_nobody_opens() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("socket");
+        let _listener = Listener::bind(&path, 0o600).expect("a path");
+        let addr = SocketAddrUnix::new(&path).expect("it is short");
+        let mut waiting = Vec::new();
+        while let Ok(socket) = unconnected(SocketFlags::NONBLOCK)
+            && connect(&socket, &addr).is_ok()
+        {
+            waiting.push(socket);
+        }
+        assert!(waiting.len() >= BACKLOG as usize);
+        let refused = HostEnd::connect(&path, Some(Duration::from_millis(20)));
+        assert!(refused.is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
+        assert!(matches!(Listener::bind(&path, 0o600), Err(ListenError::InUse)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `hikv device`.
 
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
@@ -157,8 +158,12 @@ impl Device {
     }
 }
 
-/// The secret in a file.
+/// The secret in a file, which is none if everybody may read it.
 pub(super) fn secret(path: &Path) -> Result<Secret, Failure> {
+    const READABLE_BY_ALL: u32 = 0o004;
+    if fs::metadata(path).map_err(Failure::at_path(path))?.permissions().mode() & READABLE_BY_ALL != 0 {
+        return Err(Failure::at(path.display(), "everybody may read it, and it is to hold a secret: chmod o-r"));
+    }
     let text = fs::read_to_string(path).map_err(Failure::at_path(path))?;
     Secret::parse(&text).map_err(|error| Failure::at(path.display(), error))
 }

@@ -25,7 +25,7 @@ pub(crate) struct Nvme {
     /// A file with the secret that the device wants the host to know
     #[arg(long, value_name = "FILE")]
     dhchap_key: Option<PathBuf>,
-    /// A file with the secret that the device has to know
+    /// A file with the secret that the device has to know: one that does not show that it does is refused
     #[arg(long, value_name = "FILE", requires = "dhchap_key")]
     dhchap_ctrl_key: Option<PathBuf>,
     #[command(subcommand)]

@@ -76,6 +76,37 @@ fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
 }
 
 #[test]
+fn hosts_and_devices_prove_who_they_are() {
+    const HOSTS: &str = "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
+    const DEVICES: &str = "DHHC-1:00:wS+mm6ZuwVZtQGor9xVUptbzY7Uf7F8wqkEO23lnNc/nwr1X:";
+    let place = Place::new();
+    let secret = |name, text| {
+        let path = place.write(name, text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        path.into_os_string().into_string().unwrap()
+    };
+    let (hosts, devices) = (secret("hosts", HOSTS), secret("devices", DEVICES));
+    let open = place.write("open", HOSTS).into_os_string().into_string().unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
+    place.run("device", &["--tcp", "127.0.0.1:0", "--dhchap-key", &open]).failed(2, &["everybody may read it"]);
+    let keys = ["--dhchap-key", &*hosts, "--dhchap-ctrl-key", &*devices];
+    let device = Serving::spawned(hikv("device", &place.store(), &[&["--tcp", "127.0.0.1:0"], &keys[..]].concat()));
+    assert!(device.banner().contains("whoever knows the secret"), "{}", device.banner());
+    let addr = device.address().to_owned();
+    nvme(&addr, &["store", "k", "v"]).failed(2, &["must authenticate"]);
+    nvme(&addr, &["--dhchap-key", &devices, "store", "k", "v"]).failed(2, &["does not take the secret"]);
+    nvme(&addr, &[&keys[..], &["store", "k", "v"]].concat()).succeeded();
+    nvme(&addr, &["--dhchap-key", &hosts, "--dhchap-ctrl-key", &hosts, "list"])
+        .failed(2, &["does not know its secret"]);
+    device.stop(Signal::TERM);
+    // Who poses as the device and asks nothing.
+    let other = Place::new();
+    let posing = Serving::spawned(hikv("device", &other.store(), &["--tcp", &addr]));
+    nvme(&addr, &[&keys[..], &["store", "k", "v"]].concat()).failed(2, &["does not show that it knows"]);
+    assert!(posing.stop(Signal::TERM).contains("holds 0 items"));
+}
+
+#[test]
 fn any_engine_may_stand_behind_a_device() {
     for engine in ["hikv", "ink", "rewo-hash"] {
         let place = Place::new();

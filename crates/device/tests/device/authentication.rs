@@ -45,6 +45,18 @@ pub(crate) fn authentication(_: &Bench) {
     Client::connect_shm(&bench.shm, Options::default()).expect("it connects").store("k", "w").expect("it stores");
 }
 
+/// Who poses as a device leaves authentication out.
+#[test]
+fn a_host_that_wants_to_know_refuses_a_device_that_shows_nothing() {
+    let bench = Bench::new();
+    let wanting = host(Some(HOSTS), Some(DEVICES));
+    let refused = connected(&bench, wanting.clone());
+    assert!(matches!(refused, Err(Error::Authentication(_))), "{refused:?}");
+    let refused = Client::connect_shm(&bench.shm, Options { host: wanting, ..Options::default() });
+    assert!(matches!(refused, Err(Error::Authentication(_))), "{refused:?}");
+    connected(&bench, host(Some(HOSTS), None)).expect("it wants to know nothing");
+}
+
 /// A queue that is connected, and has shown nothing.
 fn unknown(bench: &Bench) -> Queue {
     // A host without secrets stops where it is asked.
@@ -118,6 +130,24 @@ fn a_response_is_good_for_one_challenge() {
     assert_eq!(Failure::decode(&receive(&mut queue)).map(|failure| failure.why), Some(1));
     assert!(run_raw(&mut queue, Admin::KeepAlive.command(0, 0), &[], 0).status.is(Status::AUTHENTICATION_REQUIRED));
     bench_is_alive(&bench);
+}
+
+/// The host's last word is of the same transaction, or nothing.
+#[test]
+fn the_last_word_is_of_its_transaction() {
+    let bench = bench();
+    for (id, status) in [(1, Status::COMMAND_SEQUENCE_ERROR), (2, Status::AUTHENTICATION_REQUIRED)] {
+        let (mut queue, asked) = negotiated(&bench);
+        let by =
+            Transaction { hash: asked.hash, id: 1, sequence: asked.sequence, host: NAME, subsystem: &bench.subsystem };
+        let response = secret(HOSTS).host_response(&asked.value, &by);
+        let reply = Reply { id: 1, response, challenge: Some((7, vec![1; 32])) };
+        assert!(send(&mut queue, &reply.encode()).is_success());
+        assert!(matches!(Success::decode(&receive(&mut queue)), Some(Success::Controller { response: Some(_), .. })));
+        assert!(send(&mut queue, &Success::Host { id }.encode()).is_success());
+        // It is not enabled, or it is not believed.
+        assert!(run_raw(&mut queue, Admin::KeepAlive.command(0, 0), &[], 0).status.is(status), "{id}");
+    }
 }
 
 fn bench_is_alive(bench: &Bench) {

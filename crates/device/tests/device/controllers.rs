@@ -32,6 +32,12 @@ pub(crate) fn discovery_controller(bench: &Bench) {
     assert!(status_of(controller.log(0x02, 0, 512)).is(Status::INVALID_LOG_PAGE));
     assert!(status_of(controller.queue(1, 8)).is(Status::CONNECT_INVALID));
     controller.keep_alive().expect("it hears");
+    // It does not become endless, either.
+    controller
+        .admin(Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 0, save: false }, 0, 0)
+        .expect("it is told");
+    let told = controller.admin(Admin::GetFeature { number: Feature::KEEP_ALIVE, select: 0 }, 0, 0).expect("it tells");
+    assert_eq!(told.result, 120_000);
 }
 
 pub(crate) fn properties(bench: &Bench) {

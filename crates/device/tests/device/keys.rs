@@ -95,9 +95,11 @@ pub(crate) fn range(bench: &Bench) {
     assert_eq!(client.range("").expect("it reads"), items);
     assert_eq!(client.range([49]).expect("it reads"), items[49..]);
     assert_eq!(client.range([50]).expect("it reads"), []);
-    // An item that is longer than what is asked for at first.
-    client.store("long", vec![1; 300_000]).expect("it stores");
-    assert_eq!(client.range("long").expect("it reads"), [(b"long".to_vec(), vec![1; 300_000])]);
+    // Items that are longer than what is asked for at first, and than what can be.
+    for len in [300_000, limits::VALUE_BYTES_MAX as usize] {
+        client.store("long", vec![1; len]).expect("it stores");
+        assert!(client.range("long").expect("it reads") == [(b"long".to_vec(), vec![1; len])]);
+    }
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
     let cut = run(&mut queue, Kv::Range { from: key([49]), room_bytes: 100 }, &[], 100);
@@ -139,6 +141,11 @@ pub(crate) fn value_sizes(bench: &Bench) {
     assert!(run(&mut queue, store, &value, 0).status.is(Status::INVALID_VALUE_SIZE));
     let retrieve = Kv::Retrieve { key: key("k"), room_bytes: value_bytes };
     assert!(run(&mut queue, retrieve, &[], value_bytes as usize).status.is(Status::INVALID_FIELD));
+    // Of one that the library has written a command gives the beginning, and a client no value that is cut.
+    bench.store.put("long", vec![1; limits::VALUE_BYTES_MAX as usize + 1]).expect("it stores");
+    let mut client = bench.client();
+    assert!(status_of(client.retrieve("long")).is(Status::INVALID_VALUE_SIZE));
+    assert!(status_of(client.range("long")).is(Status::INVALID_VALUE_SIZE));
 }
 
 pub(crate) fn full(asked: &Bench) {

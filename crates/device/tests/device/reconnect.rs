@@ -1,6 +1,10 @@
 //! A device that goes and comes again, at the same place.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use device_client::{Client, Error, Operation, Options, Outcome, StoreIf, Wire};
@@ -55,7 +59,7 @@ fn what_may_have_been_done_is_not_repeated() {
 /// What answers to nothing: a listener that nobody accepts from, and a socket whose device says nothing.
 #[test]
 fn a_client_does_not_wait_for_ever() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let options = Options {
         timeout: Some(Duration::from_millis(50)),
         reconnect_max: Duration::ZERO,
@@ -68,5 +72,124 @@ fn a_client_does_not_wait_for_ever() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("socket");
     let _silent = std::os::unix::net::UnixListener::bind(&path).expect("a path");
-    assert!(Client::connect_shm(&path, options).is_err_and(|error| matches!(error, Error::Io(_))));
+    assert!(Client::connect_shm(&path, options).is_err_and(|error| is_timeout(&error)));
+}
+
+/// What a relay looks for in what clients send.
+const HELD: &[u8] = b"held back";
+
+fn shut(socket: &TcpStream) {
+    // It may be shut already.
+    let _ = socket.shutdown(Shutdown::Both);
+}
+
+/// Passes bytes on, but no end: each side has its own view of a network that breaks. `keep` is asked whether it breaks here.
+fn pass(mut from: TcpStream, mut to: TcpStream, keep: impl Fn(&[u8]) -> bool) {
+    let mut bytes = [0; 8192];
+    while let Ok(len @ 1..) = from.read(&mut bytes) {
+        if keep(&bytes[..len]) || to.write_all(&bytes[..len]).is_err() {
+            return;
+        }
+    }
+}
+
+fn copy_of(socket: &TcpStream) -> TcpStream {
+    socket.try_clone().expect("a file")
+}
+
+/// Options of a client that connects to a relay: its admin queue first, then the other, and nothing else.
+fn through(bench: &Bench) -> Options {
+    Options { subsystem: Some(bench.subsystem.clone()), reconnect_max: Duration::ZERO, ..Options::default() }
+}
+
+/// A store that the network holds back is repeated on a new connection. When the network lets go of it at last, a newer value is there.
+#[test]
+fn what_was_repeated_is_not_done_once_more_later() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let addr = listener.local_addr().expect("it listens");
+    let (keep, kept) = mpsc::channel();
+    let was_held = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (bench, was_held) = (&bench, &was_held);
+        let relay = scope.spawn(move || {
+            // Two connections before the network breaks, and two after.
+            let link = |_| {
+                let (client, _) = listener.accept().expect("a client comes");
+                let device = TcpStream::connect(bench.addr).expect("it listens");
+                let (keep, at_client) = (keep.clone(), copy_of(&client));
+                let is_held = move |bytes: &[u8]| {
+                    let is_held = bytes.ends_with(HELD) && !was_held.swap(true, Ordering::Relaxed);
+                    if is_held {
+                        keep.send(bytes.to_vec()).expect("the test waits");
+                        shut(&at_client);
+                    }
+                    is_held
+                };
+                let (from, to) = (copy_of(&client), copy_of(&device));
+                scope.spawn(move || pass(from, to, is_held));
+                let from = copy_of(&device);
+                (device, scope.spawn(move || pass(from, client, |_| false)))
+            };
+            (0..4).map(link).collect::<Vec<_>>()
+        });
+        let mut client = Client::connect(addr, through(bench)).expect("it connects");
+        client.store("k", HELD).expect("it is repeated");
+        client.store("k", "newer").expect("it stores");
+        let mut links = relay.join().expect("it passes all on");
+        let (mut old, answered) = links.swap_remove(1);
+        // The device may have closed the connection.
+        let _ = old.write_all(&kept.recv().expect("it was held"));
+        answered.join().expect("the device has answered, or closed");
+        assert_eq!(bench.store.get("k").expect("it reads").as_deref(), Some(&b"newer"[..]));
+        drop(client);
+        links.iter().for_each(|(device, _)| shut(device));
+    });
+}
+
+/// Connections that break as soon as something is asked are not made without end.
+#[test]
+fn a_client_does_not_connect_for_ever() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let addr = listener.local_addr().expect("it listens");
+    thread::scope(|scope| {
+        let bench = &bench;
+        scope.spawn(move || {
+            for _ in 0..4 {
+                let (client, _) = listener.accept().expect("a client comes");
+                let device = TcpStream::connect(bench.addr).expect("it listens");
+                let (at_client, at_device) = (copy_of(&client), copy_of(&device));
+                let breaks = move |bytes: &[u8]| {
+                    let breaks = bytes.ends_with(HELD);
+                    if breaks {
+                        shut(&at_client);
+                        shut(&at_device);
+                    }
+                    breaks
+                };
+                let (from, to, back) = (copy_of(&client), copy_of(&device), device);
+                scope.spawn(move || {
+                    pass(from, copy_of(&to), breaks);
+                    shut(&to);
+                });
+                scope.spawn(move || pass(back, client, |_| false));
+            }
+        });
+        let mut client = Client::connect(addr, through(bench)).expect("it connects");
+        let broken = client.store("k", HELD);
+        assert!(matches!(broken, Err(Error::Unknown(_))), "{broken:?}");
+    });
+}
+
+/// One key of several is wrong: the others are not sent by the next command, over what has been stored since.
+#[test]
+fn what_was_refused_leaves_nothing_behind() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    let store = |key: &str| Operation::Store { key: key.into(), value: b"old".into(), when: StoreIf::Always };
+    assert!(matches!(client.run(&[store("k"), store("")]), Err(Error::KeyLength { len_bytes: 0 })));
+    bench.store.put("k", "newer").expect("it stores");
+    assert_eq!(client.retrieve("another").expect("it reads"), None);
+    assert_eq!(bench.store.get("k").expect("it reads").as_deref(), Some(&b"newer"[..]));
 }

@@ -51,6 +51,7 @@ fn admin() -> impl Strategy<Value = Admin> {
         any::<(u16, u16)>().prop_map(|(queue, id)| Admin::Abort { queue, id }),
         Just(Admin::AwaitEvent),
         Just(Admin::KeepAlive),
+        any::<u16>().prop_map(|number| Admin::EndController { number }),
     ]
 }
 
