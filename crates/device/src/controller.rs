@@ -67,7 +67,7 @@ impl Controller {
         self.state.lock()
     }
 
-    /// Its queues are to be closed. True for the one who ends it, of several at once: its number may be another's soon.
+    /// Its queues are to be closed. True for the one thread that ends it, of several at once: its number may be another's soon.
     pub(crate) fn end(&self) -> bool {
         let was_over = self.is_over.swap(true, Ordering::AcqRel);
         self.await_turns();
@@ -186,7 +186,7 @@ impl Controller {
     }
 }
 
-/// The keep-alive time of a host that promises so much. Nobody needs discovery for long: who promises nothing is held to Linux' time.
+/// The keep-alive time of a host that promises so much. Discovery is short: a host that promises nothing is held to Linux' time.
 pub(crate) fn keep_alive_of(kind: ControllerKind, promised_ms: u32) -> u32 {
     let is_endless = kind == ControllerKind::Discovery && promised_ms == 0;
     if is_endless { limits::SILENCE_MAX.as_millis() as u32 } else { promised_ms }

@@ -171,7 +171,7 @@ fn raise_file_limit(files_each: u64) -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Places for connections of so many files each, where the process may have so many open: the store's own stay free, whoever connects.
+/// Places for connections of so many files each, where the process may have so many open: the store's own stay free, however many hosts connect.
 fn places(file_limit: Option<u64>, files_each: u64) -> usize {
     let most = limits::CONNECTION_COUNT_MAX as u64;
     let room = file_limit.map_or(most, |limit| limit.saturating_sub(RESERVED_FILE_COUNT) / files_each);
