@@ -29,7 +29,7 @@ impl PartialEq for Clock {
     /// True if one is the other's clone.
     fn eq(&self, other: &Clock) -> bool {
         match (&self.0, &other.0) {
-            (Source::Manual(now_ms), Source::Manual(other)) => Arc::ptr_eq(now_ms, other),
+            (Source::Manual(manual), Source::Manual(other)) => Arc::ptr_eq(manual, other),
             (Source::System, Source::System) => true,
             _ => false,
         }
@@ -42,7 +42,14 @@ impl Eq for Clock {}
 enum Source {
     #[default]
     System,
-    Manual(Arc<AtomicU64>),
+    Manual(Arc<Manual>),
+}
+
+#[derive(Debug)]
+struct Manual {
+    now_ms: AtomicU64,
+    /// It goes on by so much with each look at it.
+    step_ms: u64,
 }
 
 /// How far the system's clock was, at most, ahead of [`STARTED`]'s time, as any store of this process was told. So the time is
@@ -57,7 +64,13 @@ impl Clock {
     /// A clock that stands still at `now_ms` after the Unix epoch until it is advanced, for tests; so do its clones.
     #[must_use]
     pub fn manual(now_ms: u64) -> Clock {
-        Clock(Source::Manual(Arc::new(AtomicU64::new(now_ms))))
+        Clock(Source::Manual(Arc::new(Manual { now_ms: now_ms.into(), step_ms: 0 })))
+    }
+
+    /// As [`Clock::manual`], of a clock that goes on by a millisecond with each look at it: so that any moment comes between two looks.
+    #[must_use]
+    pub fn restless(now_ms: u64) -> Clock {
+        Clock(Source::Manual(Arc::new(Manual { now_ms: now_ms.into(), step_ms: 1 })))
     }
 
     /// Advances a manual clock, and its clones.
@@ -66,7 +79,7 @@ impl Clock {
     /// If the clock is the system's.
     pub fn advance(&self, by: Duration) {
         match &self.0 {
-            Source::Manual(now_ms) => now_ms.fetch_add(ms_of(by), Ordering::AcqRel),
+            Source::Manual(manual) => manual.now_ms.fetch_add(ms_of(by), Ordering::AcqRel),
             Source::System => panic!("the system's clock goes by itself"),
         };
     }
@@ -75,7 +88,8 @@ impl Clock {
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         match &self.0 {
-            Source::Manual(now_ms) => now_ms.load(Ordering::Acquire),
+            Source::Manual(manual) if manual.step_ms == 0 => manual.now_ms.load(Ordering::Acquire),
+            Source::Manual(manual) => manual.now_ms.fetch_add(manual.step_ms, Ordering::AcqRel),
             Source::System => time_ms(&AHEAD_MS, system_ms(), ms_of(STARTED.elapsed())),
         }
     }

@@ -38,13 +38,17 @@ impl Store {
     }
 
     /// Says whether the caller's threads call [`Store::apply_queued`] between their operations, as a pool's do ([`crate::pool`]). The background is then asked
-    /// to apply only where they do not keep up: where a queue is more than half full.
+    /// to apply only where they do not keep up: where a queue is more than half full. Once they do not any more, what waits is the
+    /// background's.
     ///
     /// # Errors
     /// [`Error::Forked`].
     pub fn callers_apply(&self, do_they: bool) -> Result<(), Error> {
         if let Some(ordered) = self.engine()?.ordered() {
             ordered.callers_apply(do_they);
+            if !do_they {
+                self.ask_workers();
+            }
         }
         Ok(())
     }

@@ -16,6 +16,25 @@ pub(crate) type Pool = hikv::pool::Pool<Queues>;
 pub(crate) struct Queues {
     store: Store,
     began: Instant,
+    /// The store leaves its changes to the loops.
+    applies: bool,
+}
+
+impl Queues {
+    /// The loops have ended: from now on nobody but the store's own threads applies.
+    pub(crate) fn leave(&self) {
+        if self.applies {
+            // In a forked child there is no store.
+            let _ = self.store.callers_apply(false);
+        }
+    }
+}
+
+/// A server that ends before it has served, or in a panic, leaves nothing to loops that are gone.
+impl Drop for Queues {
+    fn drop(&mut self) {
+        self.leave();
+    }
 }
 
 impl Work for Queues {
@@ -56,6 +75,9 @@ pub(crate) fn of_loops(store: &Store, config: &Config) -> Result<Pool, Error> {
         Sharing::Pool(plan @ Plan::Adaptive(_)) => plan,
         _ => Plan::Fixed(Split { serving: loop_count, backend: 0 }),
     };
-    store.callers_apply(is_adaptive(config.split))?;
-    Ok(Pool::new(Queues { store: store.clone(), began: Instant::now() }, loop_count, plan))
+    let applies = is_adaptive(config.split);
+    if applies {
+        store.callers_apply(true)?;
+    }
+    Ok(Pool::new(Queues { store: store.clone(), began: Instant::now(), applies }, loop_count, plan))
 }

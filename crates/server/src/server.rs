@@ -141,8 +141,7 @@ impl Server {
             self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), certificates.clone()))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
-        // From now on nobody but the store's own threads applies. In a forked child there is no store.
-        let _ = shared.keyspace.store.callers_apply(false);
+        shared.pool.work().leave();
         self.errands.finish();
         shared.keyspace.saves.finish();
         outcome
@@ -192,4 +191,25 @@ fn run_all(mut loops: Vec<EventLoop>, stop: &StopHandle) -> io::Result<()> {
         }
         outcome
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc;
+
+    use crate::testing;
+
+    use super::*;
+
+    #[test]
+    fn a_loop_that_dies_takes_the_server_along() {
+        for index in 0..2 {
+            let (mut server, _dir) = testing::server();
+            server.loops[index].die();
+            let (ended, end) = mpsc::channel();
+            thread::spawn(move || ended.send(catch_unwind(AssertUnwindSafe(|| server.run())).is_err()));
+            assert_eq!(end.recv_timeout(Duration::from_secs(60)), Ok(true), "loop {index}");
+        }
+    }
 }

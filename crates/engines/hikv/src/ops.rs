@@ -84,7 +84,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         for (number, group) in items.chunks(GROUP_COUNT).enumerate() {
             let mut told = |item, done| told(number * GROUP_COUNT + item, done);
             let fits = group.iter().all(|(key, value)| self.check_put(key, value.len() as u64).is_ok());
-            if fits { self.put_group(group, &mut told) } else { self.put_each(group, &mut told) }
+            if fits { self.put_group(group, &mut told) } else { self.put_each(group, 0..group.len(), &mut told) }
         }
     }
 

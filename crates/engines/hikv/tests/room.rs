@@ -42,3 +42,21 @@ fn a_delete_makes_room_for_the_next_put() {
         assert_eq!(store.len().unwrap(), u64::from(count));
     }
 }
+
+/// Puts of several together do as well, though they are pinned until they know that there is no room for all of them.
+#[test]
+fn deletes_make_room_for_the_next_puts_of_several() {
+    for len_bytes in VALUE_LENS_BYTES {
+        let (store, count) = full_store(len_bytes);
+        for number in (0..count - 1).step_by(2.max(count as usize / 20)) {
+            let (keys, value) = ([number, number + 1].map(key), vec![2; len_bytes]);
+            keys.iter().for_each(|key| assert!(store.delete(key).unwrap()));
+            let (items, mut outcomes) = (keys.each_ref().map(|key| (&key[..], &value[..])), vec![]);
+            store.multi_put_each(&items, &mut |item, done| {
+                outcomes.push((item, done.map_err(|error| error.to_string())))
+            });
+            assert_eq!(outcomes, [(0, Ok(())), (1, Ok(()))], "{len_bytes} bytes, key {number} of {count}");
+        }
+        assert_eq!(store.len().unwrap(), u64::from(count));
+    }
+}

@@ -49,7 +49,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.write(key, put(value, expiry), &mut |_| true).map(drop)
+        self.write(key, put(value, expiry), &mut |held| Some(self.before(held))).map(drop)
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {

@@ -1,12 +1,11 @@
 //! What the tree does for the reaper (`engine::Reaper`): a leaf is a step, and what is due is deleted by a write that looks again,
 //! under the leaf's lock, whether it still is.
 
-use engine::{Error, Progress};
-use pbtree::Change;
+use engine::{Before, Error, Progress};
+use pbtree::{Change, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::copy::expiry_of;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
     /// Walks a leaf.
@@ -17,7 +16,8 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
-        let is_due = &mut |held: Option<&pbtree::Value<'_>>| held.is_some_and(|value| self.is_past(expiry_of(value)));
-        Ok(self.write(key, Change::Delete, is_due)?.is_done)
+        let is_due =
+            &mut |held: Option<&Value<'_>>| Some(self.before(held)).filter(|before| *before == Before::Expired);
+        Ok(self.write(key, Change::Delete, is_due)?.is_some())
     }
 }

@@ -1,8 +1,8 @@
 //! Writes: plain ones, and those that depend on what a key holds.
 
-use engine::{Decide, Decision, Error, Expiry, Held};
+use engine::{Before, Decide, Decision, Error, Expiry, Held, Verify};
 use heap::HeapError;
-use pbtree::{Change, Error as TreeError, NewValue, Value, Written};
+use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium, MediumError};
 
 use crate::Ink;
@@ -15,29 +15,30 @@ pub(crate) fn put(bytes: &[u8], expiry: Expiry) -> Change<'_> {
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Writes if `allowed`. The reaper is told of what expires, and its hook of a value that had.
+    /// Writes if `allowed` says, of what the key holds, what that is to the writer; `None`, if it does not. The reaper is told of what expires,
+    /// and its hook of a value that had.
     pub(crate) fn write(
         &self,
         key: &[u8],
         change: Change<'_>,
-        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
-    ) -> Result<Written, Error> {
+        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> Option<Before>,
+    ) -> Result<Option<Before>, Error> {
         self.may_write()?;
-        let mut had_expired = false;
+        let mut before = None;
         let mut seen = |held: Option<&Value<'_>>| {
-            had_expired = held.is_some_and(|value| self.is_past(expiry_of(value)));
-            allowed(held)
+            before = allowed(held);
+            before.is_some()
         };
         let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
         // Only now: of a walk that it began before, the reaper may have met the key's old value.
         if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
             self.reaper.expect();
         }
-        let written = written?;
-        if had_expired && written.is_done {
+        written?;
+        if before == Some(Before::Expired) {
             self.reaper.hook().tell(key);
         }
-        Ok(written)
+        Ok(before)
     }
 
     /// Does `work`; where the region seems full, again once all free space is known.
@@ -64,11 +65,19 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         self.clock.is_past(expiry)
     }
 
-    /// The key's value, whatever its time.
-    pub(crate) fn look_up(&self, key: &[u8]) -> Result<Option<Copy>, Error> {
-        let verify = self.verify;
+    /// What a value is to the write that takes it away. The clock is looked at once: the writer's caller and the hook go by the same.
+    pub(crate) fn before(&self, held: Option<&Value<'_>>) -> Before {
+        match held {
+            None => Before::Absent,
+            Some(value) if self.is_past(expiry_of(value)) => Before::Expired,
+            Some(_) => Before::Present,
+        }
+    }
+
+    /// The key's value, whatever its time; compared as `verify` says.
+    fn look_up(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
         let copied = self.tree.get(key, |value| {
-            if verify > engine::Verify::Nothing {
+            if verify > Verify::Nothing {
                 whole(value)?;
             }
             Ok(Copy::of(value))
@@ -78,28 +87,29 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// The key's value, unless its time has come.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Copy>, Error> {
-        Ok(self.look_up(key)?.filter(|found| !self.is_past(found.expiry)))
+        Ok(self.look_up(key, self.verify)?.filter(|found| !self.is_past(found.expiry)))
     }
 
     /// Deletes; true if there was such a key.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
-        let mut was_live = false;
-        self.write(key, Change::Delete, &mut |held| {
-            was_live = held.is_some_and(|value| !self.is_past(expiry_of(value)));
-            held.is_some()
-        })?;
-        Ok(was_live)
+        let before = self.write(key, Change::Delete, &mut |held| held.map(|held| self.before(Some(held))))?;
+        Ok(before == Some(Before::Present))
     }
 
-    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again.
+    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again. A value is believed only if its checksum
+    /// fits, whatever reads compare: what is made of a damaged one would get a good checksum.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
-            let found = self.look_up(key)?;
+            let found = self.look_up(key, Verify::Values)?;
             let seen = found.as_ref().map(|found| found.stamp);
             let live = found.as_ref().filter(|found| !self.is_past(found.expiry));
             let expiry = live.map_or(Expiry::NEVER, |live| live.expiry);
             let decision = decide(live.map(|live| Held { value: &live.bytes, expiry }));
-            let is_there = live.is_some();
+            let before = match (&found, live) {
+                (_, Some(_)) => Before::Present,
+                (Some(_), None) => Before::Expired,
+                (None, None) => Before::Absent,
+            };
             drop(found);
             let change = match &decision {
                 Decision::Keep => return Ok(false),
@@ -107,9 +117,9 @@ impl<M: Medium, D: Dram> Ink<M, D> {
                 Decision::PutUntil(bytes, expiry) => put(bytes, *expiry),
                 Decision::Delete => Change::Delete,
             };
-            let written = self.write(key, change, &mut |held| held.map(|held| held.stamp) == seen)?;
-            if written.is_done {
-                return Ok(change != Change::Delete || is_there);
+            let is_seen = &mut |held: Option<&Value<'_>>| (held.map(|held| held.stamp) == seen).then_some(before);
+            if self.write(key, change, is_seen)?.is_some() {
+                return Ok(change != Change::Delete || before == Before::Present);
             }
         }
     }

@@ -2,12 +2,13 @@
 
 use std::io::Read;
 
-use engine::{Answer, Decide, Decision, Error, Expiry, Held, Streamed};
+use engine::{Answer, Before, Decide, Decision, Error, Expiry, Held, Streamed};
 use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
+use crate::record::whole;
 use crate::room::is_full;
 use crate::write::{Expected, Outcome, Prepared, check_key, check_value};
 
@@ -52,10 +53,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.write_to(key)?;
         let outcome = self.with_all_room(|| self.change(key, &mut None, Expected::Anything))?;
         self.tell_if_expired(key, outcome);
-        Ok(matches!(outcome, Answer::Done(Some(expiry)) if !self.is_past(expiry)))
+        Ok(outcome == Answer::Done(Before::Present))
     }
 
-    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again.
+    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again. A record is believed only if its checksum
+    /// fits, whatever reads compare: what is made of a damaged one would get a good checksum.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
@@ -73,12 +75,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let found = self.find(key)?;
         let live = found.filter(|(_, item)| !self.is_past(item.expiry));
         if let Some((position, item)) = &live {
-            self.may_show(*position, item)?;
+            whole(*position, item)?;
         }
         let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
         let held = live.map(|(_, item)| Held { value: item.value, expiry });
         let new = match decide(held) {
-            Decision::Keep => return Ok((false, Answer::Done(None))),
+            Decision::Keep => return Ok((false, Answer::Done(Before::Present))),
             Decision::Put(value) => Some((value, expiry)),
             Decision::PutUntil(value, expiry) => Some((value, expiry)),
             Decision::Delete => None,
@@ -92,12 +94,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             }
             None => None,
         };
-        Ok((changes, self.change(key, &mut prepared, expected)?))
+        let outcome = self.change(key, &mut prepared, expected)?;
+        Ok((changes, outcome.map(|before| if live.is_some() { Before::Present } else { before })))
     }
 
     /// Tells of a key that had expired before a write. The caller is not pinned.
     pub(crate) fn tell_if_expired(&self, key: &[u8], outcome: Outcome) {
-        if matches!(outcome, Answer::Done(Some(before)) if self.is_past(before)) {
+        if outcome == Answer::Done(Before::Expired) {
             self.reaper.hook().tell(key);
         }
     }

@@ -3,7 +3,7 @@
 //! Where the tree cannot learn of a change that the log has (the host lends no memory, a neighbour's record is damaged), a second
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
-use engine::{Answer, Error, Expiry, Limits};
+use engine::{Answer, Before, Error, Limits};
 use index::Position;
 use index::bplus_tree::{Change, ChangeError, Edit, KeyStart};
 use items::NewItem;
@@ -36,8 +36,8 @@ pub(crate) enum Expected {
     Record(Option<Position>),
 }
 
-/// The answer of a write: when the record expired that the key had, if it had one.
-pub(crate) type Outcome = Answer<Option<Expiry>>;
+/// The answer of a write.
+pub(crate) type Outcome = Answer<Before>;
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 1.
@@ -71,9 +71,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else {
             drop(log);
             self.met(hash)?;
-            return Ok(Answer::Done(None));
+            return Ok(Answer::Done(Before::Absent));
         };
-        let before = old.map(|old| self.records().read(old).map(|item| item.expiry)).transpose()?;
+        // The clock is looked at once: the caller and the hook go by the same.
+        let before = match old {
+            None => Before::Absent,
+            Some(old) if self.is_past(self.records().read(old)?.expiry) => Before::Expired,
+            Some(_) => Before::Present,
+        };
         // A region that is full has a segment left for deletes.
         self.lanes.provide(&mut log, (&self.medium, &self.heap), 2, usize::from(new.is_some()))?;
         let durable = log.next - 1;

@@ -54,7 +54,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             None => None,
         };
         let is_changed = live.is_some() || new.is_some();
-        Ok(self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?.map(|before| (is_changed, before)))
+        let answer = self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?;
+        // What was there to the decision had not expired.
+        Ok(answer.map(|before| (is_changed, if live.is_some() { Before::Present } else { before })))
     }
 
     /// Gives the key another expiry; false if it is not there.

@@ -3,10 +3,11 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hikv::{Clock, EngineKind, Error, OpenError, Options, Store, WriteBatch};
+use hikv::{Clock, Decision, Durability, EngineKind, Error, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 fn options(engine: EngineKind) -> Options {
@@ -235,5 +236,30 @@ fn a_write_that_takes_an_expired_key_away_tells_of_it() {
         store.write(&batch).unwrap();
         keys.iter().for_each(|key| assert_eq!(store.contains(key).unwrap(), !["deleted", "left alone"].contains(key)));
         assert_eq!(*told.lock().unwrap(), keys[..4], "{engine}");
+    }
+}
+
+/// Whichever looks at the clock a key's time comes between: to its deleter it was there, or the hook is told that it had expired.
+#[test]
+fn a_key_is_deleted_or_has_expired_and_not_both() {
+    type Delete = fn(&Store, &str) -> bool;
+    let deletes: [Delete; 2] =
+        [|store, key| store.delete(key).unwrap(), |store, key| store.update(key, |_| Decision::Delete).unwrap()];
+    let engines = EngineKind::ALL.iter().map(|&engine| (engine, tempdir().unwrap()));
+    for (engine, dir) in engines {
+        let options = options(engine).clock(Clock::restless(1_000_000)).durability(Durability::Buffered);
+        let store = options.open(dir.path()).unwrap();
+        if !store.features().expiry {
+            continue;
+        }
+        let told = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&told);
+        store.on_expired(Some(Arc::new(move |_| _ = count.fetch_add(1, Ordering::Relaxed)))).unwrap();
+        for (delete, left_ms) in (0..24).flat_map(|left_ms| deletes.map(|delete| (delete, left_ms))) {
+            store.put_with_ttl("key", "value", Duration::from_millis(left_ms)).unwrap();
+            told.store(0, Ordering::Relaxed);
+            let was_there = delete(&store, "key");
+            assert_eq!(u32::from(was_there) + told.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");
+        }
     }
 }

@@ -101,9 +101,14 @@ impl Conditions {
     }
 }
 
+/// One step: of two clients that ask for it one is told that the key was to expire.
 fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let expires = times::expiry_of(call.store(), &call.key(1))?.flatten().is_some();
-    let is_changed = expires && call.store().expire(call.key(1), Expiry::NEVER)?;
+    let mut is_changed = false;
+    call.store().update_item(call.key(1), |held| {
+        let held = held.filter(|held| !held.expiry.is_never());
+        is_changed = held.is_some();
+        held.map_or(Decision::Keep, |held| Decision::PutUntil(held.value.to_vec().into(), Expiry::NEVER))
+    })?;
     if is_changed {
         call.changed(GENERIC, "persist", 1);
     }

@@ -14,8 +14,8 @@
 //!
 //! # No change is left behind
 //! A loop whose clients have written finds their changes queued before it sleeps (they were queued by itself), and does not sleep before
-//! they are applied, by itself or another thread, or until it has looked [`FRUITLESS_MAX`] times in vain: then a thread is at them that
-//! does not get on, and that one, the next loop that is awake, a scan, or a worker once the queue is half full, goes on. A loop that
+//! they are applied, by itself or another thread, or until it has looked [`FRUITLESS_MAX`] times in vain since it was awake: then a thread
+//! is at them that does not get on, and that one, the next loop that wakes up, a scan, or a worker once the queue is half full, goes on. A loop that
 //! is held up by a long command in its role takes it from others, but no queue: by 2 they apply what they have written.
 
 use std::time::Instant;
@@ -75,9 +75,10 @@ impl<'s> Duty<'s> {
         self.fruitless_count = if count > 0 { 0 } else { self.fruitless_count + 1 };
     }
 
-    /// Rule 3.
+    /// Rule 3. Awake again, the loop looks anew, whatever woke it.
     pub(crate) fn rest(&mut self) {
         self.member.rest();
+        self.fruitless_count = 0;
     }
 
     /// Tells the pool what was served. What a round took beyond its commands (sockets, parsing) is shared among its requests: it is work of the
@@ -110,9 +111,10 @@ mod tests {
     use std::sync::Arc;
 
     use hikv::pool::Sharing;
+    use hikv::{Durability, Options};
 
     use super::*;
-    use crate::testing;
+    use crate::{Config, Server, StopHandle, testing};
 
     fn put(shared: &Shared, count: u64) {
         let store = &shared.keyspace.store;
@@ -153,6 +155,35 @@ mod tests {
         assert!((84..100).contains(&left), "sixteen at most, and one at least: {left} are left");
         duty.rest();
         assert_eq!(shared.pool.figures().backend_count, 0);
+    }
+
+    /// It was bound and never ran.
+    #[test]
+    fn a_server_that_is_gone_leaves_its_changes_to_the_stores_threads() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Options::new().durability(Durability::Buffered).open(dir.path()).expect("it opens");
+        let config = Config { addrs: vec!["127.0.0.1:0".into()], split: Sharing::default(), ..Config::default() };
+        let server = Server::bind(store.clone(), config, StopHandle::new()).expect("a free port binds");
+        put(server.shared(), 100);
+        drop(server);
+        let is_idle = |_| {
+            std::thread::yield_now();
+            store.upkeep().expect("this process has opened it").queued_count == 0
+        };
+        assert!((0..10_000_000).any(is_idle));
+    }
+
+    /// As after a thread that was in its way for long; its next round has no requests.
+    #[test]
+    fn a_loop_that_has_looked_in_vain_looks_again_once_it_has_slept() {
+        let (server, _dir) = testing::server_with(Sharing::default());
+        let shared = Arc::clone(server.shared());
+        let mut duty = Duty::of(&shared, 0);
+        (0..FRUITLESS_MAX).for_each(|_| duty.apply());
+        put(&shared, 100);
+        assert!(!duty.has_work(), "it goes to sleep");
+        duty.rest();
+        assert!(duty.has_work());
     }
 
     #[test]

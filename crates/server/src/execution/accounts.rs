@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hikv::Error;
+use hikv::{Error, Limits};
 use resp::Request;
 
 use crate::clients::session::Session;
@@ -11,7 +11,7 @@ use crate::keyspace::items::Items;
 use crate::keyspace::slot::Slot;
 use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
-use crate::telemetry::CommandCounters;
+use crate::telemetry::{CommandCounters, Tally};
 
 /// Refuses a request that needs room where there is none.
 pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
@@ -65,6 +65,28 @@ pub(crate) fn note_rejected(request: &Request<'_>, session: &Session, shared: &S
     if let Some(entry) = table::find(request).ok().or_else(|| table::by_name(request.name())) {
         counters(shared, session).note_rejected(entry.number);
     }
+}
+
+/// Takes note of an executed request's refusal, and returns what its client is told.
+#[cold]
+pub(crate) fn note_refusal(refusal: &Refusal, entry: Entry, shared: &Shared, tally: &mut Tally) -> Vec<u8> {
+    tally.add_error(entry.kind());
+    shared.administration.log.refused(refusal);
+    let text = refusal.text();
+    shared.telemetry.errors.note(&text);
+    text
+}
+
+/// The store knows keys by longer names than clients: a client is told the length of its own.
+#[cold]
+pub(crate) fn in_own_words(refusal: Refusal, entry: Entry, request: &Request<'_>, slot: Slot) -> Refusal {
+    let Refusal::Store(Error::KeyTooLong { .. }) = refusal else { return refusal };
+    let keys = entry.command.keys_of(request).map(|(index, _)| request.argument(index));
+    let too_long = keys.map(|key| (key, slot.raw(key).len())).find(|(_, raw_bytes)| *raw_bytes > Limits::KEY_BYTES_MAX);
+    too_long.map_or(refusal, |(key, raw_bytes)| Refusal::KeyLength {
+        len_bytes: key.len(),
+        len_bytes_max: Limits::KEY_BYTES_MAX - (raw_bytes - key.len()),
+    })
 }
 
 /// What counts the commands of the loop that the client is on.

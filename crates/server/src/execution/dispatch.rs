@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use hikv::{Error, Limits};
 use resp::Request;
 
 use super::accounts;
@@ -92,10 +91,7 @@ impl<'e, 'c> Execution<'e, 'c> {
     #[cold]
     fn refuse(&mut self, start: usize, refusal: &Refusal) {
         let Call { shared, tally, reply, .. } = &mut *self.call;
-        tally.add_error(self.entry.kind());
-        shared.administration.log.refused(refusal);
-        let text = refusal.text();
-        shared.telemetry.errors.note(&text);
+        let text = accounts::note_refusal(refusal, self.entry, shared, tally);
         reply.truncate(start);
         reply.error(&text);
     }
@@ -118,7 +114,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         self.tell_new(&absent)?;
         outcome.map_err(|refusal| {
             accounts::counters(shared, self.call.session).note_failed(entry.number);
-            self.in_own_words(refusal)
+            accounts::in_own_words(refusal, entry, &self.call.request, self.call.slot())
         })
     }
 
@@ -138,19 +134,6 @@ impl<'e, 'c> Execution<'e, 'c> {
         accounts::note_time(self.entry, session, request, shared, took);
         accounts::counters(shared, session).note(self.entry.number, 1, took);
         outcome
-    }
-
-    /// The store knows keys by longer names than clients: a client is told the length of its own.
-    fn in_own_words(&self, refusal: Refusal) -> Refusal {
-        let Refusal::Store(Error::KeyTooLong { .. }) = refusal else { return refusal };
-        let call = &*self.call;
-        let mut keys =
-            self.entry.command.keys_of(&call.request).map(|(index, _)| (call.argument(index), call.key(index)));
-        let too_long = keys.find(|(_, raw)| raw.len() > Limits::KEY_BYTES_MAX);
-        too_long.map_or(refusal, |(key, raw)| Refusal::KeyLength {
-            len_bytes: key.len(),
-            len_bytes_max: Limits::KEY_BYTES_MAX - (raw.len() - key.len()),
-        })
     }
 
     /// The numbers of the arguments that are keys which the request may make.

@@ -103,10 +103,8 @@ impl Pipeline {
             self.step_alone(entry, turn);
         } else {
             let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
-            if let Some((count, took)) = puts.and_then(|puts| puts.execute(session, shared, output)) {
-                tally.add_time(entry.kind(), took);
+            if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output, tally)) {
                 session.record.command.store(entry.number, Ordering::Relaxed);
-                tally.batch.add_requests(entry.kind(), count);
                 self.cursor.request += count;
                 return;
             }

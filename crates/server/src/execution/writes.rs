@@ -1,11 +1,13 @@
 //! Writes of values: SET without options, in groups.
 //!
 //! Consecutive ones of a pipeline are put together, so that their memory accesses overlap and they share what makes them
-//! durable. They are no batch: others may see some of them done, as if they had come one after the other.
+//! durable. They are no batch: others may see some of them done, as if they had come one after the other. Each is answered with what
+//! became of it, and none is done twice: what others have written since would be gone again.
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use hikv::Error;
 use resp::{Request, Requests};
 
 use crate::clients::session::Session;
@@ -17,6 +19,7 @@ use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
 use crate::shared::Shared;
 use crate::table::{Action, Entry};
+use crate::telemetry::Tally;
 
 /// Keys put at a time: two of the store's groups.
 const GROUP_COUNT_MAX: usize = 32;
@@ -55,29 +58,39 @@ impl<'a> Puts<'a> {
         (puts.requests.len() > 1).then_some(puts)
     }
 
-    /// Puts all of them and answers, and returns how many they were, and how long that took; `None` if they must be executed one by one: nothing
-    /// has been answered then, and whatever was put will be put again.
+    /// Puts them and answers, and returns how many they were; `None` if they must be executed one by one: nothing has been done
+    /// then.
     pub(crate) fn execute(
         &self,
         session: &mut Session,
         shared: &Shared,
         output: &mut Output,
-    ) -> Option<(usize, Duration)> {
+        tally: &mut Tally,
+    ) -> Option<usize> {
         accounts::check_memory(self.entry, session, shared).ok()?;
         let slot = shared.keyspace.slot(session.db);
         accounts::note_use(self.entry, slot, shared, Items::new(&shared.keyspace.store, None)).ok()?;
-        let began = Instant::now();
-        shared.keyspace.store.multi_put(&self.items(slot)).ok()?;
+        let (mut failed, began) = (Vec::new(), Instant::now());
+        let told = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
+        shared.keyspace.store.multi_put_each(&self.items(slot), told);
         let took = began.elapsed();
+        tally.add_time(self.entry.kind(), took);
         let count = self.requests.len();
+        tally.batch.add_requests(self.entry.kind(), count);
         accounts::counters(shared, session).note(self.entry.number, count as u64, took / count as u32);
         let mut reply = output.reply(session.protocol);
-        for request in &self.requests {
-            notify::tell_changed(shared, STRING, "set", (session.db, slot, request.argument(1)));
+        for (number, request) in self.requests.iter().enumerate() {
             accounts::note_time(self.entry, session, request, shared, took);
-            reply.simple("OK");
+            if let Some(at) = failed.iter().position(|(failed, _)| *failed == number) {
+                let refusal = accounts::in_own_words(failed.swap_remove(at).1.into(), self.entry, request, slot);
+                accounts::counters(shared, session).note_failed(self.entry.number);
+                reply.error(&accounts::note_refusal(&refusal, self.entry, shared, tally));
+            } else {
+                notify::tell_changed(shared, STRING, "set", (session.db, slot, request.argument(1)));
+                reply.simple("OK");
+            }
         }
-        Some((count, took))
+        Some(count)
     }
 
     fn items(&self, slot: Slot) -> Vec<(Cow<'a, [u8]>, &'a [u8])> {

@@ -1,6 +1,6 @@
 //! Keys, when they expire, and the databases they are in.
 
-use crate::common::{TestServer, Value, array, bulk, error, int, ok};
+use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
 #[test]
 fn keys_expire_under_conditions() {
@@ -28,6 +28,19 @@ fn keys_expire_under_conditions() {
         ("EXPIREAT k 1", int(1)),
         ("TTL k", int(-2)),
     ]);
+}
+
+/// Clients of two loops, again and again at once: one of them has made the key stay.
+#[test]
+fn one_of_two_is_told_that_it_made_the_key_stay() {
+    let server = TestServer::start();
+    let mut clients = [server.client(), server.client()];
+    for _ in 0..500 {
+        assert_eq!(clients[0].say("SET k v EX 100"), ok());
+        clients.iter_mut().for_each(|client| client.send(&encode(&["PERSIST", "k"])));
+        let told = clients.each_mut().map(Client::reply);
+        assert!(told == [int(0), int(1)] || told == [int(1), int(0)], "{told:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! SETs that come together, and are put together: nobody can tell.
 
+use hikv::{Durability, Options};
+use server::Config;
+
 use crate::common::{TestServer, Value, array, bulk, encode, error, int, ok};
 
 fn sets(items: &[(&str, &str)]) -> Vec<u8> {
@@ -49,6 +52,32 @@ fn one_that_is_refused_spoils_no_other() {
     assert_eq!(client.reply(), error("ERR wrong number of arguments for 'set' command"));
     assert_eq!((client.reply(), client.reply()), (ok(), ok()));
     assert_eq!(client.say("MGET a b d e"), array(["1", "3", "4", "5"].map(bulk)));
+}
+
+/// What stands beside one that finds no room is done, and done once: what others have written meanwhile would be gone again.
+#[test]
+fn one_that_finds_no_room_spoils_no_other_and_none_is_done_twice() {
+    let options = Options::new().region_bytes_max(16 << 20).durability(Durability::Buffered);
+    let server = TestServer::of(&options, Config { threads: 1, ..Config::default() });
+    let (ordered, mut client) = (server.store.ordered().expect("order is kept"), server.client());
+    client.converse([("MSET a 0 b 0", ok())]);
+    ordered.wait_until_ready(|_| {}).expect("it is built");
+    for len_bytes in [30_000, 4_000] {
+        let value = "x".repeat(len_bytes);
+        (0..).find(|number| client.call(&["SET", &format!("{len_bytes}:{number}"), &value]) != ok());
+    }
+    let change_count = || {
+        ordered.first().expect("all changes are applied");
+        server.store.upkeep().expect("this process has opened it").applied_count
+    };
+    let before = change_count();
+    client.send(&sets(&[("a", "1"), ("c", &"x".repeat(4_000)), ("b", "2")]));
+    assert_eq!(client.reply(), ok());
+    let Value::Error(text) = client.reply() else { panic!("there is no room") };
+    assert!(text.starts_with("ERR no space left"), "{text}");
+    assert_eq!(client.reply(), ok());
+    assert_eq!(client.say("MGET a b c"), array([bulk("1"), bulk("2"), Value::Null]));
+    assert_eq!(change_count() - before, 2);
 }
 
 #[test]

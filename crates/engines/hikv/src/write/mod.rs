@@ -67,7 +67,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut is_first = true;
         loop {
             match attempt() {
-                Err(Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) if is_first => {
+                Err(error) if is_first && is_full(&error) => {
                     self.make_room()?;
                     is_first = false;
                 }
@@ -143,6 +143,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 #[inline(always)]
 pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
+}
+
+pub(crate) fn is_full(error: &Error) -> bool {
+    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
 }
 
 pub(crate) fn place_of(position: Position) -> Result<Place, Error> {

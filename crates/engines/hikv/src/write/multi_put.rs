@@ -8,6 +8,10 @@
 //! | 4 one commit, waited for | all new items |
 //! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, the callback is told of keys that had expired | |
 //!
+//! An item whose segment or queue is full at 3, or each of them where there is no room for all at 1, is put by itself, after the
+//! others and after the pin is gone: what is in its way may need that. So are later items of its key, and one key's items are published
+//! in their order.
+//!
 //! Of each item is told what became of it, once: an item that fails keeps none of the others back, and none is put twice.
 //!
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
@@ -17,6 +21,7 @@ use pmem::{Dram, Level, Medium, Waited};
 
 use crate::canary;
 use crate::read::GROUP_COUNT;
+use crate::write::is_full;
 use crate::write::publish::{Committed, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
 use engine::{Answer, Before, Engine, Error, Expiry, Told};
@@ -36,23 +41,37 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Puts at most [`GROUP_COUNT`] items.
     pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
         let mut expired = Group::new();
-        let waiting = {
-            let _pin = epoch::pin();
-            let Ok(prepared) = self.prepare_group(items) else {
-                return self.put_each(items, told);
-            };
-            self.publish_group(prepared, &mut expired, told)
-        };
+        let late = self.put_together(items, &mut expired, told);
         expired.into_iter().for_each(|key| self.expired_hook.tell(key));
-        for Keyed { number, signature, key, new } in waiting {
-            told(number, self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(new)).map(drop));
+        self.put_each(items, late, told);
+    }
+
+    /// Puts those of the items that have these numbers, one after the other.
+    #[inline]
+    pub(crate) fn put_each(
+        &self,
+        items: &[(&[u8], &[u8])],
+        numbers: impl IntoIterator<Item = usize>,
+        told: &mut Told<'_>,
+    ) {
+        for number in numbers {
+            let (key, value) = items[number];
+            told(number, self.put(key, value));
         }
     }
 
-    /// Where there is no room for all at once, there may be for one after the other.
-    #[cold]
-    pub(crate) fn put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
-        items.iter().enumerate().for_each(|(number, (key, value))| told(number, self.put(key, value)));
+    /// Steps 1 to 5. The numbers of those that are to be put by themselves come back.
+    fn put_together<'a>(
+        &'a self,
+        items: &[(&'a [u8], &'a [u8])],
+        expired: &mut Group<&'a [u8]>,
+        told: &mut Told<'_>,
+    ) -> Group<usize> {
+        let _pin = epoch::pin();
+        match self.prepare_group(items) {
+            Ok(prepared) => self.publish_group(prepared, expired, told),
+            Err(_) => (0..items.len()).collect(),
+        }
     }
 
     /// Steps 1 and 2.
@@ -71,25 +90,31 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(prepared)
     }
 
-    /// Steps 3 to 5. Those that found a full queue come back. Keys that had expired go to `expired`.
+    /// Steps 3 to 5. Numbers come back as of [`Self::put_together`]. Keys that had expired go to `expired`.
     fn publish_group<'a>(
         &'a self,
         prepared: Group<Keyed<'a, D>>,
         expired: &mut Group<&'a [u8]>,
         told: &mut Told<'_>,
-    ) -> Group<Keyed<'a, D>> {
-        let (mut pending, mut numbers, mut waiting) = (Group::new(), Group::new(), Group::new());
-        for prepared in prepared {
-            let number = prepared.number;
-            // One key's items are published in their order.
-            let must_wait = waiting.iter().any(|late: &Keyed<'_, D>| late.key == prepared.key);
-            match if must_wait { Ok(Err(prepared)) } else { self.enter_one_of_many(prepared) } {
-                Ok(Ok(published)) => {
+    ) -> Group<usize> {
+        let (mut pending, mut numbers) = (Group::new(), Group::new());
+        let (mut late, mut late_keys) = (Group::new(), Group::<&[u8]>::new());
+        for Keyed { number, signature, key, new } in prepared {
+            let entered = if late_keys.contains(&key) {
+                Ok(Answer::QueueFull(None))
+            } else {
+                self.enter(Target::any(signature, key), Some(new), Committed::Together)
+            };
+            match entered {
+                Ok(Answer::Done(Some(published))) => {
                     pending.push(published);
                     numbers.push(number);
                 }
-                Ok(Err(late)) => waiting.push(late),
-                Err(error) => told(number, Err(error)),
+                Err(error) if !is_full(&error) => told(number, Err(error)),
+                _ => {
+                    late.push(number);
+                    late_keys.push(key);
+                }
             }
         }
         let mut settled = self.settle_group(pending, expired);
@@ -99,7 +124,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let next = if settled.is_ok() { Ok(()) } else { again() };
             told(number, std::mem::replace(&mut settled, next));
         }
-        waiting
+        late
     }
 
     /// Steps 4 and 5. Where 4 fails the items are published all the same, and the order follows.
@@ -118,15 +143,5 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let _ = if is_early { commit() } else { waited }?;
         Ok(())
-    }
-
-    /// Step 3 for one key, which comes back if its queue is full.
-    fn enter_one_of_many<'a>(&'a self, prepared: Keyed<'a, D>) -> Result<Result<Pending<'a, 'a>, Keyed<'a, D>>, Error> {
-        let Keyed { number, signature, key, new } = prepared;
-        match self.enter(Target::any(signature, key), Some(new), Committed::Together)? {
-            Answer::Done(Some(pending)) => Ok(Ok(pending)),
-            Answer::QueueFull(Some(new)) => Ok(Err(Keyed { number, signature, key, new })),
-            _ => unreachable!("a put expects nothing, and its item comes back"),
-        }
     }
 }

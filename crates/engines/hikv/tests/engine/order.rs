@@ -54,6 +54,27 @@ fn workers_are_wanted_by_the_depth_of_queues() {
     }
 }
 
+/// Most of a group finds the queue full: each item is put once all the same, and a key's items in their order.
+#[test]
+fn a_group_that_fills_its_queue_is_put_in_order() {
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+    let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
+    let store = store.keeping_order(Ordered::bounded(1, 4, HostDram));
+    store.catch_up(Early::Wait).unwrap();
+    let (keys, values) = ([[0], [1], [2]], (0..16).map(|value| [value]).collect::<Vec<[u8; 1]>>());
+    let items: Vec<_> = values.iter().map(|value| (&keys[usize::from(value[0]) % 3][..], &value[..])).collect();
+    let mut told = [0; 16];
+    store.multi_put_each(&items, &mut |number, done| {
+        done.unwrap();
+        told[number] += 1;
+    });
+    let upkeep = store.upkeep();
+    assert_eq!((told, upkeep.applied_count + upkeep.queued_count), ([1; 16], 16));
+    for (key, last) in keys.iter().zip([15, 13, 14]) {
+        assert!(store.get(key, &mut |_, value| assert_eq!(value, [last])).unwrap());
+    }
+}
+
 thread_local! {
     /// Items that this thread reads before it dies; for ever, if none.
     static READS_LEFT: Cell<Option<u64>> = const { Cell::new(None) };

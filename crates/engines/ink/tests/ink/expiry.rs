@@ -1,10 +1,12 @@
 //! Keys that expire, without crashes.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Clock, Engine, Expiry, Progress};
+use engine::{Check, Clock, Depth, Engine, Expiry, Progress};
 use engine_ink::{Ink, Options};
+use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -33,4 +35,20 @@ fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
     assert!(store.expire(b"for ever", Expiry::at_ms(2000)).unwrap() && !store.expire(b"none", Expiry::NEVER).unwrap());
     assert_eq!(store.expiry(b"for ever").unwrap(), Some(Expiry::at_ms(2000)));
     assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
+}
+
+/// Another expiry writes the value anew, with a checksum that fits.
+#[test]
+fn a_value_that_rots_is_not_made_whole() {
+    let sim = Sim::new(0, Model::Line);
+    let store = Ink::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
+    store.put(b"key", b"a value to be found by its bytes").unwrap();
+    let word = |at: u64| sim.load(Offset(at), Ordering::Acquire);
+    let at = (0..sim.len_bytes()).step_by(8).find(|&at| word(at).to_le_bytes() == *b"to be fo").expect("it is there");
+    sim.store(Offset(at), !word(at), Ordering::Release);
+    assert!(store.get(b"key", &mut |_, _| {}).unwrap(), "reads compare nothing");
+    assert!(store.expire(b"key", Expiry::at_ms(u64::MAX - 1)).is_err());
+    let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
+    store.check(&mut check, &mut |found| damage.push(found.what)).unwrap();
+    assert_eq!(damage.len(), 1, "{damage:?}");
 }

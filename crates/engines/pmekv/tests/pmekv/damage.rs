@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use engine::{Check, Depth, Engine};
+use engine::{Check, Depth, Engine, Expiry};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;
@@ -86,6 +86,9 @@ fn a_value_that_rots_is_found_by_the_deep_check() {
     let at = value_word(&sim);
     sim.store(Offset(at), !sim.load(Offset(at), Ordering::Acquire), Ordering::Release);
     assert_eq!(found(Depth::Quick), Vec::<String>::new());
+    assert_eq!(found(Depth::Deep), ["a record's checksum does not fit"]);
+    // What is made of it would be whole.
+    assert!(store.get(b"key", &mut |_, _| {}).unwrap() && store.expire(b"key", Expiry::at_ms(u64::MAX - 1)).is_err());
     assert_eq!(found(Depth::Deep), ["a record's checksum does not fit"]);
 }
 

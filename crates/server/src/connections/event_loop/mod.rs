@@ -36,6 +36,7 @@ mod letters;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::mem;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -152,13 +153,20 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Serves until the server stops. If the poller fails, stops the other loops as well.
+    /// Serves until the server stops. A loop that ends before that, since its poller failed or in a panic, stops the others as well: its
+    /// clients, and those that would come to it, would wait for ever.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        let outcome = self.serve();
-        if outcome.is_err() {
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| self.serve()));
+        if !matches!(outcome, Ok(Ok(()))) {
             self.shared.stop.stop();
         }
-        outcome
+        outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
+    }
+
+    /// Has the loop panic in its first round.
+    #[cfg(test)]
+    pub(crate) fn die(&mut self) {
+        self.ready.push(usize::MAX);
     }
 
     fn serve(&mut self) -> io::Result<()> {

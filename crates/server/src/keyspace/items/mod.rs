@@ -199,14 +199,6 @@ impl<'a> Items<'a> {
         Ok(sum?)
     }
 
-    /// Gives the key another expiry; false if it is not there.
-    pub(crate) fn expire(self, key: impl AsRef<[u8]>, expiry: Expiry) -> Result<bool, Refusal> {
-        self.update_item(key, |held| match held {
-            None => Decision::Keep,
-            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
-        })
-    }
-
     /// Deletes everything, as one step.
     pub(crate) fn clear(self) -> Result<(), Refusal> {
         match self.pending {
