@@ -18,10 +18,10 @@ pub(crate) fn server() -> (Server, TempDir) {
     server_with(Sharing::Beside)
 }
 
-/// As [`server`], of loops that share the work so. Nobody but them and the caller applies fewer changes than are worth waking a worker.
+/// As [`server`], of loops that share the work so. Only they and the caller apply: the store has no threads of its own.
 pub(crate) fn server_with(split: Sharing) -> (Server, TempDir) {
     let dir = tempfile::tempdir().expect("a directory");
-    let store = Options::new().durability(Durability::Buffered).open(dir.path()).expect("it opens");
+    let store = Options::new().durability(Durability::Buffered).background(false).open(dir.path()).expect("it opens");
     let config = Config { addrs: vec!["127.0.0.1:0".into()], threads: 2, split, ..Config::default() };
     (Server::bind(store, config, StopHandle::new()).expect("a free port binds"), dir)
 }

@@ -78,8 +78,10 @@ impl Batches {
         self.turn.load(Ordering::Acquire)
     }
 
+    /// The turn is raised under the table's lock: a reader of the turn before must not have of this table what others do not yet.
     fn show(&self, table: Table) {
-        *self.table.write() = Some(Arc::new(table));
+        let mut shown = self.table.write();
+        *shown = Some(Arc::new(table));
         self.turn.fetch_add(1, Ordering::AcqRel);
     }
 

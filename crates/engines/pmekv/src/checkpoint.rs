@@ -178,12 +178,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Step 2: the nodes, and how many keys they have.
     fn write_nodes(&self, number: u64) -> Result<(Vec<Offset>, u64), Error> {
-        let mut nodes = Vec::new();
+        let (mut nodes, freed_bytes) = (Vec::new(), self.room.begin());
         let written = self.write_nodes_to(number, &mut nodes);
+        self.room.end();
         if let Err(error) = &written {
             self.free_nodes(&nodes);
             if is_full(error) {
-                self.note_vain(nodes.len() as u64);
+                self.note_vain(freed_bytes, nodes.len() as u64);
             }
         }
         written.map(|key_count| (nodes, key_count))

@@ -5,7 +5,7 @@ use engine::{Answer, Error, Progress};
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
-use crate::write::Expected;
+use crate::write::{Expected, Outcome};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Walks a leaf.
@@ -17,13 +17,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.bound_log()?;
-        let outcome = {
-            let _pin = epoch::pin();
-            let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
-            let Some((position, _)) = due else { return Ok(false) };
-            self.change(key, &mut None, Expected::Record(Some(position)))?
-        };
+        let outcome = self.with_room(|| self.reap_due(key))?;
         self.tell_if_expired(key, outcome);
         Ok(outcome != Answer::Unexpected)
+    }
+
+    fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
+        let _pin = epoch::pin();
+        let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
+        let Some((position, _)) = due else { return Ok(Answer::Unexpected) };
+        self.change(key, &mut None, Expected::Record(Some(position)))
     }
 }

@@ -4,10 +4,16 @@
 //! one at half of it. Where a region is full, the room of records that readers have left is looked for first; then a checkpoint
 //! gives back segments. Each lane keeps a segment ahead of need that only deletes may begin, so in a full region a thousand deletes of a
 //! lane find room even if no checkpoint does.
+//!
+//! # In vain
+//! A checkpoint that found no room is not tried again before it may find some. So whatever goes back to the allocator from the
+//! moment on in which it began counts: freed records, after they are free; and room that a write had reserved before it failed, which is
+//! nobody's record. What goes back meanwhile and is found counts too: then one checkpoint more is tried.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use engine::Error;
+use heap::{Place, Reservation};
 use parking_lot::Mutex;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
@@ -22,6 +28,7 @@ const KEYS_PER_ENTRY: u64 = 4;
 /// How things were when a checkpoint found no room.
 #[derive(Clone, Copy)]
 struct Vain {
+    /// When it began.
     freed_bytes: u64,
     spare_bytes: u64,
     entry_count: u64,
@@ -32,9 +39,45 @@ struct Vain {
 /// Whether there is room for a checkpoint, as far as the last one tells.
 #[derive(Default)]
 pub(crate) struct Room {
-    /// Bytes of records that were freed.
+    /// Bytes of records that were freed, and of reserved room that went back and that a checkpoint may have missed.
     freed_bytes: AtomicU64,
+    /// Odd while a checkpoint's nodes are written.
+    turn: AtomicU64,
     vain: Mutex<Option<Vain>>,
+}
+
+/// Room for a record, until something names that.
+pub(crate) struct Reserved<'a, D: Dram> {
+    room: Option<Reservation<'a, D>>,
+    place: Place,
+    bytes: u64,
+    known: &'a Room,
+    /// When it was reserved; while a checkpoint was under way, the turn before that.
+    turn: u64,
+}
+
+impl<D: Dram> Reserved<'_, D> {
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Keeps it.
+    pub(crate) fn publish(mut self) -> Place {
+        self.room.take().into_iter().for_each(|room| _ = room.publish());
+        self.place
+    }
+}
+
+impl<D: Dram> Drop for Reserved<'_, D> {
+    fn drop(&mut self) {
+        let Some(room) = self.room.take() else { return };
+        drop(room);
+        // Either this sees that a checkpoint has begun, or that sees the room.
+        fence(Ordering::SeqCst);
+        if self.known.turn.load(Ordering::Relaxed) != self.turn {
+            self.known.count_freed(self.bytes);
+        }
+    }
 }
 
 impl Room {
@@ -46,14 +89,34 @@ impl Room {
     pub(crate) fn is_found(&self) {
         *self.vain.lock() = None;
     }
+
+    /// A checkpoint looks for room: how much was freed so far.
+    pub(crate) fn begin(&self) -> u64 {
+        let freed_bytes = self.freed_bytes.load(Ordering::Relaxed);
+        self.turn.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        freed_bytes
+    }
+
+    /// It looks no more.
+    pub(crate) fn end(&self) {
+        self.turn.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// A checkpoint found room for so many nodes, which are freed again, and no more.
-    pub(crate) fn note_vain(&self, node_count: u64) {
+    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reserved<'_, D>, Error> {
+        let turn = self.room.turn.load(Ordering::Relaxed) & !1;
+        let room = self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?;
+        let place = room.place();
+        Ok(Reserved { room: Some(room), place, bytes: self.heap.place_bytes(place), known: &self.room, turn })
+    }
+
+    /// A checkpoint that began when so much was freed found room for so many nodes, which are freed again, and no more.
+    pub(crate) fn note_vain(&self, freed_bytes: u64, node_count: u64) {
         let lacking = self.tree.len().div_ceil(NODE_KEY_COUNT_MAX as u64).saturating_sub(node_count).max(1);
         *self.room.vain.lock() = Some(Vain {
-            freed_bytes: self.room.freed_bytes.load(Ordering::Relaxed),
+            freed_bytes,
             spare_bytes: self.heap.spare_bytes(),
             entry_count: self.lanes.entry_count(),
             lacking_bytes: lacking * NODE_BYTES,
@@ -107,6 +170,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// The same for what frees room and has to be done for that: a checkpoint is tried in any case.
     pub(crate) fn with_all_room<T>(&self, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         self.with_room_by(|| true, attempt)
+    }
+
+    /// Comes after a write that has given back, full as the region was, what it had reserved: a checkpoint may have missed that.
+    pub(crate) fn look_again(&self) -> Result<(), Error> {
+        self.make_room(|| !self.is_vain())
     }
 
     fn with_room_by<T>(

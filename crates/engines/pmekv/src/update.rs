@@ -8,6 +8,7 @@ use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
+use crate::room::is_full;
 use crate::write::{Expected, Outcome, Prepared, check_key, check_value};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
@@ -37,8 +38,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
         let mut new = Some(Prepared { room, checksum, expires: !expiry.is_never() });
-        let outcome = self.with_room(|| self.change(key, &mut new, Expected::Anything))?;
-        self.tell_if_expired(key, outcome);
+        let outcome = self.with_room(|| self.change(key, &mut new, Expected::Anything));
+        drop(new);
+        if outcome.as_ref().is_err_and(is_full) {
+            self.look_again()?;
+        }
+        self.tell_if_expired(key, outcome?);
         Ok(())
     }
 

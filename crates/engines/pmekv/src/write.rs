@@ -4,7 +4,6 @@
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
 use engine::{Answer, Error, Expiry, Limits};
-use heap::Reservation;
 use index::Position;
 use index::bplus_tree::{Change, ChangeError, Edit, KeyStart};
 use items::NewItem;
@@ -13,11 +12,12 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::record::place_of;
+use crate::room::Reserved;
 use crate::{Pmekv, canary};
 
 /// A record that was written, and is flushed.
 pub(crate) struct Prepared<'a, D: Dram> {
-    pub(crate) room: Reservation<'a, D>,
+    pub(crate) room: Reserved<'a, D>,
     pub(crate) checksum: u32,
     pub(crate) expires: bool,
 }
@@ -51,10 +51,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         // SAFETY: the room was just reserved.
         let checksum = unsafe { item.write(&self.medium, room.place().offset, 0) };
         Ok(Prepared { room, checksum, expires: !item.expiry.is_never() })
-    }
-
-    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
-        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
     /// Steps 2 to 6. The lane's lock keeps the key's record as it is, so a writer that waits for the lock need not be
@@ -166,8 +162,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     pub(crate) fn free(&self, record: Position) {
-        record.place().into_iter().for_each(|place| self.room.count_freed(self.heap.place_bytes(place)));
-        record.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
+        let Some(place) = record.place() else { return };
+        let bytes = self.heap.place_bytes(place);
+        self.heap.free(&self.medium, place);
+        self.room.count_freed(bytes);
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) const PAPER: Paper = Paper {
          is read and not held costs as much more as the command or the machine says. The cached table has room for every item.",
         "The others are rebuilt as their papers describe them, and are not locked; Rewo-Hash is, and grows where it may. Its inserts look \
          whether the key is there, theirs do not. Its updates never leave their bucket: a free slot is kept for them.",
+        "What finds no room is counted, and its time is that of the inserts that do.",
     ],
     figures: &[
         Figure {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::{Clock, Engine, Error, Expiry, Progress};
+use engine::{Clock, Decision, Engine, Error, Expiry, Held, Progress};
 use engine_pmekv::{Options, Pmekv};
 use pmem::MediumError;
 use pmem_os::HostDram;
@@ -17,12 +17,16 @@ fn key(number: u32) -> [u8; 4] {
     number.wrapping_mul(0x9E37_79B9).to_be_bytes()
 }
 
+fn is_full(error: &Error) -> bool {
+    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
+}
+
 /// Puts keys until there is no more room; how many there were.
 fn fill(sim: &Sim, store: &OnSim) -> u32 {
     sim.fail_grow_after(0);
     let put = |number: &u32| match store.put(&key(*number), &[7; 100]) {
         Ok(()) => true,
-        Err(Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => false,
+        Err(error) if is_full(&error) => false,
         Err(error) => panic!("{error}"),
     };
     (0..).take_while(put).count() as u32
@@ -71,7 +75,7 @@ fn keys_that_expired_are_deleted_where_no_checkpoint_can_be_made() {
         // Readers of other tests' stores keep what was replaced, too.
         free_all(&store);
     }
-    assert!(store.checkpoint().is_err_and(|error| matches!(error, Error::Medium(MediumError::Full { .. }))));
+    assert!(store.checkpoint().is_err_and(|error| is_full(&error)));
     clock.advance(Duration::from_millis(20));
     while store.step().unwrap() == Progress::More {}
     assert_eq!(store.len().unwrap(), 1 + fillers as u64);
@@ -97,7 +101,7 @@ fn writes_that_are_refused_cost_no_checkpoint_each() {
     sim.observe(Box::new(move |_, kind| {
         noted.fetch_add(usize::from(kind == StepKind::Stream), Ordering::Relaxed);
     }));
-    assert!(store.checkpoint().is_err_and(|error| matches!(error, Error::Medium(MediumError::Full { .. }))));
+    assert!(store.checkpoint().is_err_and(|error| is_full(&error)));
     let once = written.swap(0, Ordering::Relaxed);
     assert!(once > 2, "{once} nodes");
     for _ in 0..50 {
@@ -114,6 +118,68 @@ fn writes_that_are_refused_cost_no_checkpoint_each() {
     assert!(written.load(Ordering::Relaxed) > 0);
     store.checkpoint().unwrap();
     sim.unobserve();
+}
+
+/// A full region without room in the log, in which the one slot is free that a checkpoint needs.
+fn starved() -> (Sim, Arc<OnSim>) {
+    let sim = Sim::new(0, Model::Line);
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
+    store.put(b"key", b"").unwrap();
+    sim.fail_grow_after(0);
+    let filler = |number: &u32| store.put(&key(*number), &[7; 4_000]).is_ok();
+    let count = (0..).take_while(filler).count();
+    assert!(count > 20 && count < 250, "{count}");
+    while store.put(b"small", b"").is_ok() {}
+    // Its lane has begun the segment that deletes alone may begin, and so has one that a checkpoint gives back.
+    assert!(store.delete(b"small").unwrap() && store.delete(&key(0)).unwrap());
+    free_all(&store);
+    (sim, Arc::new(store))
+}
+
+/// A checkpoint finds no room while a write has the last of it, which then writes nothing: it is tried again.
+#[test]
+fn room_that_a_write_gave_back_is_found_by_the_next() {
+    let (_, store) = starved();
+    let streamed = store.put_from_until(b"small", 4_000, &mut &[7; 4_000][..], Expiry::NEVER);
+    assert!(streamed.is_err_and(|error| is_full(&error)));
+    (0..50).for_each(|_| store.put(b"small", b"").unwrap());
+    let (sim, store) = starved();
+    let other = Arc::clone(&store);
+    let is_met = AtomicUsize::new(0);
+    sim.observe(Box::new(move |_, kind| {
+        if kind == StepKind::Stream && is_met.fetch_add(1, Ordering::Relaxed) == 0 {
+            assert!(other.delete(b"key").unwrap());
+            assert!(other.checkpoint().is_err_and(|error| is_full(&error)));
+        }
+    }));
+    let mut asked = 0;
+    let mut decide = |_: Option<Held<'_>>| {
+        asked += 1;
+        if asked == 1 { Decision::Put(vec![7; 4_000].into()) } else { Decision::Keep }
+    };
+    assert!(!store.update(b"key", &mut decide).unwrap() && asked == 2);
+    sim.unobserve();
+    (0..50).for_each(|_| store.put(b"small", b"").unwrap());
+}
+
+/// The reaper's deletes need more of the log than there is, and a checkpoint gives it back.
+#[test]
+fn the_reaper_makes_room_for_what_it_writes() {
+    let (sim, clock) = (Sim::new(0, Model::Line), Clock::manual(1));
+    let many_segments = Options { log_entry_count_max: 100_000, segment_entry_count: 10 };
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, many_segments).unwrap().by_clock(clock.clone());
+    let fillers = 1_000_000..1_000_004;
+    fillers.clone().for_each(|number| store.put(&key(number), &[7; 4_000]).unwrap());
+    let due = |number: u32| store.put_until(&key(number), &[7; 100], Expiry::at_ms(10));
+    (0..400).for_each(|number| due(number).unwrap());
+    store.checkpoint().unwrap();
+    sim.fail_grow_after(0);
+    while store.put(&key(2_000_000 + store.len().unwrap() as u32), &[7; 60_000]).is_ok() {}
+    clock.advance(Duration::from_millis(20));
+    fillers.for_each(|number| assert!(store.delete(&key(number)).unwrap()));
+    free_all(&store);
+    while store.step().unwrap() == Progress::More {}
+    assert_eq!(store.stats().reaped_count, 400);
 }
 
 /// What has no room in the log when its value is there already waits for a checkpoint, as every other write does.

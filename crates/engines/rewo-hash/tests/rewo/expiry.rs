@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use engine::{Clock, Engine, Expiry, Progress};
 use engine_rewo_hash::RewoHash;
+use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
 use crate::hooked::{Hooked, hook, unhook};
+use crate::splits::key;
 use crate::subject::PARAMETERS;
 
 #[test]
@@ -58,4 +60,21 @@ fn an_item_that_a_walk_has_missed_is_reaped_by_the_next() {
     clock.advance(Duration::from_millis(50));
     while store.step().unwrap() == Progress::More {}
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (0, 1));
+}
+
+/// Keys come all the time, and so the background has full buckets to look for in each of its steps: what is due goes all the same.
+#[test]
+fn keys_that_come_keep_none_that_is_due() {
+    let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &parameters).unwrap();
+    let store = store.by_clock(clock.clone()).pre_evicting(true);
+    while store.step().unwrap() == Progress::More {}
+    (0..100).for_each(|i| store.put_until(&key(i), b"due", Expiry::at_ms(150)).unwrap());
+    clock.advance(Duration::from_millis(50));
+    // Two walks by turns, each of sixteen segments.
+    for i in 100..200 {
+        store.put(&key(i), b"new").unwrap();
+        store.step().unwrap();
+    }
+    assert_eq!(store.stats().reaped_count, 100);
 }
