@@ -141,9 +141,10 @@ fn what_was_repeated_is_not_done_once_more_later() {
         // The device may have closed the connection.
         let _ = old.write_all(&kept.recv().expect("it was held"));
         answered.join().expect("the device has answered, or closed");
-        assert_eq!(bench.store.get("k").expect("it reads").as_deref(), Some(&b"newer"[..]));
+        let value = bench.store.get("k").expect("it reads");
         drop(client);
         links.iter().for_each(|(device, _)| shut(device));
+        assert_eq!(value.as_deref(), Some(&b"newer"[..]));
     });
 }
 
