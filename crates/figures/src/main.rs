@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::builder::RangedU64ValueParser;
 
 use machine::Machine;
 use paper::Paper;
@@ -54,14 +55,14 @@ struct Settings {
     /// Where the tables lie while they are measured: their memory, so a directory in tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     dir: PathBuf,
-    /// Segments of Rewo-Hash's table, a power of two; each has 504 slots, and the other tables have as many together
-    #[arg(long, default_value_t = 2048)]
+    /// Segments of Rewo-Hash's table, a power of two from 2 on; each has 504 slots, and the other tables have as many together
+    #[arg(long, default_value_t = 2048, value_parser = RangedU64ValueParser::<u32>::new().range(2..))]
     segments: u32,
     /// Operations of one turn
-    #[arg(long, default_value_t = 200_000)]
+    #[arg(long, default_value_t = 200_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     operations: usize,
     /// Turns that each system has at each measurement
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     rounds: usize,
     /// Nanoseconds that each 256-byte block costs that is read and that the memory does not hold: by default 1.8 times a read of
     /// this machine's memory, so that it is 2.8 times as slow; 0 for memory as it is

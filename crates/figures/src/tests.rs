@@ -36,6 +36,13 @@ fn what_is_not_there_is_refused() {
 }
 
 #[test]
+fn nothing_is_no_measurement() {
+    for none in [["--segments", "1"], ["--operations", "0"], ["--rounds", "0"]] {
+        assert!(Arguments::try_parse_from(["figures", "rewo"].into_iter().chain(none)).is_err(), "{none:?}");
+    }
+}
+
+#[test]
 fn a_wrong_value_is_noticed() {
     let value = records::value(7, 3);
     assert!(
