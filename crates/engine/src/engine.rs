@@ -95,7 +95,7 @@ pub struct EngineStats {
     pub dram_bytes: u64,
     /// True once free space is known; see [`Engine::step`].
     pub swept: bool,
-    /// Replaced items that wait for readers to move on.
+    /// Replaced items, and what was cleared as a whole, that wait for readers to move on.
     pub garbage_count: u64,
     /// Bytes of the region that they and replaced parts of the index occupy.
     pub garbage_bytes: u64,

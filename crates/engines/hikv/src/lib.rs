@@ -115,7 +115,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 + snapshots.dram_bytes
                 + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
-            garbage_count: self.limbo.len(),
+            garbage_count: self.limbo.len() + self.cleared.len(),
             garbage_bytes: self.limbo.bytes(),
             held_up_count: self.garbage.count(),
             reaped_count: self.reaper.reaped_count(),

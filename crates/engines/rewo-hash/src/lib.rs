@@ -131,7 +131,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
             dram_bytes: space.dram_bytes + self.table.dram_bytes() + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
-            garbage_count: self.limbo.len(),
+            garbage_count: self.limbo.len() + self.cleared.len(),
             garbage_bytes: self.limbo.bytes(),
             reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
