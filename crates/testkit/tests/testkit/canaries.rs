@@ -1,16 +1,31 @@
 //! Every canary is asked for somewhere, and hunted by some test: one that is not says that a rule is watched, and nobody watches.
+//!
+//! Crates give their canaries names without regard to others'. So a name counts for the crate that it is of, which a path before it tells,
+//! an import, or else where it stands. A medium breaks what its string says: a crate's canary whose string one of a crate above has, too, is
+//! hunted with that one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The names that a crate's module `canary` has.
-fn listed(path: &Path, source: &str) -> Vec<String> {
-    if !path.ends_with("src/canary.rs") {
-        return Vec::new();
-    }
-    let lines = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split_once(": Canary"));
-    lines.map(|(name, _)| name.to_owned()).collect()
+/// A rule's broken twin.
+#[derive(Debug)]
+struct Canary {
+    /// The library of the crate that has the rule.
+    owner: String,
+    name: String,
+    text: String,
 }
+
+/// A crate's sources.
+struct Package {
+    library: String,
+    manifest: String,
+    files: Vec<PathBuf>,
+}
+
+/// Which crates' canaries a name may be of, and the name.
+type Named = BTreeSet<(String, String)>;
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
@@ -22,37 +37,98 @@ fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
+fn packages(dir: &Path, into: &mut Vec<Package>) {
+    let Ok(manifest) = fs::read_to_string(dir.join("Cargo.toml")) else {
+        let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        return entries.filter(|entry| entry.is_dir()).for_each(|entry| packages(&entry, into));
+    };
+    let mut files = Vec::new();
+    sources(dir, &mut files);
+    let named = manifest.split_once("[lib]").unwrap_or(("", &manifest)).1;
+    let library = quoted(named.split_once("name = ").expect("a package has a name").1).replace('-', "_");
+    into.push(Package { library, manifest, files });
+}
+
+fn quoted(text: &str) -> &str {
+    text.split('"').nth(1).unwrap_or_default()
+}
+
+/// The canaries that a source makes.
+fn made(owner: &str, code: &str) -> Vec<Canary> {
+    let lines = code.lines().filter_map(|line| line.trim().strip_prefix("pub const ")?.split_once(": Canary = "));
+    lines.map(|(name, made)| Canary { owner: owner.into(), name: name.into(), text: quoted(made).into() }).collect()
+}
+
 /// Where a file's tests begin: at once, if it has nothing else.
 fn split_at_tests<'a>(path: &Path, source: &'a str) -> (&'a str, &'a str) {
     let is_of_tests = path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs");
     source.split_at(if is_of_tests { 0 } else { source.find("#[cfg(test)]").unwrap_or(source.len()) })
 }
 
-/// True if the words name the canary, and not one whose name only begins so.
-fn names(source: &str, canary: &str) -> bool {
-    let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    source.split("canary::").skip(1).any(|rest| rest.strip_prefix(canary).is_some_and(is_end))
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The crates of which a source imports a module `canary` under that name; the source's own, if none.
+fn imported<'a>(source: &'a str, own: &'a str) -> Vec<&'a str> {
+    let uses = source.split(';').filter_map(|statement| Some(statement.trim().rsplit_once("use ")?.1));
+    let with_canary = uses.filter(|path| path.split(|c| !is_of_word(c)).any(|word| word == "canary"));
+    let crates: Vec<_> =
+        with_canary.filter(|path| !path.contains("canary as ")).map(|path| crate_of(path, own)).collect();
+    if crates.is_empty() { vec![own] } else { crates }
+}
+
+/// The crate that a path begins at.
+fn crate_of<'a>(path: &'a str, own: &'a str) -> &'a str {
+    match path.split("::").next().unwrap_or_default() {
+        "crate" | "super" | "self" => own,
+        first => first,
+    }
+}
+
+/// What `part` of a source names as `canary::NAME`.
+fn named(part: &str, imported: &[&str], own: &str, into: &mut Named) {
+    for (at, _) in part.match_indices("canary::") {
+        let path = part[..at].rsplit(|c| !is_of_word(c) && c != ':').next().unwrap_or_default();
+        let name: String = part[at + "canary::".len()..].chars().take_while(|&c| is_of_word(c)).collect();
+        let crates = if path.is_empty() { imported.to_vec() } else { vec![crate_of(path, own)] };
+        into.extend(crates.into_iter().map(|of| (of.to_owned(), name.clone())));
+    }
 }
 
 #[test]
 fn every_canary_is_asked_for_and_hunted() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let (mut canaries, mut files) = (Vec::new(), Vec::new());
-    sources(crates, &mut files);
-    let (mut asked, mut hunts) = (String::new(), String::new());
-    for path in files {
-        let source = fs::read_to_string(&path).unwrap();
-        canaries.extend(listed(&path, &source));
-        let (code, tests) = split_at_tests(&path, &source);
-        // Whoever asks the medium breaks the rule, and so does code that names one for another to ask; whoever names a canary
-        // otherwise, in a test, makes a twin.
-        asked.push_str(code);
-        let asks = source.split("breaks(").skip(1).filter_map(|rest| rest.split_once(')'));
-        asks.for_each(|(canary, _)| asked.extend([canary, "\n"]));
-        hunts.extend(tests.lines().filter(|line| !line.contains("breaks(")));
+    let mut house = Vec::new();
+    packages(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap(), &mut house);
+    let (mut canaries, mut asked, mut hunts) = (Vec::new(), Named::new(), Named::new());
+    for Package { library, files, .. } in &house {
+        for path in files {
+            let source = fs::read_to_string(path).unwrap();
+            let (code, tests) = split_at_tests(path, &source);
+            canaries.extend(made(library, code));
+            let imported = imported(&source, library);
+            // Code that asks the medium breaks the rule, and so does code that names one for another to ask; a test that names a canary
+            // otherwise makes a twin.
+            named(code, &imported, library, &mut asked);
+            let asks = source.split("breaks(").skip(1).filter_map(|rest| rest.split_once(')'));
+            asks.for_each(|(canary, _)| named(canary, &imported, library, &mut asked));
+            let hunting = tests.lines().filter(|line| !line.contains("breaks("));
+            hunting.for_each(|line| named(line, &imported, library, &mut hunts));
+        }
     }
-    assert!(canaries.len() > 80 && canaries.iter().any(|name| name == "TORN_PAIR"), "{canaries:?}");
-    let lacking = |text: &str| canaries.iter().filter(|canary| !names(text, canary)).cloned().collect::<Vec<_>>();
-    assert_eq!(lacking(&asked), Vec::<String>::new(), "asked for nowhere");
-    assert_eq!(lacking(&hunts), Vec::<String>::new(), "hunted by no test");
+    assert!(canaries.len() > 150 && canaries.iter().any(|canary| canary.owner == "engine_toy"), "{canaries:?}");
+    let is_in = |canary: &Canary, named: &Named| named.contains(&(canary.owner.clone(), canary.name.clone()));
+    let uses = |above: &str, below: &str| {
+        let manifest = house.iter().find(|package| package.library == above).map(|package| &package.manifest);
+        manifest.is_some_and(|manifest| manifest.contains(&format!("\n{below}.workspace")))
+    };
+    let is_hunted_above = |canary: &Canary| {
+        let mut same = canaries.iter().filter(|other| other.text == canary.text && uses(&other.owner, &canary.owner));
+        same.any(|other| is_in(other, &hunts))
+    };
+    let unasked: Vec<_> = canaries.iter().filter(|canary| !is_in(canary, &asked)).collect();
+    assert!(unasked.is_empty(), "asked for nowhere: {unasked:?}");
+    let unhunted: Vec<_> =
+        canaries.iter().filter(|canary| !is_in(canary, &hunts) && !is_hunted_above(canary)).collect();
+    assert!(unhunted.is_empty(), "hunted by no test: {unhunted:?}");
 }
