@@ -121,6 +121,22 @@ fn queues_of_any_number_and_bound_are_right() {
     }
 }
 
+/// Nobody but writers applies: each queue fills up to its bound, and so as many changes wait as all queues hold.
+#[test]
+fn as_many_changes_wait_as_the_queues_hold() {
+    for (count, bound) in [(1, 2), (1, 64), (4, 64)] {
+        let place = place();
+        let subject = open(&place, options().background(false).order_queues(count, bound));
+        subject.put_in_order().unwrap();
+        let (mut most, room) = (0, (count * bound) as u64);
+        for number in 0..4_000_u32 {
+            subject.put(&number.to_be_bytes(), b"value").unwrap();
+            most = most.max(subject.queued_count().unwrap());
+        }
+        assert!(most <= room && most > room * 3 / 4, "{most} waited in {count} queues of {bound}");
+    }
+}
+
 /// Fences of one operation, after the first of its kind, which makes room.
 fn fences(subject: &impl Subject) -> [u64; 3] {
     let count = |operation: &dyn Fn()| {

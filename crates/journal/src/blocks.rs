@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
+use word::Word;
 
 /// What a block's memory holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,16 +34,11 @@ impl State {
     }
 }
 
-/// A block's state in memory. A model checker's may stand in.
+/// A block's state in memory: a byte, of which a large base has many. A model checker's may stand in, as for a [`Word`].
 trait StateWord {
     fn load(&self, ordering: Ordering) -> u8;
     fn store(&self, state: u8, ordering: Ordering);
     fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool;
-}
-
-/// How many blocks are unsettled. A model checker's may stand in.
-trait Count {
-    fn take(&self, count: u64, ordering: Ordering) -> u64;
 }
 
 impl StateWord for AtomicU8 {
@@ -57,12 +53,6 @@ impl StateWord for AtomicU8 {
 
     fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool {
         self.compare_exchange(current, new, success, failure).is_ok()
-    }
-}
-
-impl Count for AtomicU64 {
-    fn take(&self, count: u64, ordering: Ordering) -> u64 {
-        self.fetch_sub(count, ordering)
     }
 }
 
@@ -82,8 +72,8 @@ fn settle(words: &[impl StateWord], state: State) {
 }
 
 /// True if these were the last.
-fn take_settled(unsettled_count: &impl Count, count: u64) -> bool {
-    unsettled_count.take(count, Ordering::AcqRel) == count
+fn take_settled(unsettled_count: &impl Word, count: u64) -> bool {
+    unsettled_count.fetch_sub(count, Ordering::AcqRel) == count
 }
 
 /// The states of all blocks of what a base holds.
@@ -211,6 +201,7 @@ mod interleavings {
     use loom::sync::Arc;
     use loom::sync::atomic::{AtomicU8, AtomicU64};
     use loom::thread;
+    use word_model::Modelled;
 
     use super::*;
 
@@ -228,19 +219,13 @@ mod interleavings {
         }
     }
 
-    impl Count for AtomicU64 {
-        fn take(&self, count: u64, ordering: Ordering) -> u64 {
-            self.fetch_sub(count, ordering)
-        }
-    }
-
     /// What a block holds once it is filled.
     const FILLED: u64 = 7;
 
     struct World {
         states: [AtomicU8; 2],
         memory: [UnsafeCell<u64>; 2],
-        unsettled_count: AtomicU64,
+        unsettled_count: Modelled,
         is_loaded: AtomicU64,
     }
 
@@ -249,7 +234,7 @@ mod interleavings {
             World {
                 states: [0, 1].map(|_| AtomicU8::new(State::Absent as u8)),
                 memory: [0, 1].map(|_| UnsafeCell::new(0)),
-                unsettled_count: AtomicU64::new(2),
+                unsettled_count: Word::new(2),
                 is_loaded: AtomicU64::new(0),
             }
         }

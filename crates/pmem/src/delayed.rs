@@ -174,6 +174,27 @@ mod tests {
         assert_eq!(read(&delays, 300, 8), 0);
     }
 
+    /// What is asked of the medium lasts at least as long as it costs; the processor may make it longer.
+    #[test]
+    fn fences_and_reads_take_their_time() {
+        const TICKS: u64 = 2_000_000;
+        let took = |latency, asked: &dyn Fn(&Delays)| {
+            let delays = Delays::new(latency);
+            let start = arch::timestamp_in_order();
+            asked(&delays);
+            arch::timestamp_in_order() - start
+        };
+        let span = Offset(0).span(4096);
+        let of_persists = Latency { persist_ticks: TICKS, ..Latency::default() };
+        assert!(took(of_persists, &|delays| delays.fenced()) >= TICKS);
+        let of_reads = Latency { read_ticks: TICKS, ..Latency::default() };
+        assert!(took(of_reads, &|delays| delays.read(span)) >= TICKS);
+        let of_blocks = Latency { read_block_ticks: TICKS / 16, block_bytes: 256, ..Latency::default() };
+        assert!(took(of_blocks, &|delays| delays.read(span)) >= TICKS, "16 blocks");
+        let written = Latency { persist_block_ticks: TICKS / 16, block_bytes: 256, ..Latency::default() };
+        assert!(took(written, &|delays| delays.streamed(span)) >= TICKS);
+    }
+
     #[test]
     fn without_a_cost_of_blocks_none_is_looked_at() {
         let delays = Delays::new(Latency { persist_ticks: 600, ..Latency::default() });

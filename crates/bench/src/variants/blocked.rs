@@ -44,3 +44,46 @@ impl Way for BlockedQueues {
         store.scan(from, each)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use hikv::{Durability, Options};
+
+    use super::*;
+
+    /// A scan comes while a write is under way: it waits for that write, and no later write begins before it has the queues.
+    #[test]
+    fn a_scan_that_waits_for_a_write_blocks_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::new().durability(Durability::Buffered).background(false);
+        let store = Candidate::new(options.open(dir.path()).unwrap());
+        store.put_in_order().unwrap();
+        let way = BlockedQueues::default();
+        thread::scope(|scope| {
+            let scanning = || {
+                let mut keys = Vec::new();
+                way.scan(&store, b"", |key, _| {
+                    keys.push(key.to_vec());
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+                keys
+            };
+            let write = || {
+                let scan = scope.spawn(scanning);
+                // A scan that blocks nobody ends.
+                while way.queues.try_read().is_some() {
+                    assert!(!scan.is_finished(), "the queues were open");
+                    thread::yield_now();
+                }
+                store.put(b"key", b"value")?;
+                Ok(scan)
+            };
+            let scan = way.around_write(&store, b"key", Write::Put(b"value"), write).unwrap();
+            assert_eq!(scan.join().unwrap(), [b"key"], "a scan sees the writes before it");
+        });
+        assert!(way.queues.try_write().is_some(), "it lets go");
+    }
+}

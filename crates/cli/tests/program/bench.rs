@@ -129,6 +129,8 @@ fn calling_threads_are_split_as_asked() {
     assert_eq!(split(&["--threads", "4"]).map(|[serving, backend]| serving + backend), Some(4), "adaptive");
     assert!(split(&["--threads", "4", "--ordered", "--workloads", "update,get"]).is_some());
     assert_eq!(split(&["--threads", "1"]), None, "a thread alone has the store's own behind it");
+    assert_eq!(split(&["--threads", "2", "--variant", "sync"]), None, "writers leave nothing to apply");
+    assert_eq!(split(&["--threads", "2", "--variant", "sync", "--split", "1-1"]), Some([1, 1]));
     assert_eq!(split(&["--threads", "4", "--split", "beside", "--queues", "3", "--queue-bound", "64"]), None);
     bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, and 4 calling threads"]);
     let refused = bench(&place, &["--split", "half"]);

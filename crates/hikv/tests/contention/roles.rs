@@ -1,7 +1,7 @@
 //! Histories of threads that are a pool's: between two calls a thread may have the backend's role, and apply what others left.
 
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hikv::pool::{Kind, Member, Plan, Pool, Reading, Role, Split, Work};
 use hikv::{Error, Options};
@@ -44,6 +44,9 @@ struct Adapting<'p, 'a> {
     placed: &'a Placed,
     members: Mutex<Vec<Member<'p, Queues<'a>>>>,
     applied_count: AtomicU64,
+    /// How many threads had the backend's role when a call last looked, and how often that had changed.
+    backend_count: AtomicUsize,
+    change_count: AtomicU64,
 }
 
 impl Adapting<'_, '_> {
@@ -55,6 +58,9 @@ impl Adapting<'_, '_> {
                 self.applied_count.fetch_add(count, Ordering::Relaxed);
             }
         }
+        let backend_count = member.pool().figures().backend_count;
+        let is_changed = self.backend_count.swap(backend_count, Ordering::Relaxed) != backend_count;
+        self.change_count.fetch_add(is_changed.into(), Ordering::Relaxed);
         let begun = member.begin();
         let result = call();
         member.end(kind, 1, begun);
@@ -107,23 +113,30 @@ const CALLS: Contention = Contention {
     seed: 1,
 };
 
-/// Judges a history; how many windows there were.
-fn judge(contention: &Contention, plan: Plan) -> u64 {
+/// Judges a history; how many windows there were, and how often the number of threads in the backend's role changed.
+fn judge(contention: &Contention, plan: Plan) -> (u64, u64) {
     let placed = Placed::open(&Options::new().partition_count(4).background(false).order_queues(4, 256));
     let queues = Queues { placed: &placed, now: AtomicU64::new(0), apply_count: AtomicU64::new(0) };
     let pool = Pool::new(queues, contention.thread_count as usize, plan);
     let members = (0..contention.thread_count).map(|_| pool.member()).collect();
-    let store = Adapting { placed: &placed, members: Mutex::new(members), applied_count: AtomicU64::new(0) };
+    let store = Adapting {
+        placed: &placed,
+        members: Mutex::new(members),
+        applied_count: AtomicU64::new(0),
+        backend_count: AtomicUsize::new(0),
+        change_count: AtomicU64::new(0),
+    };
     contend(&store, contention).unwrap_or_else(|disorder| panic!("{disorder}"));
     assert!(store.applied_count.load(Ordering::Relaxed) > 0, "some thread applied in its role");
     placed.assert_sound();
-    pool.figures().window_count
+    (pool.figures().window_count, store.change_count.load(Ordering::Relaxed))
 }
 
 #[test]
 fn keys_are_registers_while_threads_change_roles() {
-    let window_count = judge(&CALLS, Plan::Adaptive(Reading::WritesLumped));
+    let (window_count, change_count) = judge(&CALLS, Plan::Adaptive(Reading::WritesLumped));
     assert!(window_count >= CALLS.thread_count * CALLS.call_count / 10_000, "{window_count} windows");
+    assert!(change_count >= 4, "roles changed {change_count} times");
     judge(&Contention { clear_every: 500, seed: 2, ..CALLS }, Plan::Adaptive(Reading::UpdatesLeftOut));
     judge(&Contention { seed: 3, ..CALLS }, Plan::Fixed(Split { serving: 2, backend: 2 }));
 }

@@ -7,11 +7,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hikv::{Clock, Decision, Durability, EngineKind, Error, OpenError, Options, Store, WriteBatch};
+use hikv::{Clock, Decision, Durability, EngineKind, Error, Features, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 fn options(engine: EngineKind) -> Options {
     Options::new().engine(engine).background(false)
+}
+
+fn offers(engine: EngineKind) -> Features {
+    options(engine).open(tempdir().unwrap().path()).unwrap().features()
 }
 
 #[test]
@@ -49,9 +53,8 @@ fn told(page: &str, name: &str, column: usize) -> String {
 #[test]
 fn the_page_says_what_engines_say_of_themselves() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/engines.md")).unwrap();
-    let dir = tempdir().unwrap();
     for (column, &engine) in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy").enumerate() {
-        let features = options(engine).open(dir.path().join(engine.name())).unwrap().features();
+        let features = offers(engine);
         assert_eq!(told(&page, "", column), engine.name());
         for (name, has) in features.named().into_iter().filter(|(name, _)| *name != "order") {
             assert_eq!(told(&page, name, column) == "yes", has, "{engine}: {name}");
@@ -123,12 +126,12 @@ fn every_engines_store_becomes_every_others() {
             store.put(number.to_be_bytes(), format!("value {number}")).unwrap();
         }
         // An engine without keys that expire takes no store that has some.
-        let expires = from.name() != "toy";
+        let expires = store.features().expiry;
         if expires {
             store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
         }
         store.close().unwrap();
-        for &into in EngineKind::ALL.iter().filter(|into| !expires || into.name() != "toy") {
+        for &into in EngineKind::ALL.iter().filter(|into| !expires || offers(**into).expiry) {
             let made = dir.path().join(format!("{from}-{into}"));
             assert_eq!(Store::convert(&path, &made, into, |_| {}).unwrap().items, 300 + u64::from(expires));
             let store = Store::open(&made).unwrap();
@@ -166,7 +169,7 @@ fn walks_by_number_show_every_key_once_and_forget_no_number_of_theirs_at_once() 
     for &engine in EngineKind::ALL {
         let path = dir.path().join(engine.name());
         let store = options(engine).open(&path).unwrap();
-        for number in 0..900u32 {
+        for number in 0..500u32 {
             store.put(number.to_be_bytes(), "value").unwrap();
         }
         let (mut at, mut shown, mut numbers) = (0, Vec::new(), Vec::new());
@@ -178,8 +181,8 @@ fn walks_by_number_show_every_key_once_and_forget_no_number_of_theirs_at_once() 
             numbers.push(at);
         }
         shown.sort();
-        assert!(shown.iter().eq((0..900u32).map(|number| number.to_be_bytes()).collect::<Vec<_>>().iter()), "{engine}");
-        assert!(numbers.iter().all(|&number| store.walk(number, |_, _| ()).is_ok()), "{engine}");
+        assert!(shown.iter().eq((0..500u32).map(|number| number.to_be_bytes()).collect::<Vec<_>>().iter()), "{engine}");
+        assert!(!numbers.is_empty() && numbers.iter().all(|&number| store.walk(number, |_, _| ()).is_ok()), "{engine}");
         let anywhere = store.walk_somewhere(7).unwrap();
         assert!(store.walk(anywhere, |_, _| ()).is_ok(), "{engine}");
         let made_up = store.walk(12_345, |_, _| ());

@@ -80,7 +80,7 @@ pub(crate) struct Bench {
     variant: Variant,
     /// Which of the calling threads apply what writes leave for the order: `adaptive`, as many as its equations say; `adaptive-without-updates`, the
     /// same, with updates left out of the backend's work; `12-4`, that many serve and that many apply; `beside`, none: the store has threads of its own
-    /// [default: `adaptive` for two threads and more where order is kept, else `beside`]
+    /// [default: `adaptive` for two threads and more where order is kept, else `beside`; so, too, for the variants sync and hash-only, which leave nothing]
     #[arg(long)]
     split: Option<Sharing>,
     /// Keep order for workloads that need none as well, on one store for all
@@ -219,7 +219,8 @@ impl Bench {
     /// How the calling threads are split, where they are.
     fn plan(&self, workloads: &[Workload]) -> Option<Plan> {
         let is_ordered = self.is_ordered(workloads);
-        let by_default = if self.threads > 1 && is_ordered { Sharing::default() } else { Sharing::Beside };
+        let is_left = is_ordered && self.variant.leaves_changes();
+        let by_default = if self.threads > 1 && is_left { Sharing::default() } else { Sharing::Beside };
         self.split.unwrap_or(by_default).plan()
     }
 

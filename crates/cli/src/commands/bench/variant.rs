@@ -48,6 +48,11 @@ impl Variant {
         }
     }
 
+    /// Whether its writes leave changes that other threads apply.
+    pub(super) fn leaves_changes(self) -> bool {
+        !matches!(self, Variant::Sync | Variant::HashOnly)
+    }
+
     /// What its store is opened with.
     pub(super) fn options(self, options: Options, is_ordered: bool) -> Options {
         match self {
