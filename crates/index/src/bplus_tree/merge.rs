@@ -3,8 +3,8 @@
 //! Merging may be left undone: where another thread's locks are in the way now, a later removal does it.
 //!
 //! # Lock order
-//! Parent, left node, right node; each only if it has not changed since it was looked at, or nothing is done. The right
-//! node ends up obsolete.
+//! Parent, left node, right node; each only if unchanged since it was looked at, or nothing is done. The right node
+//! ends up obsolete.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};

@@ -1,6 +1,6 @@
 //! What the sweep counts, in words, for the clean image: so that the next opening need not count.
 //!
-//! Each segment, in the order of the directories: its offset, then the counts of its pairs, four to a word.
+//! Each segment, in the order of the directories: the offset, then the counts of its pairs, four to a word.
 
 use pmem::Offset;
 

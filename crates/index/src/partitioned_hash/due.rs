@@ -1,7 +1,7 @@
 //! When segments want to be visited: volatile, for callers that give entries a time to go.
 //!
 //! Each segment knows the earliest moment that its entries were given, or an earlier one; [`NEVER`] where there is none. The
-//! index keeps it, hands it down at splits, and does not ask what the moments are.
+//! index keeps the moment, hands it down at splits, and does not ask what the moments are.
 //!
 //! # Invariants
 //! - Under the bucket's lock a writer publishes first, then lowers the segment's moment, then that of all.

@@ -9,8 +9,8 @@
 //! | 5 the record is cleared; ordered | the split, finished |
 //! | 6 the directory leads readers to the halves, then writers; the old segment is killed, the locks released, it is retired | |
 //!
-//! Entries are moved, items are not touched. Readers are never stopped: the old segment's entries stay as they were when
-//! it was frozen, and stay true until step 6, since no writer can get in.
+//! Entries are moved, items are not touched. Readers are never stopped: the old segment's entries stay as they were at
+//! the freeze, and stay true until step 6, since no writer can get in.
 
 use std::sync::atomic::Ordering;
 
