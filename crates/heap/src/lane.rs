@@ -1,10 +1,10 @@
-//! Lanes: where slots are reserved. Each lane owns a chunk of every kind of slots it uses and hands out its slots.
+//! Lanes: where slots are reserved. Each lane owns a chunk of every kind of slots that it uses, and hands out the slots.
 //!
 //! A lane claims the free slots of a whole bitmap word at once; then a reservation is a lock that nobody contends, one
-//! bit and one multiplication. Threads name the lane they prefer and move on to the next if it is busy, so that a thread
-//! that is descheduled while it holds a lane stalls hardly any other.
+//! bit and one multiplication. Threads name the lane that they prefer and move on to the next if that one is busy, so
+//! that a thread that is descheduled while holding a lane stalls hardly any other.
 //!
-//! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of its slots is free), then a new one. So
+//! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of the slots is free), then a new one. So
 //! a region does not grow while chunks that no lane owns have an eighth of their slots free. Where it cannot grow, every
 //! free slot is found: in unowned chunks first, in other lanes last.
 
