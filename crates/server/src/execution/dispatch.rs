@@ -1,4 +1,4 @@
-//! From a request to the command that answers it: is there room, must it wait in a transaction, who sees it.
+//! From a request to the command that answers it: is there room, must the request wait in a transaction, who sees it.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
