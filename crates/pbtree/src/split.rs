@@ -1,4 +1,4 @@
-//! Splits: a writer that found its leaf full goes down from the root once more, alone, and splits every full node on its way. So a
+//! Splits: a writer that found the leaf full goes down from the root once more, alone, and splits every full node on its way. So a
 //! parent always has room for its child's separator.
 //!
 //! # Steps of a split, the parent and the child locked exclusively
