@@ -1,4 +1,4 @@
-//! Snapshots through the library: what they show, whatever is written meanwhile, and what they keep.
+//! Snapshots through the library: what a snapshot shows, whatever is written meanwhile, and what it keeps.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};

@@ -1,4 +1,4 @@
-//! Stores of every engine: what they say of themselves, what they lack, and how one becomes another.
+//! Stores of every engine: what a store says of itself, what is lacking, and how one becomes another.
 
 use std::fs;
 use std::ops::ControlFlow;
