@@ -140,7 +140,7 @@ fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
     server.join().expect("the server ends without an error");
 }
 
-/// Those who come later, and would take longer, do not come before.
+/// Clients who come later, and whose commands would take longer, do not come before.
 #[test]
 fn errands_are_done_in_the_order_in_which_they_come() {
     let server = TestServer::debugging();
