@@ -71,7 +71,7 @@ pub trait Subject: Sync {
         Ok(self.get_owned(key)?.map(|value| read(&value)).is_some())
     }
 
-    /// Calls `found` for each of `keys` with its place among them and its value in place.
+    /// Calls `found` for each of `keys` with the key's place among them and the value in place.
     ///
     /// # Errors
     /// As the store says.
