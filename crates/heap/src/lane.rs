@@ -30,7 +30,7 @@ pub const LANE_COUNT: usize = 8;
 /// Of the slot that comes next, so much is fetched while this one is filled: a writer would wait for its lines.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
-/// A lane's place in one kind of slots: the chunk it owns, and the slots it has claimed of it.
+/// A lane's place in one kind of slots: the chunk that the lane owns, and the slots claimed of it.
 pub(crate) struct Cursor {
     slab: Option<SlabRef>,
     /// Slots claimed and not handed out, of 64 whose first starts at `claimed_start`.
@@ -221,7 +221,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Has every lane give up its chunk and what it has claimed of it, so that the chunks' records know every free slot.
+    /// Has every lane give up its chunk and what was claimed there, so that the chunks' records know every free slot.
     pub fn empty_lanes<M: Medium>(&self, medium: &M) {
         for (_, cursor) in self.lanes.cursors() {
             if let Some(slab) = cursor.lock().resign() {

@@ -90,7 +90,7 @@ impl Explorer {
         }
     }
 
-    /// How many images like it there are with it, unless it is known.
+    /// How many images like `image` there are with this one, unless it is known.
     fn note(&self, image: u64, is_nested: bool) -> Option<usize> {
         let mut known = self.known.lock().unwrap();
         if known.own.contains(&image) {
