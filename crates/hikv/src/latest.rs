@@ -39,7 +39,7 @@ impl Store {
     /// Whether [`Store::backup_latest`] may use the directory `place`, as far as its path says.
     ///
     /// # Errors
-    /// [`BackupError::Place`] if it is the store, or above it, or within it under another name than `backup`, or no directory;
+    /// [`BackupError::Place`] if that is the store, or above, or within it under another name than `backup`, or no directory;
     /// [`BackupError::Open`] if it cannot be examined.
     pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
         let place = place.as_ref();

@@ -214,7 +214,7 @@ fn back_up_if_started_for_it() -> bool {
     true
 }
 
-/// Starts a backup in a process of its own, and kills it when it has told of so many items.
+/// Starts a backup in a process of its own, and kills that when it has told of so many items.
 fn killed_after(dir: &Path, count: usize) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["backup::an_interrupted_backup_is_none", "--exact", "--nocapture"]).env(DIR, dir);
