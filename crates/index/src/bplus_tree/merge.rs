@@ -121,7 +121,7 @@ impl<D: Dram> BPlusTree<D> {
 }
 
 impl<'t, N> Pair<'t, N> {
-    /// Locks the parent as it was seen, and the two as they are now, if they fit together.
+    /// Locks the parent as seen, and the two as of now, if they fit together.
     fn lock(
         self,
         version: impl Fn(&'t N) -> &'t Version,

@@ -184,8 +184,8 @@ impl<W: Word> CachedTable<W> {
     }
 }
 
-/// Whether everything is durable that this thread has written or met, though it may have said that it will wait itself: then a copy
-/// may say so to others, too. Nobody waits.
+/// Whether everything is durable that this thread has written or met, though it may be going to wait itself: then a copy may say so
+/// to others, too. Nobody waits.
 #[inline(always)]
 pub fn is_durable<M: Medium>(medium: &M) -> bool {
     let is_durable = |ticket| medium.acknowledge_now(ticket) == Ok(Waited::Durable);

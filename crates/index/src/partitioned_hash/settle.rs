@@ -31,7 +31,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// A thread that holds the pair's lock, and so must not wait for a disk. What it publishes comes after what it finds, in the
-    /// log as well. If it publishes nothing, it has to look again, as a reader, before it says so.
+    /// log as well. A thread that publishes nothing has to look again, as a reader, before it says so.
     #[inline(always)]
     pub(super) fn writer(batches: &'a Batches) -> Searcher<'a> {
         Searcher { batches, is_writer: true }

@@ -248,8 +248,8 @@ pub(super) fn segment_place(offset: Offset) -> Place {
     Place { offset, kind: PlaceKind::Segment }
 }
 
-/// The stash line whose use makes a split due. It differs from segment to segment, since uniform hashing fills all of
-/// them at the same time and would split them in one wave.
+/// The stash line whose use makes a split due. The line differs from segment to segment, since uniform hashing fills
+/// all of them at the same time and would split all in one wave.
 pub(super) fn crowded_from_line(segment: Offset) -> u64 {
     const FIRST: u64 = 1;
     const SPREAD: u64 = 3;
