@@ -128,7 +128,7 @@ impl<F: File> Journal<F> {
     }
 }
 
-/// A journal as callers see it that wait for it themselves. Clones share the journal.
+/// A journal as seen by callers that wait for it themselves. Clones share the journal.
 #[derive(Debug)]
 pub struct Acknowledger<F>(Arc<Journal<F>>);
 
