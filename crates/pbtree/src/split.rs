@@ -32,7 +32,7 @@ struct Half<'t, D: Dram> {
     node: Reservation<'t, D>,
     /// The lock of the new node, which nobody else knows.
     lock: &'t NodeLock,
-    /// The key word of what separates it from the left half, and its chunk if it is new.
+    /// The key word of what separates this half from the left one, and the word's chunk if it is new.
     separator: (u64, Option<Reservation<'t, D>>),
     /// The left half's.
     meta: Meta,
