@@ -27,7 +27,7 @@ use crate::ForkGuard;
 use crate::holder::{self, Holding};
 
 /// A lock on a store, until it is dropped or the process dies. Forked children share it but do not keep it: dropping it
-/// where it was taken releases it.
+/// in the process that took the lock releases it.
 #[derive(Debug)]
 pub struct StoreLock {
     file: File,
