@@ -319,7 +319,7 @@ impl EventLoop {
     }
 
     /// All ready connections execute before the first replies are sent, as far as replies are few: a client that is woken by the
-    /// first finds the others'. They share the sync that makes their writes durable, and it begins before the replies that are not
+    /// first finds the others'. All share the sync that makes their writes durable, which begins before the replies that are not
     /// held are sent.
     fn give_turns(&mut self, woke: Instant) {
         let ready = mem::take(&mut self.ready);
