@@ -5,7 +5,7 @@
 //! request in before it calls, and the answer out after, so that nothing here can fault, and no lock is held while a user's
 //! page is fetched. Answers are 0 or a negative `errno`.
 //!
-//! # Who holds what
+//! # Which task holds what
 //! Every call runs in the context of a process, may sleep, and holds no lock of the kernel's. What is taken here is taken in
 //! one order, lane -> tree -> nodes from the root down -> the heap's (`pbtree`), and is let go of before the call returns.
 //! - *Lanes and node locks are no spinning locks of the kernel's*: preemption stays enabled under these locks, and a holder may sleep,
