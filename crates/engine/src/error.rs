@@ -170,6 +170,15 @@ pub enum Error {
     Forked,
 }
 
+impl Error {
+    /// As [`MediumError::is_full`].
+    #[must_use]
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Error::Medium(error) if error.is_full())
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -13,7 +13,7 @@ use core::array;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use pmem::{Dram, Medium, MediumError, Offset};
+use pmem::{Dram, Medium, Offset};
 
 use crate::HeapError;
 use crate::heap::Heap;
@@ -256,7 +256,7 @@ impl<D: Dram> Heap<D> {
 
     /// A slot of any lane, where the region cannot grow: `error` says why.
     fn take_from_any_lane(&self, slot_kind: SlotKind, lane: usize, error: HeapError) -> Result<Offset, HeapError> {
-        if !matches!(error, HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) {
+        if !error.is_full() {
             return Err(error);
         }
         let lanes = self.lanes.from(lane, slot_kind).into_iter().chain([self.lanes.mover(slot_kind)]);

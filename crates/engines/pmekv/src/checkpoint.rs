@@ -32,7 +32,6 @@ use crate::layout::{
     segment_place,
 };
 use crate::node::{self, Stored};
-use crate::room::is_full;
 use crate::{Pmekv, canary};
 
 /// The checkpoint that the root names.
@@ -183,7 +182,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.room.end();
         if let Err(error) = &written {
             self.free_nodes(&nodes);
-            if is_full(error) {
+            if error.is_full() {
                 self.note_vain(freed_bytes, nodes.len() as u64);
             }
         }

@@ -124,10 +124,6 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let (space, cache) = (self.heap.stats(), self.cache.as_ref().map(CachedTable::stats));
         EngineStats {
             items: self.table.len(),
-            region_bytes: space.region_bytes,
-            used_bytes: space.mark_bytes,
-            live_bytes: space.live_bytes,
-            free_bytes: space.free_bytes,
             taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
             dram_bytes: space.dram_bytes + self.table.dram_bytes() + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
@@ -136,7 +132,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
             figures: self.figures().into_iter().chain(cache.iter().flat_map(cache_figures)).collect(),
-            ..EngineStats::default()
+            ..EngineStats::of_space(space)
         }
     }
 

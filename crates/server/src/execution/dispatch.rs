@@ -107,14 +107,14 @@ impl<'e, 'c> Execution<'e, 'c> {
         if !monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
             monitors.show(&shared.post, entry, self.call.session, &self.call.request);
         }
-        accounts::note_use(entry, self.call.slot(), shared, self.call.store())?;
+        accounts::note_use(entry, self.call.namespace(), shared, self.call.store())?;
         let tells_new = shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
         let absent = if tells_new { self.absent_keys()? } else { Vec::new() };
         let outcome = self.apply();
         self.tell_new(&absent)?;
         outcome.map_err(|refusal| {
             accounts::counters(shared, self.call.session).note_failed(entry.number);
-            accounts::in_own_words(refusal, entry, &self.call.request, self.call.slot())
+            accounts::in_own_words(refusal, entry, &self.call.request, self.call.namespace())
         })
     }
 

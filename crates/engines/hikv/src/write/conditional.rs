@@ -91,6 +91,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
         };
         let changed = item.is_some() || new.is_some();
-        Ok(self.publish(target, new)?.map(|before| (changed, if item.is_some() { Before::Present } else { before })))
+        Ok(self.publish(target, new)?.map(|before| (changed, before.as_shown(item.is_some()))))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hikv::Ticket;
 use mio::Token;
 
-use super::{EventLoop, Slot};
+use super::{EventLoop, Seat};
 use crate::clients::Place;
 use crate::connections::admission::Admission;
 use crate::connections::connection::Connection;
@@ -65,7 +65,7 @@ impl EventLoop {
 
     /// The connection that is there, if it is still that client's.
     fn connection_at(&mut self, place: Place) -> Option<&mut Connection> {
-        let connection = self.connections.get_mut(place.key).map(|slot| &mut slot.connection);
+        let connection = self.connections.get_mut(place.key).map(|seat| &mut seat.connection);
         connection.filter(|connection| connection.is_of(place.client_id))
     }
 
@@ -91,7 +91,7 @@ impl EventLoop {
         let mut connection = Connection::new(transport, addr, place, admission, Arc::clone(&self.shared));
         // A refusal leaves the connection to be dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
-            entry.insert(Slot { connection, queued: false, holds: false });
+            entry.insert(Seat { connection, queued: false, holds: false });
             self.finish_if_stopping(key);
         }
     }

@@ -67,7 +67,7 @@ const EVENT_COUNT_MAX: usize = 1024;
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const FIRST_LISTENER: usize = usize::MAX - 2 * listen::ADDR_COUNT_MAX;
 
-struct Slot {
+struct Seat {
     connection: Connection,
     /// It is in `ready`.
     queued: bool,
@@ -97,7 +97,7 @@ pub(crate) struct EventLoop {
     /// A client leaves more unread than may stay.
     has_unread: bool,
     acceptors: Vec<Acceptor>,
-    connections: Slab<Slot>,
+    connections: Slab<Seat>,
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
@@ -237,9 +237,9 @@ impl EventLoop {
                 acceptor.expect_some();
             } else if event.token() == WAKER {
                 self.is_woken = true;
-            } else if let Some(slot) = self.connections.get_mut(key) {
+            } else if let Some(seat) = self.connections.get_mut(key) {
                 // It may be the successor of the one that the event is about, for which it is a false alarm.
-                slot.connection.note(event);
+                seat.connection.note(event);
                 self.queue(key);
             }
         }
@@ -253,12 +253,12 @@ impl EventLoop {
     fn release(&mut self) {
         let (connections, ready) = (&mut self.connections, &mut self.ready);
         self.holders.release(|key| {
-            let Some(slot) = connections.get_mut(key) else { return false };
-            if slot.connection.release() && !mem::replace(&mut slot.queued, true) {
+            let Some(seat) = connections.get_mut(key) else { return false };
+            if seat.connection.release() && !mem::replace(&mut seat.queued, true) {
                 ready.push(key);
             }
-            slot.holds = slot.connection.holds();
-            slot.holds
+            seat.holds = seat.connection.holds();
+            seat.holds
         });
     }
 
@@ -269,8 +269,8 @@ impl EventLoop {
         }
         let seconds_max = self.shared.administration.settings.idle_seconds_max();
         let (mut given_up, mut has_unread) = (Vec::new(), false);
-        for (key, slot) in &mut self.connections {
-            let connection = &mut slot.connection;
+        for (key, seat) in &mut self.connections {
+            let connection = &mut seat.connection;
             connection.look_at_unread();
             has_unread |= connection.is_over_limit();
             if seconds_max > 0 && connection.is_idle(seconds_max) {
@@ -312,8 +312,8 @@ impl EventLoop {
     }
 
     fn queue(&mut self, key: usize) {
-        let slot = &mut self.connections[key];
-        if !mem::replace(&mut slot.queued, true) {
+        let seat = &mut self.connections[key];
+        if !mem::replace(&mut seat.queued, true) {
             self.ready.push(key);
         }
     }
@@ -338,18 +338,18 @@ impl EventLoop {
     fn execute(&mut self, keys: &[usize], woke: Instant) -> usize {
         let mut unsent_bytes = 0;
         for (number, &key) in keys.iter().enumerate() {
-            let slot = &mut self.connections[key];
-            slot.queued = false;
+            let seat = &mut self.connections[key];
+            seat.queued = false;
             let counters = &self.shared.telemetry.loops[self.index];
             let (shared, errands, buffers) = (&self.shared, &self.errands, &mut self.buffers);
-            slot.connection.turn(&mut Worker { shared, errands, lane: self.index, counters, woke, buffers });
-            if slot.connection.holds() {
-                self.holders.owe(slot.connection.held_ticket());
-                if !mem::replace(&mut slot.holds, true) {
+            seat.connection.turn(&mut Worker { shared, errands, lane: self.index, counters, woke, buffers });
+            if seat.connection.holds() {
+                self.holders.owe(seat.connection.held_ticket());
+                if !mem::replace(&mut seat.holds, true) {
                     self.holders.add(key);
                 }
             }
-            unsent_bytes += slot.connection.unsent_bytes();
+            unsent_bytes += seat.connection.unsent_bytes();
             if unsent_bytes >= FULL_BYTES {
                 return number + 1;
             }
@@ -358,19 +358,19 @@ impl EventLoop {
     }
 
     fn conclude(&mut self, key: usize) {
-        let slot = &mut self.connections[key];
-        let turn = slot.connection.conclude(&self.shared.telemetry.loops[self.index], &mut self.buffers);
-        self.has_unread |= slot.connection.is_over_limit();
+        let seat = &mut self.connections[key];
+        let turn = seat.connection.conclude(&self.shared.telemetry.loops[self.index], &mut self.buffers);
+        self.has_unread |= seat.connection.is_over_limit();
         match turn {
             Turn::Again => self.queue(key),
-            Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
+            Turn::Wait if seat.connection.is_postponed() => drop(self.postponed.insert(key)),
             Turn::Wait => {}
             Turn::Close => {
                 // Who holds replies that will never be durable was queued, to be closed, after it had executed.
-                if slot.queued {
+                if seat.queued {
                     self.ready.retain(|queued| *queued != key);
                 }
-                self.buffers.note_freed(slot.connection.room_bytes());
+                self.buffers.note_freed(seat.connection.room_bytes());
                 drop(self.connections.remove(key));
             }
         }

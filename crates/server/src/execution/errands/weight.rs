@@ -97,7 +97,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u
 
 /// The length of what a key holds; 0 if that cannot be told.
 fn held_bytes(key: &[u8], db: u8, shared: &Shared) -> u64 {
-    let reader = shared.keyspace.store.reader(shared.keyspace.slot(db).raw(key));
+    let reader = shared.keyspace.store.reader(shared.keyspace.namespace(db).raw(key));
     reader.ok().flatten().map_or(0, |reader| reader.len_bytes())
 }
 
