@@ -103,7 +103,7 @@ impl Store {
     /// may be told of the result, since a crash might take back what was written, or what was read.
     ///
     /// For event loops, which serve others meanwhile. What `operate` writes can be seen by everybody when it returns. Other
-    /// threads that meet such a write wait for it, or, when deferring, too, have it in the ticket; once durable it costs
+    /// threads that meet such a write wait, or, when deferring, too, have it in their own ticket; once durable it costs
     /// nobody anything. [`Store::at`] inside of `operate` does not wait, but changes what the ticket stands for.
     ///
     /// Few things still wait for the disk: [`Store::clear`]; a write that makes the file longer, or finds the whole log
