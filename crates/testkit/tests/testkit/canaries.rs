@@ -1,8 +1,7 @@
 //! Every canary is asked for somewhere, and hunted by some test: one that is not says that a rule is watched, and nobody watches.
 //!
-//! Crates give their canaries names without regard to others'. So a name counts for the crate that it is of, which a path before it tells,
-//! an import, or else where it stands. A medium breaks what its string says: a crate's canary whose string one of a crate above has, too, is
-//! hunted with that one.
+//! Crates give their canaries names without regard to others'. So a name counts for one crate, which a path before the name tells, an import, or
+//! else the file's place. A medium breaks what a canary's string says: a string that a crate above has, too, is hunted with that crate's canary.
 
 use std::collections::BTreeSet;
 use std::fs;
