@@ -58,6 +58,11 @@ impl EngineKind {
         matches!(self, EngineKind::HiKv | EngineKind::RewoHash)
     }
 
+    /// Whether its background makes room in full buckets ahead of inserts: [`Options::pre_evict`].
+    pub(crate) fn has_pre_eviction(self) -> bool {
+        self == EngineKind::RewoHash
+    }
+
     /// Its number in a store's first bytes.
     fn number(self) -> EngineNumber {
         match self {

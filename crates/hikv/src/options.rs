@@ -316,7 +316,7 @@ impl Options {
         let refused = |what| Err(OpenError::Option { what: format!("engine {engine} has no {what}") });
         match engine {
             _ if self.read_cache_bytes > 0 && !engine.has_read_cache() => refused("read cache"),
-            _ if self.pre_evict && engine != EngineKind::RewoHash => refused("pre-eviction"),
+            _ if self.pre_evict && !engine.has_pre_eviction() => refused("pre-eviction"),
             _ => Ok(()),
         }
     }
