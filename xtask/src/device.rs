@@ -26,6 +26,12 @@ pub(crate) fn fuzz(minutes: u64) -> Result<(), Failure> {
     long("hikv-device", "device", "fuzz::hosts_that_mean_harm_for_minutes", ("HIKV_MINUTES", minutes))
 }
 
+/// Measures what commands take (`crates/device/tests/device/speed.rs`).
+pub(crate) fn speed() -> Result<(), Failure> {
+    let test = ["test", "--release", "--package", "hikv-device", "--test", "device", "--", "--ignored", "--nocapture"];
+    run(cargo().args(test).arg("speed::what_commands_take"))
+}
+
 /// Runs an ignored test that is told how long to go on.
 fn long(package: &str, test: &str, name: &str, (variable, value): (&str, u64)) -> Result<(), Failure> {
     let mut cargo = cargo();

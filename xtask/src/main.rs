@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask device conformance` goes
 //! through what a device has to do, line by line; `cargo xtask device guest` has a stock guest attach to one, `rounds N` kills one N times under
-//! load, `fuzz MINUTES` sends hosts that mean harm. `cargo xtask vm rounds N [SEED
+//! load, `fuzz MINUTES` sends hosts that mean harm, `speed` measures. `cargo xtask vm rounds N [SEED
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask
 //! house` prints which crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES | explore [NAME] | figures … | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES|speed | explore [NAME] | figures … | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ["core-only"] => core_only::check(),
         ["device", "conformance"] => device::conformance(),
         ["device", "guest"] => device::guest(),
+        ["device", "speed"] => device::speed(),
         ["device", "rounds", count] if let Ok(count) = count.parse() => device::rounds(count),
         ["device", "fuzz", minutes] if let Ok(minutes) = minutes.parse() => device::fuzz(minutes),
         ["explore", ref names @ ..] if names.len() < 2 => explore::whole(names),

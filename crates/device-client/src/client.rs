@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nvme::{Admin, Digests, Items, Key, Keys, Kv, Status, StoreIf};
 
-use crate::controller::{Controller, discover_at, first_of};
+use crate::controller::{Controller, discover_at};
 use crate::operation::{NAMESPACE, Operation, Outcome};
 use crate::patience::{AGAIN_EVERY, Patience};
 use crate::queue::{Completed, Host, Queue};
@@ -71,12 +71,12 @@ struct Link {
 }
 
 impl Client {
-    /// Connects to the device at `addr`.
+    /// Connects to the device at `addr`, of a name at the first of its addresses that takes a connection.
     ///
     /// # Errors
     /// See [`Error`].
     pub fn connect(addr: impl ToSocketAddrs, options: Options) -> Result<Client, Error> {
-        Client::at(first_of(addr)?.into(), options)
+        Client::at(Endpoint::of_name(addr)?, options)
     }
 
     /// Connects to the device on this machine that shares memory by the socket at `path`.

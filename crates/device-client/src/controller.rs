@@ -1,6 +1,6 @@
 //! A controller: the admin queue, and what the controller says of itself.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 
 use nvme::{
     Admin, Configuration, ConnectData, DISCOVERY_NQN, Digests, DiscoveryLog, Fabrics, Feature, IdentifyController,
@@ -145,7 +145,7 @@ impl Controller {
 /// # Errors
 /// See [`Error`].
 pub fn discover(addr: impl ToSocketAddrs) -> Result<DiscoveryLog, Error> {
-    discover_at(&first_of(addr)?.into())
+    discover_at(&Endpoint::of_name(addr)?)
 }
 
 /// The same of a device at `endpoint`.
@@ -159,8 +159,4 @@ pub fn discover_at(endpoint: &Endpoint) -> Result<DiscoveryLog, Error> {
         u64::from_le_bytes(*head[8..].first_chunk().ok_or(Error::Unexpected("a discovery log without a head"))?);
     let len_bytes = DISCOVERY_HEAD_BYTES * (1 + count.min(DISCOVERY_ENTRY_COUNT_MAX));
     Ok(DiscoveryLog::decode(&controller.log(0x70, 0, len_bytes)?))
-}
-
-pub(crate) fn first_of(addr: impl ToSocketAddrs) -> Result<SocketAddr, Error> {
-    Ok(addr.to_socket_addrs()?.next().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?)
 }

@@ -1,7 +1,7 @@
 //! Where a device is, and a connection to it.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,13 +20,14 @@ pub struct Endpoint {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
-    Tcp(SocketAddr),
+    /// The addresses of a name, which are tried in turn.
+    Tcp(Vec<SocketAddr>),
     Shm(PathBuf),
 }
 
 impl From<SocketAddr> for Endpoint {
     fn from(addr: SocketAddr) -> Endpoint {
-        Endpoint { place: Place::Tcp(addr), timeout: Some(TIMEOUT) }
+        Endpoint { place: Place::Tcp(vec![addr]), timeout: Some(TIMEOUT) }
     }
 }
 
@@ -38,6 +39,15 @@ impl From<&Path> for Endpoint {
 }
 
 impl Endpoint {
+    /// A device at the first of a name's addresses that takes a connection.
+    ///
+    /// # Errors
+    /// The name is none, or is not known.
+    pub fn of_name(name: impl ToSocketAddrs) -> io::Result<Endpoint> {
+        let addrs: Vec<SocketAddr> = name.to_socket_addrs()?.collect();
+        Ok(Endpoint { place: Place::Tcp(addrs), timeout: Some(TIMEOUT) })
+    }
+
     /// The same, waited for as long as that.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Endpoint {
@@ -47,17 +57,28 @@ impl Endpoint {
     pub(crate) fn open(&self) -> io::Result<Stream> {
         match &self.place {
             Place::Shm(path) => timed_out(HostEnd::connect(path, self.timeout)).map(|end| Stream::Shm(Box::new(end))),
-            Place::Tcp(addr) => {
-                let socket = match self.timeout {
-                    Some(timeout) => TcpStream::connect_timeout(addr, timeout),
-                    None => TcpStream::connect(addr),
-                }?;
-                socket.set_nodelay(true)?;
-                socket.set_read_timeout(self.timeout)?;
-                socket.set_write_timeout(self.timeout)?;
-                Ok(Stream::Tcp(socket))
+            Place::Tcp(addrs) => {
+                let mut refused = ErrorKind::NotFound.into();
+                for addr in addrs {
+                    match self.open_at(addr) {
+                        Ok(socket) => return Ok(Stream::Tcp(socket)),
+                        Err(error) => refused = error,
+                    }
+                }
+                Err(refused)
             }
         }
+    }
+
+    fn open_at(&self, addr: &SocketAddr) -> io::Result<TcpStream> {
+        let socket = match self.timeout {
+            Some(timeout) => TcpStream::connect_timeout(addr, timeout),
+            None => TcpStream::connect(addr),
+        }?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(self.timeout)?;
+        socket.set_write_timeout(self.timeout)?;
+        Ok(socket)
     }
 }
 

@@ -21,9 +21,11 @@ pub struct Wire {
     /// The most data that one PDU may bring to the device.
     pub data_bytes_max: usize,
     output: Vec<u8>,
+    /// As long as its room.
     input: Vec<u8>,
-    /// Bytes of the input that were read.
+    /// Bytes of the input that were read, and that have arrived.
     read: usize,
+    arrived: usize,
 }
 
 impl Wire {
@@ -42,6 +44,7 @@ impl Wire {
             output: Vec::new(),
             input: Vec::new(),
             read: 0,
+            arrived: 0,
         };
         let request = InitialRequest { version: 0, alignment: 0, digests, ready_count_max: 0 };
         wire.write(|writer, out| writer.initial_request(out, &request));
@@ -85,7 +88,7 @@ impl Wire {
     pub fn receive<R>(&mut self, take: impl FnOnce(Pdu<'_>) -> Result<R, Error>) -> Result<R, Error> {
         self.send()?;
         loop {
-            match self.framing.next(&self.input[self.read..])? {
+            match self.framing.next(&self.input[self.read..self.arrived])? {
                 Some((Pdu::Terminate { cause, information }, _)) => {
                     return Err(Error::Terminated { cause, information });
                 }
@@ -99,17 +102,19 @@ impl Wire {
     }
 
     fn fill(&mut self) -> Result<(), Error> {
-        self.input.drain(..self.read);
-        self.read = 0;
-        let start = self.input.len();
-        self.input.resize(start + READ_BYTES, 0);
+        self.input.copy_within(self.read..self.arrived, 0);
+        (self.read, self.arrived) = (0, self.arrived - self.read);
+        // A long PDU makes it longer, and it stays so: what it has is not written anew for each read.
+        if self.input.len() - self.arrived < READ_BYTES {
+            self.input.resize(self.arrived + READ_BYTES, 0);
+        }
         let len_bytes = loop {
-            match self.socket.read(&mut self.input[start..]) {
+            match self.socket.read(&mut self.input[self.arrived..]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => break other,
+                other => break other?,
             }
         };
-        self.input.truncate(start + *len_bytes.as_ref().unwrap_or(&0));
-        if len_bytes? == 0 { Err(std::io::Error::from(ErrorKind::UnexpectedEof).into()) } else { Ok(()) }
+        self.arrived += len_bytes;
+        if len_bytes == 0 { Err(std::io::Error::from(ErrorKind::UnexpectedEof).into()) } else { Ok(()) }
     }
 }

@@ -1,5 +1,6 @@
 //! Taking connections, and dealing them out to the loops.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -13,6 +14,7 @@ use mio::{Interest, Registry, Token, Waker};
 use rings::Listener;
 
 use crate::controller::Controller;
+use crate::limits;
 use crate::seldom::Seldom;
 use crate::shared::Shared;
 use crate::socket::Socket;
@@ -24,6 +26,24 @@ pub(crate) type Arrival = (Socket, SocketAddr);
 pub(crate) struct Mailbox {
     pub(crate) sender: Sender<Arrival>,
     pub(crate) waker: Arc<Waker>,
+}
+
+/// Where hosts wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Tcp,
+    Shm,
+}
+
+/// How a turn of accepting ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Accepted {
+    /// Nobody waits.
+    All,
+    /// Others may wait: they come in the next turn, when hosts that are there have had theirs.
+    Some,
+    /// Some wait that cannot be taken now.
+    Later,
 }
 
 pub(crate) struct Acceptor {
@@ -63,34 +83,39 @@ impl Acceptor {
     }
 
     /// A host that waits; `WouldBlock` if none does.
-    fn next(&mut self) -> io::Result<Arrival> {
+    fn next(&mut self, way: Way) -> io::Result<Arrival> {
         if let Some(waiting) = self.waiting.take() {
             return Ok(waiting);
         }
-        match (self.listener.accept(), &self.shm) {
-            (Err(error), Some(shm)) if error.kind() == ErrorKind::WouldBlock => {
-                Ok((Socket::Shm(Box::new(shm.accept()?)), self.addr))
-            }
-            (accepted, _) => {
-                let (socket, _) = accepted?;
+        match (way, &self.shm) {
+            (Way::Tcp, _) => {
+                let (socket, _) = self.listener.accept()?;
                 // A connection that is gone already is found so when it is read.
                 let _ = socket.set_nodelay(true);
                 let addr = socket.local_addr().unwrap_or(self.addr);
                 Ok((Socket::Tcp(socket), addr))
             }
+            (Way::Shm, Some(shm)) => Ok((Socket::Shm(Box::new(shm.accept()?)), self.addr)),
+            (Way::Shm, None) => Err(ErrorKind::WouldBlock.into()),
         }
     }
 
-    /// Takes all that wait; false if some wait that cannot be taken now.
-    pub(crate) fn accept(&mut self, shared: &Shared) -> bool {
-        loop {
-            match self.next() {
+    /// Takes hosts that wait, of both ways by turns, and not more of them than a turn has: a host that connects all the time keeps the loop
+    /// from no other, nor do many by one way keep out those of the other.
+    pub(crate) fn accept(&mut self, shared: &Shared) -> Accepted {
+        let (mut ways, mut is_refused) = (VecDeque::from([Way::Tcp, Way::Shm]), false);
+        for _ in 0..limits::ACCEPT_COUNT_MAX {
+            let Some(way) = ways.front().copied() else {
+                return if is_refused { Accepted::Later } else { Accepted::All };
+            };
+            match self.next(way) {
                 Ok(arrival) => {
                     if !self.admit(arrival, shared) {
-                        return false;
+                        return Accepted::Later;
                     }
+                    ways.rotate_left(1);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => drop(ways.pop_front()),
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -100,10 +125,12 @@ impl Acceptor {
                     if let Some(left_out) = self.unaccepted.may_write(Instant::now()) {
                         tracing::warn!(%error, left_out, "hosts wait that cannot be accepted; it is tried again");
                     }
-                    return false;
+                    is_refused = true;
+                    ways.pop_front();
                 }
             }
         }
+        Accepted::Some
     }
 
     /// Gives a connection to the next loop. If there are as many as may be it waits for the place of a host that has long been silent
@@ -144,6 +171,9 @@ impl Acceptor {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc;
     use std::time::Duration;
 
     use hikv::{Durability, Options};
@@ -151,14 +181,39 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::limits;
     use crate::stop::StopHandle;
+
+    fn shared() -> (tempfile::TempDir, Shared) {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let store = Options::new().durability(Durability::Process).open(dir.path()).expect("a store");
+        (dir, Shared::new(store, &Config::default(), Vec::new(), StopHandle::new()))
+    }
+
+    /// More hosts than a turn takes by one way, and some by the other.
+    #[test]
+    fn a_turn_takes_a_bounded_number_of_hosts_of_both_ways() {
+        let (dir, shared) = shared();
+        let listener = TcpListener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let addr = listener.local_addr().expect("it listens");
+        let shm = Listener::bind(&dir.path().join("socket"), 0o600).expect("a path");
+        let by_shm: Vec<_> = (0..3).map(|_| UnixStream::connect(shm.path()).expect("it listens")).collect();
+        let by_tcp: Vec<_> =
+            (0..limits::ACCEPT_COUNT_MAX).map(|_| TcpStream::connect(addr).expect("it listens")).collect();
+        let poll = mio::Poll::new().expect("a poller");
+        let waker = Arc::new(Waker::new(poll.registry(), Token(0)).expect("a waker"));
+        let (sender, arrivals) = mpsc::channel();
+        let mut acceptor = Acceptor::new(listener, Some(shm), vec![Mailbox { sender, waker }]).expect("it listens");
+        assert_eq!(acceptor.accept(&shared), Accepted::Some);
+        let first: Vec<Arrival> = arrivals.try_iter().collect();
+        assert!(first.len() <= limits::ACCEPT_COUNT_MAX, "{} in one turn", first.len());
+        assert_eq!(first.iter().filter(|(socket, _)| matches!(socket, Socket::Shm(_))).count(), by_shm.len());
+        assert_eq!(acceptor.accept(&shared), Accepted::All);
+        assert_eq!(first.len() + arrivals.try_iter().count(), by_tcp.len() + by_shm.len());
+    }
 
     #[test]
     fn one_silent_host_makes_place_for_one() {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
-        let store = Options::new().durability(Durability::Process).open(dir.path()).expect("a store");
-        let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
+        let (_dir, shared) = shared();
         let made = || shared.add_controller(ControllerKind::Io, ("a".to_owned(), [7; 16]), 0).expect("there is room");
         // What holds them is their connections.
         let (first, second) = (made(), made());

@@ -61,6 +61,11 @@ impl Auth {
         matches!(self.phase, Phase::Done)
     }
 
+    /// The host has shown who it is, and its queue cannot be.
+    pub(crate) fn fail(&mut self) {
+        self.phase = Phase::Failed;
+    }
+
     /// Takes a message of the host.
     pub(crate) fn take(&mut self, secrets: &Secrets, subsystem: &str, message: &[u8]) -> Result<(), Status> {
         let phase = std::mem::replace(&mut self.phase, Phase::Failed);

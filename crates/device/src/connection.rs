@@ -23,12 +23,17 @@ use crate::socket::Socket;
 /// How often a host's events are looked for, while it awaits some.
 const EVENTS_EVERY: Duration = Duration::from_secs(1);
 
+/// How often a list looks whether keys are in order by now.
+const ORDER_EVERY: Duration = Duration::from_millis(10);
+
 pub(crate) struct Connection {
     socket: Socket,
     session: Session,
     input: Input,
     output: Output,
     is_readable: bool,
+    /// The poller has told that the host closes: the end is there behind what it has sent.
+    is_closing: bool,
     /// What has arrived has no whole PDU.
     is_starved: bool,
     /// Nothing more is carried out: it is closed when what there is was sent.
@@ -60,6 +65,7 @@ impl Connection {
             input: Input::default(),
             output: Output::default(),
             is_readable: true,
+            is_closing: false,
             is_starved: true,
             is_ending: false,
             is_broken: false,
@@ -73,6 +79,8 @@ impl Connection {
     }
 
     pub(crate) fn note(&mut self, event: &Event) {
+        self.socket.note(event);
+        self.is_closing |= event.is_read_closed();
         self.is_readable |= event.is_readable() || event.is_read_closed();
     }
 
@@ -93,10 +101,15 @@ impl Connection {
             return Some(limits::HANDSHAKE_MAX.saturating_sub(self.since.elapsed()));
         };
         if !queue.is_admin() {
-            return None;
+            return queue.awaits_order().then_some(ORDER_EVERY);
         }
         let events = queue.controller.state().events.is_awaited().then_some(EVENTS_EVERY);
         [events, queue.controller.time_left()].into_iter().flatten().min()
+    }
+
+    /// A list waits until keys are in order.
+    pub(crate) fn awaits_order(&self) -> bool {
+        !self.is_ending && self.session.awaits_order()
     }
 
     /// Tells the host what has happened; false if it awaits nothing of it.
@@ -115,14 +128,7 @@ impl Connection {
         if self.is_ending || self.is_broken || self.output.is_full() {
             return;
         }
-        if self.is_starved && self.is_readable {
-            match self.input.fill(&mut self.socket, self.session.framing.len_bytes_max()) {
-                Ok(Filled::Some) => {}
-                Ok(Filled::All) => self.is_readable = false,
-                Ok(Filled::End) => self.end(),
-                Err(_) => self.is_broken = true,
-            }
-        }
+        self.take_in();
         let controller =
             self.session.queue().filter(|queue| !queue.is_admin()).map(|queue| Arc::clone(&queue.controller));
         let _turn = controller.as_ref().map(|controller| controller.turn());
@@ -137,6 +143,23 @@ impl Connection {
         self.output.hold(start, ticket);
         if self.session.is_walking() {
             self.walked = ticket;
+        }
+    }
+
+    /// Reads once, if what has arrived has no whole PDU, and more may have.
+    fn take_in(&mut self) {
+        if !self.is_starved || !self.is_readable {
+            return;
+        }
+        match self.input.fill(&mut self.socket, self.session.framing.len_bytes_max()) {
+            Ok(Filled::Some) => self.is_starved = false,
+            Ok(Filled::Rest) => {
+                self.is_starved = false;
+                self.is_readable = self.is_closing || !self.socket.tells_of_more();
+            }
+            Ok(Filled::All) => self.is_readable = false,
+            Ok(Filled::End) => self.end(),
+            Err(_) => self.is_broken = true,
         }
     }
 
@@ -202,8 +225,19 @@ impl Connection {
                     Turn::Wait
                 }
             }
-            Ok(true) if !self.output.is_full() && (self.is_readable || !self.is_starved) => Turn::Again,
+            Ok(_) if self.awaits_order() => Turn::Wait,
+            Ok(true) if !self.output.is_full() => self.look_for_more(),
             Ok(_) => Turn::Wait,
+        }
+    }
+
+    /// Whether there is something for another turn: looked for here, a turn for nothing is saved.
+    fn look_for_more(&mut self) -> Turn {
+        self.take_in();
+        match self.is_broken {
+            true => Turn::Close,
+            false if self.is_ending || self.is_readable || !self.is_starved => Turn::Again,
+            false => Turn::Wait,
         }
     }
 

@@ -5,6 +5,8 @@
 //!   time is over. From then on [`Controller::is_over`] holds, and each connection of the controller is closed by the loop
 //!   that has it.
 //! - A queue belongs to one enabling of the controller: after a reset queues of the one before are closed.
+//! - A host that has to show who it is, and has not, changes nothing of a controller that is there: such a host takes no queue's number, and
+//!   is not heard. The controller of the host's own admin queue is the exception.
 //! - When a reset is completed, or an end told of, no command of an older queue is carried out any more: a queue holds `turns` while
 //!   carrying out commands, and looks, once `turns` is held, whether it is over; a reset and an end wait for `turns` behind their
 //!   change.
@@ -115,20 +117,16 @@ impl Controller {
         (keep_alive_ms > 0).then(|| end.saturating_sub(self.made.elapsed()))
     }
 
-    /// Makes a queue of this number; it is of the enabling that is returned.
+    /// Whether there can be a queue of this number now; it would be of the enabling that is returned.
+    pub(crate) fn has_place(&self, queue: u16) -> Result<u32, Status> {
+        self.state().place_of(queue).map(|_| self.enabling())
+    }
+
+    /// Makes a queue of this number; it is of the enabling that is returned. Its host has shown who it is, where it has to: other hosts
+    /// would keep the number from it.
     pub(crate) fn take_queue(&self, queue: u16) -> Result<u32, Status> {
         let mut state = self.state();
-        if !state.status.is_ready {
-            return Err(Status::COMMAND_SEQUENCE_ERROR);
-        }
-        let bit = 1u64.checked_shl(u32::from(queue) - 1).ok_or(Status::CONNECT_INVALID)?;
-        if queue > state.queue_count + 1 {
-            return Err(Status::CONNECT_INVALID);
-        }
-        if state.queues & bit != 0 {
-            return Err(Status::CONNECT_BUSY);
-        }
-        state.queues |= bit;
+        state.queues |= state.place_of(queue)?;
         Ok(self.enabling())
     }
 
@@ -195,6 +193,18 @@ pub(crate) fn keep_alive_of(kind: ControllerKind, promised_ms: u32) -> u32 {
 }
 
 impl State {
+    /// The bit of a queue that can be connected.
+    fn place_of(&self, queue: u16) -> Result<u64, Status> {
+        if !self.status.is_ready {
+            return Err(Status::COMMAND_SEQUENCE_ERROR);
+        }
+        let bit = 1u64.checked_shl(u32::from(queue) - 1).ok_or(Status::CONNECT_INVALID)?;
+        if queue > self.queue_count + 1 {
+            return Err(Status::CONNECT_INVALID);
+        }
+        if self.queues & bit == 0 { Ok(bit) } else { Err(Status::CONNECT_BUSY) }
+    }
+
     pub(crate) fn has_queues(&self) -> bool {
         self.queues != 0
     }

@@ -79,13 +79,14 @@ impl Device {
     /// See [`StartError`].
     pub fn new(store: Store, config: &Config, stop: StopHandle) -> Result<Device, StartError> {
         check_names(config)?;
-        let addr = config.addr.to_socket_addrs()?.next().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        if !addr.ip().is_loopback() && !config.is_insecure && config.secrets.is_none() {
-            return Err(StartError::Insecure(addr));
+        let addrs: Vec<SocketAddr> = config.addr.to_socket_addrs()?.collect();
+        let open = addrs.iter().find(|addr| !addr.ip().is_loopback());
+        if let Some(addr) = open.filter(|_| !config.is_insecure && config.secrets.is_none()) {
+            return Err(StartError::Insecure(*addr));
         }
         let files_each = if config.shm.is_some() { 2 } else { 1 };
         let file_limit = raise_file_limit(files_each);
-        let listener = TcpListener::bind(addr)?;
+        let listener = listen(&addrs)?;
         let shm = config.shm.as_ref().map(|(path, mode)| listen_at(path, *mode)).transpose()?;
         let addr = listener.local_addr()?;
         let (mut polls, mut mailboxes, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
@@ -142,6 +143,18 @@ impl Device {
     }
 }
 
+/// Listens at the first of a name's addresses at which that can be done: a machine may know one that it does not have.
+fn listen(addrs: &[SocketAddr]) -> io::Result<TcpListener> {
+    let mut refused = io::ErrorKind::NotFound.into();
+    for addr in addrs {
+        match TcpListener::bind(*addr) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
 fn listen_at(path: &Path, mode: u32) -> Result<rings::Listener, StartError> {
     rings::Listener::bind(path, mode).map_err(|error| StartError::Shm(path.to_owned(), error))
 }
@@ -181,6 +194,16 @@ fn places(file_limit: Option<u64>, files_each: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As of `localhost`, where IPv6 is off.
+    #[test]
+    fn a_name_is_listened_at_by_an_address_that_the_machine_has() {
+        let lacking = SocketAddr::from(([192, 0, 2, 1], 0));
+        let own = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = listen(&[lacking, own]).expect("it has the second");
+        assert_eq!(listener.local_addr().expect("it listens").ip(), own.ip());
+        assert!(listen(&[lacking]).is_err() && listen(&[]).is_err());
+    }
 
     /// A host that shares memory has a socket and what it wakes the device by.
     #[test]

@@ -16,7 +16,7 @@ use hikv::Ticket;
 use mio::{Events, Poll, Token, Waker};
 use slab::Slab;
 
-use crate::accept::{Acceptor, Arrival};
+use crate::accept::{Accepted, Acceptor, Arrival};
 use crate::connection::{Connection, Turn};
 use crate::shared::Shared;
 use crate::stop::StopHandle;
@@ -32,6 +32,8 @@ pub(crate) struct EventLoop {
     poll: Poll,
     arrivals: Receiver<Arrival>,
     acceptor: Option<Acceptor>,
+    /// More hosts may wait than were taken in a turn.
+    is_accepting: bool,
     connections: Slab<Connection>,
     /// Connections that get a turn.
     ready: HashSet<usize>,
@@ -63,6 +65,7 @@ impl EventLoop {
             poll,
             arrivals,
             acceptor: None,
+            is_accepting: false,
             connections: Slab::new(),
             ready: HashSet::new(),
             holders: HashSet::new(),
@@ -96,6 +99,9 @@ impl EventLoop {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
+            if mem::take(&mut self.is_accepting) {
+                self.accept();
+            }
             if mem::take(&mut self.is_woken) {
                 self.take_arrivals();
                 self.ready.extend(self.holders.drain());
@@ -111,7 +117,7 @@ impl EventLoop {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        if !self.ready.is_empty() {
+        if self.is_accepting || !self.ready.is_empty() {
             return Some(Duration::ZERO);
         }
         self.look_at.map(|at| at.saturating_duration_since(Instant::now()))
@@ -121,7 +127,7 @@ impl EventLoop {
         for event in events {
             match event.token() {
                 WAKER => self.is_woken = true,
-                LISTENER => self.accept(),
+                LISTENER => self.is_accepting = true,
                 Token(key) => {
                     if let Some(connection) = self.connections.get_mut(key) {
                         connection.note(event);
@@ -134,8 +140,10 @@ impl EventLoop {
 
     fn accept(&mut self) {
         let Some(acceptor) = &mut self.acceptor else { return };
-        if !acceptor.accept(&self.shared) {
-            self.look_within(ACCEPT_AGAIN);
+        match acceptor.accept(&self.shared) {
+            Accepted::All => {}
+            Accepted::Some => self.is_accepting = true,
+            Accepted::Later => self.look_within(ACCEPT_AGAIN),
         }
     }
 
@@ -163,11 +171,11 @@ impl EventLoop {
         let over: Vec<usize> =
             self.connections.iter().filter(|(_, connection)| connection.is_over()).map(|(key, _)| key).collect();
         over.into_iter().for_each(|key| self.close(key));
-        self.accept();
+        self.is_accepting = self.acceptor.is_some();
         let mut soonest = None;
         for (key, connection) in &mut self.connections {
             let Some(left) = connection.time_left() else { continue };
-            if connection.tell_events(&self.shared) {
+            if connection.tell_events(&self.shared) || connection.awaits_order() {
                 self.ready.insert(key);
             }
             soonest = Some(soonest.map_or(left, |other: Duration| other.min(left)));

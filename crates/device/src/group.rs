@@ -41,6 +41,9 @@ impl<'i> Group<'i> {
     }
 
     fn carry_out_stores(&mut self, store: &Store, reply: &mut Reply<'_>) {
+        if self.stores.is_empty() {
+            return;
+        }
         let items: Vec<(&[u8], &[u8])> = self.stores.iter().map(|(_, key, value)| (key.as_bytes(), *value)).collect();
         // Each is told its own fate, and none is stored twice: what others have stored since would be gone again.
         let mut outcomes: Vec<Result<(), Status>> = vec![Ok(()); items.len()];
@@ -51,6 +54,9 @@ impl<'i> Group<'i> {
     }
 
     fn carry_out_retrieves(&mut self, store: &Store, reply: &mut Reply<'_>) {
+        if self.retrieves.is_empty() {
+            return;
+        }
         let keys: Vec<&[u8]> = self.retrieves.iter().map(|(_, key, _)| key.as_bytes()).collect();
         let start = reply.out.len();
         let outcome = store.multi_get_with(&keys, |number, value| {

@@ -18,6 +18,8 @@ pub(crate) struct Input {
 pub(crate) enum Filled {
     /// There may be more.
     Some,
+    /// It was less than there was room for.
+    Rest,
     /// There is no more for now.
     All,
     /// The peer has closed.
@@ -48,7 +50,7 @@ impl Input {
                 Ok(0) => Ok(Filled::End),
                 Ok(len_bytes) => {
                     self.end += len_bytes;
-                    Ok(Filled::Some)
+                    Ok(if self.end < self.bytes.len() { Filled::Rest } else { Filled::Some })
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Filled::All),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

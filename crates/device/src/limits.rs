@@ -26,6 +26,8 @@ pub const OUTPUT_BYTES_MAX: usize = 256 << 10;
 pub const WALK_ITEM_COUNT_MAX: usize = 4096;
 /// How often it begins a new search in one turn, behind keys that are too long for the command set.
 pub const WALK_SEEK_COUNT_MAX: usize = 256;
+/// Hosts that wait and are taken in one turn of their loop, before those that it has are served.
+pub const ACCEPT_COUNT_MAX: usize = 64;
 /// How long a connection may take to become a queue, or to take the reason why it is ended.
 pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// How long a host may be silent that promised nothing, or promised less, before its controller ends where others need its place;

@@ -27,11 +27,15 @@ pub(crate) struct Queue {
     pub(crate) head: u16,
     /// The enabling of the controller that it belongs to.
     enabling: u32,
+    /// It has its number. One whose host has to show who it is gets it then.
+    is_numbered: bool,
     transfers: Transfers,
     /// The host has to show who it is, or had to.
     auth: Option<Auth>,
     /// A list that goes on in the next turn.
     walk: Option<Walk>,
+    /// That list waits until keys are in order.
+    awaits_order: bool,
     local: SocketAddr,
 }
 
@@ -49,9 +53,11 @@ impl Queue {
             entry_count,
             head: 0,
             enabling,
+            is_numbered: number == 0 || auth.is_none(),
             transfers: Transfers::default(),
             auth,
             walk: None,
+            awaits_order: false,
             local,
         }
     }
@@ -69,8 +75,15 @@ impl Queue {
     pub(crate) fn end(&self, shared: &Shared) {
         if self.is_admin() {
             shared.end_controller(&self.controller);
-        } else {
+        } else if self.is_numbered {
             self.controller.give_queue_back(self.number, self.enabling);
+        }
+    }
+
+    /// The host of its controller has said something: another one may have it on its queue until it has shown who it is.
+    fn hear(&self) {
+        if self.is_numbered {
+            self.controller.hear();
         }
     }
 
@@ -85,7 +98,7 @@ impl Queue {
     ) -> Result<(), Fatal> {
         self.head = (self.head + 1) % self.entry_count;
         reply.queue_head = self.head;
-        self.controller.hear();
+        self.hear();
         let outcome = match command.opcode() {
             Fabrics::OPCODE => self.fabrics(shared, command, data, reply),
             _ if !self.is_authenticated() => Err(Status::AUTHENTICATION_REQUIRED),
@@ -123,7 +136,7 @@ impl Queue {
         group: &mut Group<'i>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Fatal> {
-        self.controller.hear();
+        self.hear();
         if let Some(Transfer { id, key, when, value, .. }) = self.transfers.take(data)? {
             group.carry_out(&shared.store, reply);
             reply.conclude(id, apply::store(&shared.store, &key, &value, when).map(|()| 0));
@@ -136,11 +149,18 @@ impl Queue {
         self.walk.is_some()
     }
 
+    /// That list waits until keys are in order, and needs no turn before.
+    pub(crate) fn awaits_order(&self) -> bool {
+        self.awaits_order
+    }
+
     /// Goes on with a list, if there is one.
     pub(crate) fn go_on(&mut self, shared: &Shared, reply: &mut Reply<'_>) {
         let Some(mut walk) = self.walk.take() else { return };
-        match shared.ordered().and_then(|ordered| walk.step(ordered)) {
-            Ok(Piece::More) => self.walk = Some(walk),
+        let outcome = shared.ordered().and_then(|ordered| walk.step(ordered));
+        self.awaits_order = outcome == Ok(Piece::Later);
+        match outcome {
+            Ok(Piece::More | Piece::Later) => self.walk = Some(walk),
             Ok(Piece::Done(list, result)) => {
                 reply.data(walk.id, &list);
                 reply.complete(walk.id, Status::SUCCESS, result);
@@ -167,10 +187,11 @@ impl Queue {
             (Fabrics::AuthSend { len_bytes }, Some(auth), Some(secrets)) => {
                 let message = value_of(command, data, len_bytes as usize)?.ok_or(Status::SGL_TYPE_INVALID)?;
                 auth.take(secrets, &shared.subsystem, message)?;
-                Ok(Some(0))
+                self.take_number().map(|()| Some(0))
             }
             (Fabrics::AuthReceive { len_bytes }, Some(auth), _) => {
                 let mut message = auth.give()?;
+                self.take_number()?;
                 message.truncate(len_bytes as usize);
                 reply.page(command, &message);
                 Ok(None)
@@ -178,6 +199,19 @@ impl Queue {
             (other, ..) if is_authenticated => self.of_controller(shared, other).map(Some),
             _ => Err(Status::AUTHENTICATION_REQUIRED),
         }
+    }
+
+    /// Takes the queue's number once the host has shown who it is. If another connection has it by then, this one is none.
+    fn take_number(&mut self) -> Result<(), Status> {
+        if self.is_numbered || !self.is_authenticated() {
+            return Ok(());
+        }
+        let taken = self.controller.take_queue(self.number);
+        match taken {
+            Ok(enabling) => (self.enabling, self.is_numbered) = (enabling, true),
+            Err(_) => self.auth.iter_mut().for_each(Auth::fail),
+        }
+        taken.map(drop)
     }
 
     fn of_controller(&self, shared: &Shared, command: Fabrics) -> Result<u64, Status> {

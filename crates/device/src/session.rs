@@ -109,6 +109,11 @@ impl Session {
         self.queue().is_some_and(Queue::is_walking)
     }
 
+    /// A list waits until keys are in order.
+    pub(crate) fn awaits_order(&self) -> bool {
+        self.queue().is_some_and(Queue::awaits_order)
+    }
+
     /// Goes on with a list.
     pub(crate) fn go_on(&mut self, shared: &Shared, out: &mut Vec<u8>) {
         let mut reply = self.reply(out);
@@ -180,6 +185,7 @@ impl Session {
             name if name == nvme::DISCOVERY_NQN => ControllerKind::Discovery,
             _ => return Err(in_data(256)),
         };
+        let is_asked = shared.secrets.is_some() && kind == ControllerKind::Io && !self.is_trusted;
         let (controller, enabling) = if queue == 0 {
             if controller != ConnectData::ANY_CONTROLLER {
                 return Err(in_data(16));
@@ -194,14 +200,14 @@ impl Session {
             if found.host_id != host_id {
                 return Err(plain(Status::HOST_ID_INCONSISTENT));
             }
-            let enabling = found
-                .take_queue(queue)
-                .map_err(|status| (status, if status == Status::CONNECT_INVALID { 42 } else { 0 }))?;
+            let taken = if is_asked { found.has_place(queue) } else { found.take_queue(queue) };
+            let enabling = taken.map_err(|status| (status, if status == Status::CONNECT_INVALID { 42 } else { 0 }))?;
             (found, enabling)
         };
-        controller.hear();
+        if !is_asked {
+            controller.hear();
+        }
         let number: u64 = controller.number.into();
-        let is_asked = shared.secrets.is_some() && kind == ControllerKind::Io && !self.is_trusted;
         let auth = is_asked.then(|| Auth::new(controller.host.clone()));
         let result = if is_asked { number | nvme::AUTHENTICATION_ASKED } else { number };
         Ok((Queue::new(controller, (queue, enabling), queue_entries + 1, self.local, auth), result))

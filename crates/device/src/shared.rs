@@ -62,12 +62,15 @@ impl Shared {
         }
     }
 
-    /// The store's keys in order, which some engines begin to keep with the first who asks.
+    /// The store's keys in order, which some engines begin to keep with the first host that asks: nobody waits for that where the store
+    /// has threads that do it.
     pub(crate) fn ordered(&self) -> Result<&Ordered, Status> {
         if let Some(ordered) = self.ordered.get() {
             return Ok(ordered);
         }
         let ordered = self.store.ordered().map_err(|error| status_of(&error))?;
+        let has_threads = self.store.stats_now().is_ok_and(|stats| stats.worker_count > 0);
+        let ordered = if has_threads { ordered.refusing_early() } else { ordered };
         Ok(self.ordered.get_or_init(|| ordered))
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 
+use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -23,6 +24,23 @@ impl Socket {
                 end.fds().iter().try_for_each(register)
             }
         }
+    }
+}
+
+impl Socket {
+    /// The poller has told of it.
+    pub(crate) fn note(&mut self, event: &Event) {
+        if let Socket::Shm(end) = self
+            && event.is_read_closed()
+        {
+            end.doubt();
+        }
+    }
+
+    /// Whether the poller tells of whatever comes after a read that did not fill its room, but for an end that it has told of with what was
+    /// read. Memory has to be looked at once more.
+    pub(crate) fn tells_of_more(&self) -> bool {
+        matches!(self, Socket::Tcp(_))
     }
 }
 

@@ -1,9 +1,11 @@
 //! List and Range, a piece in each turn: however long the keys between are that a host cannot name, and however much room a list has,
 //! other connections come to their turns meanwhile. The connection's next command waits for its end.
+//! Where an engine begins to put keys in order when that is first asked for, the walk waits until the store's threads have done so, and the
+//! loop does not.
 
 use std::ops::ControlFlow;
 
-use hikv::Ordered;
+use hikv::{Error, Ordered};
 use nvme::{Key, ListWriter, RangeWriter, Status};
 
 use crate::apply::status_of;
@@ -27,6 +29,8 @@ enum List {
 pub(crate) enum Piece {
     /// It goes on in another turn.
     More,
+    /// It goes on when keys are in order.
+    Later,
     /// It is done: what it gives, and how much room the next item takes by itself, or 0.
     Done(Vec<u8>, u64),
 }
@@ -60,7 +64,10 @@ impl Walk {
                 };
                 if stop.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
-            scanned.map_err(|error| status_of(&error))?;
+            match scanned {
+                Err(Error::NotOrderedYet { .. }) => return Ok(Piece::Later),
+                scanned => scanned.map_err(|error| status_of(&error))?,
+            }
             match stop {
                 None | Some(Stop::Long(None)) => return Ok(self.end(0)),
                 Some(Stop::Full(next_bytes)) => return Ok(self.end(next_bytes)),
@@ -145,11 +152,28 @@ mod tests {
         let keys = loop {
             match walk.step(&ordered).expect("it reads") {
                 Piece::More => turn_count += 1,
+                Piece::Later => panic!("its order is native"),
                 Piece::Done(keys, _) => break keys,
             }
         };
         assert_eq!(Keys::new(&keys).collect::<Vec<_>>(), [b"last"]);
         assert_eq!(turn_count, 4);
+    }
+
+    /// The order of an engine that keeps none before it is asked for, and of which this store has no thread that makes it.
+    #[test]
+    fn a_walk_does_not_wait_for_the_order_to_be_made() {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let options = Options::new().engine(EngineKind::HiKv).durability(Durability::Process).background(false);
+        let store = options.open(dir.path()).expect("a store");
+        (0..100).for_each(|number| store.put(format!("{number:03}"), "v").expect("it stores"));
+        let ordered = store.ordered().expect("it can have order");
+        let mut walk = Walk::of_keys(1, &Key::default(), 1 << 20);
+        let refusing = ordered.clone().refusing_early();
+        (0..3).for_each(|_| assert_eq!(walk.step(&refusing).expect("it answers"), Piece::Later));
+        ordered.wait_until_ready(|_| {}).expect("it is made");
+        let Piece::Done(keys, 0) = walk.step(&refusing).expect("it reads") else { panic!("it is not done") };
+        assert_eq!(Keys::new(&keys).count(), 100);
     }
 
     #[test]

@@ -14,6 +14,9 @@ macro_rules! statuses {
         impl Status {
             $($(#[$doc])* pub const $name: Status = Status($number);)*
 
+            /// All that are known here.
+            pub const ALL: &[Status] = &[$(Status::$name),*];
+
             /// What it means, for those that are known here.
             #[must_use]
             pub fn text(self) -> Option<&'static str> {
@@ -23,10 +26,6 @@ macro_rules! statuses {
                 }
             }
         }
-
-        /// All that are known here.
-        #[cfg(test)]
-        const ALL: &[Status] = &[$(Status::$name),*];
     };
 }
 
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_status_survives_its_field() {
-        for status in ALL {
+        for status in Status::ALL {
             assert_eq!(Status::from_field(status.field()), *status);
             assert!(Status::from_field(status.final_one().field()).is(*status));
             assert!(status.text().is_some());

@@ -1,6 +1,6 @@
 //! What is told of the calls of a medium.
 
-use crate::{Counts, Span};
+use crate::{Counts, Offset, Span};
 
 /// Is told what a medium is asked to do, after the inner medium has done it.
 pub trait Probe: Send + Sync + 'static {
@@ -16,6 +16,8 @@ pub trait Probe: Send + Sync + 'static {
     fn read(&self, _span: Span) {}
     /// Words were loaded.
     fn loaded(&self, _span: Span) {}
+    /// The cache was asked for the line of this place.
+    fn asked_for(&self, _at: Offset) {}
     /// What was counted, if this probe counts.
     fn counts(&self) -> Option<Counts> {
         None
@@ -46,6 +48,10 @@ impl<P: Probe> Probe for Option<P> {
 
     fn loaded(&self, span: Span) {
         self.iter().for_each(|probe| probe.loaded(span));
+    }
+
+    fn asked_for(&self, at: Offset) {
+        self.iter().for_each(|probe| probe.asked_for(at));
     }
 
     fn counts(&self) -> Option<Counts> {
@@ -83,6 +89,11 @@ impl<P: Probe, Q: Probe> Probe for (P, Q) {
     fn loaded(&self, span: Span) {
         self.0.loaded(span);
         self.1.loaded(span);
+    }
+
+    fn asked_for(&self, at: Offset) {
+        self.0.asked_for(at);
+        self.1.asked_for(at);
     }
 
     fn counts(&self) -> Option<Counts> {

@@ -202,6 +202,12 @@ impl<M: Medium, P: Probe> Residency for Probed<M, P> {
     fn prefetch_peek(&self, at: Offset) {
         self.inner.prefetch_peek(at);
     }
+
+    #[inline(always)]
+    fn prefetch_line(&self, at: Offset) {
+        self.inner.prefetch_line(at);
+        self.probe.asked_for(at);
+    }
 }
 
 impl<M: Medium, P: Probe> Space for Probed<M, P> {

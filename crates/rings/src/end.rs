@@ -1,8 +1,10 @@
 //! The two ends of a connection.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::net::{RecvFlags, recv};
@@ -10,6 +12,7 @@ use rustix::thread::futex;
 
 use crate::memory::{Memory, Way, futex_of};
 use crate::ring::{Receiver, Sender};
+use crate::untaken::Untaken;
 
 /// How often a host that waits looks whether the device is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -29,16 +32,37 @@ fn is_closed(socket: &UnixStream) -> io::Result<bool> {
 #[derive(Debug)]
 pub struct DeviceEnd {
     memory: Memory,
-    socket: UnixStream,
+    socket: Arc<UnixStream>,
     /// Written by the host; its edges are what counts.
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
+    untaken: Arc<Untaken>,
+    /// Its socket is to be looked at, whether the host is there still.
+    is_doubted: bool,
+}
+
+impl Drop for DeviceEnd {
+    fn drop(&mut self) {
+        self.untaken.keep(&self.socket);
+        // A host that sleeps looks whether the device is there.
+        [Way::ToDevice, Way::ToHost].map(|way| self.memory.ring(way)).into_iter().for_each(|ring| {
+            wake(ring.reader);
+            wake(ring.writer);
+        });
+    }
 }
 
 impl DeviceEnd {
-    pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd) -> DeviceEnd {
-        DeviceEnd { memory, socket, bell, sender: Sender::default(), receiver: Receiver::default() }
+    pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, untaken: &Arc<Untaken>) -> DeviceEnd {
+        let (sender, receiver) = (Sender::default(), Receiver::default());
+        let (socket, untaken) = (Arc::new(socket), Arc::clone(untaken));
+        DeviceEnd { memory, socket, bell, sender, receiver, untaken, is_doubted: false }
+    }
+
+    /// The poller has told that the other side of a file is closed.
+    pub fn doubt(&mut self) {
+        self.is_doubted = true;
     }
 
     /// What becomes readable when there may be something to do: for a poller of edges.
@@ -66,7 +90,7 @@ impl Read for DeviceEnd {
                 return Ok(len_bytes);
             }
             // What was sent before the socket was closed was pulled.
-            if is_closed(&self.socket)? && self.receiver.may_sleep(&ring)? {
+            if self.is_doubted && is_closed(&self.socket)? && self.receiver.may_sleep(&ring)? {
                 return Ok(0);
             }
             if self.receiver.may_sleep(&ring)? {
@@ -144,9 +168,10 @@ impl HostEnd {
         }
     }
 
-    /// Sleeps by a word that is 1 until the device has changed it.
-    fn sleep(&self, word: &std::sync::atomic::AtomicU64, began: Instant) -> io::Result<()> {
-        if is_closed(&self.socket)? {
+    /// Sleeps by a word that is 1 until the device has changed it. A host that has slept before, and has been woken for nothing, looks
+    /// whether the device is there.
+    fn sleep(&self, word: &std::sync::atomic::AtomicU64, began: Instant, is_first: bool) -> io::Result<()> {
+        if !is_first && is_closed(&self.socket)? {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
@@ -161,7 +186,7 @@ impl HostEnd {
 
 impl Read for HostEnd {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let began = Instant::now();
+        let (began, mut is_first) = (Instant::now(), true);
         let ring = self.memory.ring(Way::ToHost);
         loop {
             let len_bytes = self.receiver.pull(&ring, out)?;
@@ -172,7 +197,7 @@ impl Read for HostEnd {
                 return Ok(len_bytes);
             }
             if self.receiver.may_sleep(&ring)? {
-                match self.sleep(ring.reader, began) {
+                match self.sleep(ring.reader, began, mem::take(&mut is_first)) {
                     // What the device said last is read first.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                         if self.receiver.may_sleep(&ring)? {
@@ -188,7 +213,7 @@ impl Read for HostEnd {
 
 impl Write for HostEnd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let began = Instant::now();
+        let (began, mut is_first) = (Instant::now(), true);
         let ring = self.memory.ring(Way::ToDevice);
         loop {
             let len_bytes = self.sender.push(&ring, bytes)?;
@@ -199,7 +224,7 @@ impl Write for HostEnd {
                 return Ok(len_bytes);
             }
             if self.sender.may_sleep(&ring)? {
-                self.sleep(ring.writer, began)?;
+                self.sleep(ring.writer, began, mem::take(&mut is_first))?;
             }
         }
     }

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, fs};
 
@@ -21,6 +22,7 @@ use rustix::net::{
 
 use crate::end::{DeviceEnd, HostEnd};
 use crate::memory::Memory;
+use crate::untaken::{UNTAKEN_COUNT_MAX, Untaken};
 
 /// What the device says: what it is, and the version of the memory's layout.
 const GREETING: [u8; 16] = *b"hikv rings\0\0\0\0\0\x01";
@@ -69,6 +71,7 @@ pub struct Listener {
     path: PathBuf,
     /// What was made at the path.
     made: Option<(u64, u64)>,
+    untaken: Arc<Untaken>,
 }
 
 impl Listener {
@@ -81,7 +84,8 @@ impl Listener {
         remove_dead(path)?;
         let socket = unconnected(SocketFlags::NONBLOCK)?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let listener = Listener { socket: socket.into(), path: path.to_owned(), made: found_at(path) };
+        let (made, untaken) = (found_at(path), Arc::default());
+        let listener = Listener { socket: socket.into(), path: path.to_owned(), made, untaken };
         fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))?;
         listen(&listener.socket, BACKLOG)?;
         Ok(listener)
@@ -102,14 +106,18 @@ impl Listener {
     /// Takes a host that waits, and hands it memory of its own.
     ///
     /// # Errors
-    /// `WouldBlock` if none waits; else what the operating system refused.
+    /// `WouldBlock` if none waits; `ConnectionAborted` if one was turned away, since too many others have not taken what they were handed;
+    /// else what the operating system refused.
     pub fn accept(&self) -> io::Result<DeviceEnd> {
         let (socket, _) = self.socket.accept()?;
+        if self.untaken.count() >= UNTAKEN_COUNT_MAX {
+            return Err(ErrorKind::ConnectionAborted.into());
+        }
         socket.set_nonblocking(true)?;
         let (memory, file) = Memory::make()?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         send(&socket, &[file.as_fd(), bell.as_fd()])?;
-        Ok(DeviceEnd::new(memory, socket, bell))
+        Ok(DeviceEnd::new(memory, socket, bell, &self.untaken))
     }
 }
 
@@ -298,6 +306,36 @@ mod tests {
         assert_eq!(said, b"last");
     }
 
+    /// They connect, take nothing, and stay when the device has closed.
+    #[test]
+    fn hosts_that_take_nothing_are_no_more_than_a_bound() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let listener = Listener::bind(&dir.path().join("socket"), 0o600).expect("a path");
+        let connect = || UnixStream::connect(listener.path()).expect("it listens");
+        let mut idle = Vec::new();
+        let refused = loop {
+            idle.push(connect());
+            match listener.accept() {
+                Ok(end) => drop(end),
+                Err(error) => break error,
+            }
+            assert!(idle.len() <= UNTAKEN_COUNT_MAX, "as many as like keep the device's files");
+        };
+        assert_eq!((refused.kind(), idle.len()), (ErrorKind::ConnectionAborted, UNTAKEN_COUNT_MAX + 1));
+        // They are told that their connections are over, and one that takes what it was handed makes place for another.
+        let mut greeting = Vec::new();
+        idle[0].read_to_end(&mut greeting).expect("it ends in order");
+        assert_eq!(greeting, GREETING);
+        let _host = connect();
+        let device = listener.accept().expect("there is place for one");
+        drop(device);
+        let _other = connect();
+        assert_eq!(listener.accept().err().map(|error| error.kind()), Some(ErrorKind::ConnectionAborted));
+        idle.clear();
+        let _third = connect();
+        listener.accept().expect("they are gone");
+    }
+
     #[test]
     fn a_host_that_is_gone_is_noticed() {
         let (_dir, _listener, mut device, mut host) = pair();
@@ -306,6 +344,7 @@ mod tests {
         drop(host);
         let mut said = [0; 10];
         assert_eq!(device.read(&mut said).expect("it was sent"), 4);
+        device.doubt();
         assert_eq!(device.read(&mut said).expect("it is the end"), 0);
     }
 }

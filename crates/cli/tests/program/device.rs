@@ -5,11 +5,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use device_client::{Client, Operation, Options, Outcome, StoreIf};
+use device_client::{Client, Error, Operation, Options, Outcome, StoreIf};
+use nvme::{Admin, Feature, Health, Status};
 use rustix::process::Signal;
 
 use crate::serve::Serving;
+use crate::strace::Strace;
 use crate::support::{Ended, Place, hikv, program};
 
 /// Kills of a run, and of the long form.
@@ -147,6 +150,50 @@ fn hosts_of_this_machine_share_memory_with_a_device() {
     drop(client);
     device.stop(Signal::TERM);
     assert!(!path.exists());
+}
+
+/// From now on nothing that is synced becomes durable.
+const FAILING: &[&str] = &["trace=fdatasync,fsync", "inject=fdatasync,fsync:error=EIO"];
+
+/// Nothing is completed that is not durable; then the device says what it has, and its hosts are told.
+#[test]
+fn a_device_whose_disk_fails_says_so() {
+    let place = Place::new();
+    let start = || {
+        let arguments = ["--tcp", "127.0.0.1:0", "--threads", "1", "--durability", "power"];
+        Serving::spawned(hikv("device", &place.store(), &arguments))
+    };
+    let device = start();
+    let mut client = Client::connect(device.address(), Options::default()).unwrap();
+    client.store("kept", "1").unwrap();
+    let controller = client.controller().unwrap();
+    let wanted = Admin::SetFeature { number: Feature::EVENTS, value: 1 << 3, save: false };
+    controller.admin(wanted, 0, 0).unwrap();
+    let awaited = controller.admin.submit(Admin::AwaitEvent.command(0, 0), &[], 0);
+    controller.admin.wire().send().unwrap();
+    let Some(strace) = Strace::attach(&place, &device, FAILING) else { return };
+    let once = Options { reconnect_max: Duration::ZERO, ..Options::default() };
+    let mut other = Client::connect(device.address(), once.clone()).unwrap();
+    let broken = other.store("lost", "2");
+    assert!(matches!(broken, Err(Error::Unknown(_) | Error::Io(_))), "{broken:?}");
+    // What is there is read, and nothing is written.
+    let mut third = Client::connect(device.address(), once).unwrap();
+    for refused in [third.store("k", "v"), third.delete("kept"), third.store_if("k", "v", StoreIf::Absent).map(drop)] {
+        assert!(
+            matches!(&refused, Err(Error::Refused(status)) if status.is(Status::NAMESPACE_NOT_READY)),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(third.retrieve("kept").unwrap().as_deref(), Some(&b"1"[..]));
+    let event = controller.admin.complete_one(awaited).unwrap();
+    assert_eq!(event.result, 0x02_0001, "reliability is degraded: see the page of health");
+    assert!(Health::decode(&controller.log(0x02, 0, 512).unwrap()).is_read_only);
+    drop((strace, client, other, third));
+    device.signal(Signal::TERM);
+    device.ended().failed(2, &["error number 5"]);
+    let again = start();
+    assert_eq!(nvme(again.address(), &["retrieve", "kept"]).succeeded(), b"1");
+    again.stop(Signal::TERM);
 }
 
 /// What hosts were told of their keys.

@@ -1,11 +1,15 @@
 //! Hosts that show who they are, or do not: a line of `conformance`.
 
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use device::Config;
 use device_client::{Client, Error, Host, Options, Queue, Secret, Secrets, discover};
 use nvme::dhchap::{Challenge, Failure, Hash, Negotiate, Reply, Success, Transaction};
-use nvme::{Admin, ConnectData, Digests, Fabrics, Property, Status};
+use nvme::{Admin, ConnectData, Digests, Fabrics, Feature, Kv, Property, Status};
 
-use crate::support::{Bench, run_raw, status_of};
+use crate::support::{self, Bench, run_raw, status_of};
 
 const HOSTS: &str = "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
 const DEVICES: &str = "DHHC-1:00:wS+mm6ZuwVZtQGor9xVUptbzY7Uf7F8wqkEO23lnNc/nwr1X:";
@@ -57,25 +61,22 @@ fn a_host_that_wants_to_know_refuses_a_device_that_shows_nothing() {
     connected(&bench, host(Some(HOSTS), None)).expect("it wants to know nothing");
 }
 
-/// A queue that is connected, and has shown nothing.
+/// An admin queue that is connected, and has shown nothing.
 fn unknown(bench: &Bench) -> Queue {
+    let host = Host { name: NAME.to_owned(), ..Host::new() };
+    unknown_of(bench, &host, (ConnectData::ANY_CONTROLLER, 0))
+}
+
+/// A queue of this number of a controller that is connected in this host's name, and has shown nothing.
+fn unknown_of(bench: &Bench, host: &Host, (controller, queue): (u16, u16)) -> Queue {
     // A host without secrets stops where it is asked.
     let mut wire = device_client::Wire::open(bench.addr, Digests::default()).expect("it connects");
-    let connect = Fabrics::Connect(nvme::Connect { queue: 0, queue_entries: 31, keep_alive_ms: 0, attributes: 0 });
-    let host = Host::new();
-    let data = ConnectData {
-        host_id: host.id,
-        controller: ConnectData::ANY_CONTROLLER,
-        subsystem: bench.subsystem.clone(),
-        host: NAME.to_owned(),
-    };
+    let connect = Fabrics::Connect(nvme::Connect { queue, queue_entries: 31, keep_alive_ms: 0, attributes: 0 });
+    let data =
+        ConnectData { host_id: host.id, controller, subsystem: bench.subsystem.clone(), host: host.name.clone() };
     let command = connect.command(1).with_sgl(nvme::Sgl::InCapsule { offset: 0, len_bytes: ConnectData::BYTES as u32 });
-    wire.write(|writer, out| writer.command(out, &command, &data.encode()));
-    let result = wire.receive(|pdu| match pdu {
-        nvme::Pdu::Completion(completion) => Ok(completion.result),
-        other => panic!("{other:?}"),
-    });
-    assert_eq!(result.expect("it is completed") >> 16, 2, "authentication is asked for");
+    let result = support::send(&mut wire, &command, &data.encode()).result;
+    assert_eq!(result >> 16, 2, "authentication is asked for");
     Queue::of(wire)
 }
 
@@ -110,9 +111,64 @@ fn nothing_is_carried_out_before_a_host_has_shown_who_it_is() {
 
 fn negotiated(bench: &Bench) -> (Queue, Challenge) {
     let mut queue = unknown(bench);
-    assert!(send(&mut queue, &Negotiate { id: 1, hashes: vec![Hash::Sha256] }.encode()).is_success());
-    let challenge = Challenge::decode(&receive(&mut queue)).expect("it is asked");
+    let challenge = challenge_of(&mut queue);
     (queue, challenge)
+}
+
+fn challenge_of(queue: &mut Queue) -> Challenge {
+    assert!(send(queue, &Negotiate { id: 1, hashes: vec![Hash::Sha256] }.encode()).is_success());
+    Challenge::decode(&receive(queue)).expect("it is asked")
+}
+
+/// Names and numbers of hosts are no secrets: a host that knows another one's takes no queue from it.
+#[test]
+fn a_queue_is_its_hosts_when_that_has_shown_who_it_is() {
+    let bench = bench();
+    let host = host(Some(HOSTS), None);
+    let controller = bench.controller_of(&host, 0);
+    let number = controller.admin.controller;
+    let mut early = unknown_of(&bench, &host, (number, 1));
+    let mut queue = controller.queue(1, 8).expect("nobody has it");
+    // The secret is known there, too, and the queue is taken by now.
+    let asked = challenge_of(&mut early);
+    let by = Transaction {
+        hash: asked.hash,
+        id: 1,
+        sequence: asked.sequence,
+        host: &host.name,
+        subsystem: &bench.subsystem,
+    };
+    let reply = Reply { id: 1, response: secret(HOSTS).host_response(&asked.value, &by), challenge: None };
+    assert!(send(&mut early, &reply.encode()).is_success());
+    let told = run_raw(&mut early, Fabrics::AuthReceive { len_bytes: 4096 }.command(0), &[], 4096).status;
+    assert!(told.is(Status::CONNECT_BUSY), "{told}");
+    let flush = || Kv::Flush.command(0, 1);
+    assert!(run_raw(&mut early, flush(), &[], 0).status.is(Status::AUTHENTICATION_REQUIRED));
+    drop(early);
+    assert!(run_raw(&mut queue, flush(), &[], 0).status.is_success());
+    assert!(status_of(controller.queue(1, 8)).is(Status::CONNECT_BUSY), "it is the host's still");
+}
+
+/// Nor does it keep a controller alive whose host is gone.
+#[test]
+fn a_controller_hears_its_host_when_that_has_shown_who_it_is() {
+    let bench = bench();
+    let host = host(Some(HOSTS), None);
+    let mut controller = bench.controller_of(&host, 0);
+    let number = controller.admin.controller;
+    let silent = Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 50, save: false };
+    controller.admin(silent, 0, 0).expect("it is told");
+    let (is_over, unproven) = (AtomicBool::new(false), Host { secrets: None, ..host.clone() });
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                assert!(bench.connect(&unproven, &bench.subsystem, (number, 1), 8).is_err());
+            }
+        });
+        let ended = controller.admin.wire().socket().read(&mut [0; 8]);
+        is_over.store(true, Ordering::Release);
+        assert_eq!(ended.expect("it is closed in order"), 0);
+    });
 }
 
 /// What was heard on one connection is worth nothing on another.

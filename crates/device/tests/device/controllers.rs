@@ -3,13 +3,13 @@
 use std::io::Read;
 
 use device::{Config, limits};
-use device_client::{Host, discover_at};
+use device_client::{Host, Wire, discover_at};
 use nvme::{
-    Admin, ConnectData, ControllerKind, DISCOVERY_NQN, Digests, Fabrics, Feature, Health, Kv, Property, Status,
+    Admin, ConnectData, ControllerKind, DISCOVERY_NQN, Digests, Fabrics, Feature, Health, Kv, Property, Sgl, Status,
     StatusRegister,
 };
 
-use crate::support::{Bench, refused, run, run_raw, status_of};
+use crate::support::{Bench, note, refused, run, run_raw, send, status_of};
 
 fn identify(page: u8, command_set: u8) -> Admin {
     Admin::Identify { page, command_set }
@@ -79,6 +79,16 @@ pub(crate) fn connect(bench: &Bench) {
     assert!(refusal(name, (7, 0), 32).is(Status::CONNECT_INVALID), "a controller that is named");
     assert!(refusal(name, (7, 1), 32).is(Status::CONNECT_INVALID), "no such controller");
     assert!(refusal(name, (ANY, 0), 0).is(Status::CONNECT_INVALID), "no entries");
+    let mut wire = Wire::open(bench.endpoint(), Digests::default()).expect("it connects");
+    let connect = Fabrics::Connect(nvme::Connect { queue: 0, queue_entries: 31, keep_alive_ms: 0, attributes: 0 });
+    let mut command = connect.command(1).with_sgl(Sgl::InCapsule { offset: 0, len_bytes: ConnectData::BYTES as u32 });
+    command.0[40] = 1;
+    let data = ConnectData { host_id: host.id, controller: ANY, subsystem: name.clone(), host: host.name.clone() };
+    assert!(send(&mut wire, &command, &data.encode()).status.is(Status::CONNECT_FORMAT), "another format");
+    assert!(send(&mut wire, &command, &data.encode()[..512]).status.is(Status::CONNECT_FORMAT));
+    command.0[40] = 0;
+    assert!(send(&mut wire, &command, &data.encode()[..512]).status.is(Status::CONNECT_INVALID), "half its data");
+    assert!(send(&mut wire, &command, &data.encode()).status.is_success(), "it may be tried again");
     let controller = bench.controller_of(&host, 0);
     let number = controller.admin.controller;
     let _queue = controller.queue(1, 8).expect("it connects");
@@ -205,6 +215,7 @@ pub(crate) fn events(_: &Bench) {
     let ids: Vec<u16> = (0..4).map(|_| controller.admin.submit(Admin::AwaitEvent.command(0, 0), &[], 0)).collect();
     let fifth = controller.admin.submit(Admin::AwaitEvent.command(0, 0), &[], 0);
     let completed = controller.admin.complete_one(fifth).expect("it is completed");
+    note(completed.status);
     assert!(completed.status.is(Status::ASYNC_LIMIT_EXCEEDED));
     let wanted = Admin::SetFeature { number: Feature::EVENTS, value: 1, save: false };
     controller.admin(wanted, 0, 0).expect("it is told");

@@ -135,25 +135,6 @@ fn more_commands_than_entries_end_a_queue() {
 }
 
 #[test]
-fn two_commands_of_one_identifier_are_told_apart() {
-    let bench = Bench::new();
-    let controller = bench.controller();
-    let mut queue = controller.queue(1, 8).expect("it connects");
-    let wire = queue.wire();
-    (0..2).for_each(|_| wire.write(|writer, out| writer.command(out, &store_of(9000), &[])));
-    wire.receive(|pdu| match pdu {
-        Pdu::Ready(_) => Ok(()),
-        other => panic!("{other:?}"),
-    })
-    .expect("the first is asked for its value");
-    let status = wire.receive(|pdu| match pdu {
-        Pdu::Completion(completion) => Ok(completion.status),
-        other => panic!("{other:?}"),
-    });
-    assert!(status.expect("it is completed").is(nvme::Status::COMMAND_ID_CONFLICT));
-}
-
-#[test]
 fn spoilt_digests_end_a_connection() {
     let bench = Bench::new();
     for (digests, at_end, cause) in

@@ -5,9 +5,9 @@ use std::os::unix::fs::FileExt;
 use device::{Config, limits};
 use device_client::{Operation, Outcome, StoreIf};
 use hikv::EngineKind;
-use nvme::{Admin, Command, Digests, Fabrics, Feature, Keys, Kv, Sgl, Status};
+use nvme::{Admin, Command, Data, Digests, Fabrics, Feature, Keys, Kv, Pdu, Ready, Sgl, Status};
 
-use crate::support::{Bench, directory, key, run, run_raw, status_of};
+use crate::support::{Bench, directory, key, run, run_raw, send, status_of};
 
 pub(crate) fn store_and_retrieve(bench: &Bench) {
     let mut client = bench.client();
@@ -85,6 +85,17 @@ pub(crate) fn list(bench: &Bench) {
     assert!(cut.data.len() <= 16);
     let none = run(&mut queue, Kv::List { from: key(""), room_bytes: 3 }, &[], 3);
     assert!(none.status.is(Status::SGL_LENGTH_INVALID));
+}
+
+pub(crate) fn list_first(asked: &Bench) {
+    let dir = directory();
+    let options = hikv::Options::new().engine(EngineKind::HiKv).durability(hikv::Durability::Process);
+    let store = options.open(dir.path()).expect("a store");
+    let keys: Vec<Vec<u8>> = (0..20_000u32).map(|number| number.to_be_bytes().to_vec()).collect();
+    keys.iter().for_each(|key| store.put(key, "v").expect("it stores"));
+    let bench = Bench::of(dir, store, Config::default()).by_shm(asked.by_shm);
+    let listed = bench.client().list([0, 0, 0x4e]).expect("it lists");
+    assert_eq!(listed, keys[0x4e00..]);
 }
 
 pub(crate) fn range(bench: &Bench) {
@@ -264,6 +275,29 @@ pub(crate) fn wrong_commands(bench: &Bench) {
     assert!(unknown.is(Status::INVALID_OPCODE));
 }
 
+/// The first is asked for its value, and goes on.
+pub(crate) fn same_identifier(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let value = vec![7; 9000];
+    let store = Kv::Store { key: key("k"), value_bytes: 9000, when: StoreIf::Always };
+    let command = store.command(7, 1).with_sgl(Sgl::Transport { len_bytes: 9000 });
+    let wire = queue.wire();
+    wire.write(|writer, out| writer.command(out, &command, &[]));
+    let ready = wire.receive(|pdu| match pdu {
+        Pdu::Ready(ready) => Ok(ready),
+        other => panic!("{other:?}"),
+    });
+    let Ready { id, tag, .. } = ready.expect("the first is asked for its value");
+    assert!(send(wire, &command, &[]).status.is(Status::COMMAND_ID_CONFLICT));
+    wire.write(|writer, out| {
+        let data = Data { id, tag, offset: 0, is_last: true, is_success: false, bytes: &value };
+        writer.data(out, &data);
+    });
+    assert!(send(wire, &Kv::Flush.command(8, 1), &[]).status.is_success(), "the store");
+    assert_eq!(bench.store.get("k").expect("it reads"), Some(value));
+}
+
 pub(crate) fn descriptors(bench: &Bench) {
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
@@ -280,23 +314,11 @@ pub(crate) fn descriptors(bench: &Bench) {
     .enumerate()
     {
         let command = command.with_id(id as u16).with_sgl(sgl);
-        let wire = queue.wire();
-        wire.write(|writer, out| writer.command(out, &command, b"12345678"));
-        let given = wire.receive(|pdu| match pdu {
-            nvme::Pdu::Completion(completion) => Ok(completion.status),
-            other => panic!("{other:?}"),
-        });
-        assert!(given.expect("it is completed").is(status), "{sgl:?}");
+        assert!(send(queue.wire(), &command, b"12345678").status.is(status), "{sgl:?}");
     }
     // Less data than is described.
-    let wire = queue.wire();
     let sgl = Sgl::InCapsule { offset: 0, len_bytes: 8 };
-    wire.write(|writer, out| writer.command(out, &store.with_sgl(sgl), b"1234"));
-    let given = wire.receive(|pdu| match pdu {
-        nvme::Pdu::Completion(completion) => Ok(completion.status),
-        other => panic!("{other:?}"),
-    });
-    assert!(given.expect("it is completed").is(Status::SGL_LENGTH_INVALID));
+    assert!(send(queue.wire(), &store.with_sgl(sgl), b"1234").status.is(Status::SGL_LENGTH_INVALID));
     assert_eq!(bench.store.len().expect("it counts"), 0);
 }
 

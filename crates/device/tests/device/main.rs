@@ -9,5 +9,6 @@ mod fuzz;
 mod hostile;
 mod keys;
 mod reconnect;
+mod speed;
 mod support;
 mod values;

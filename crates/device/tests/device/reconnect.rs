@@ -31,6 +31,18 @@ fn goes_on_when_closed(by_shm: bool) {
     assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"2"[..]));
 }
 
+/// As of `localhost`, whose first address may be one at which nobody listens.
+#[test]
+fn a_client_tries_each_address_of_a_name() {
+    let bench = Bench::new();
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let addrs = [closed, bench.addr];
+    let mut client = Client::connect(&addrs[..], Options::default()).expect("the second takes it");
+    client.store("k", "v").expect("it stores");
+    assert_eq!(device_client::discover(&addrs[..]).expect("it tells").entries.len(), 1);
+    assert!(Client::connect(&addrs[..1], Options::default()).is_err());
+}
+
 #[test]
 fn a_client_without_a_device_says_so() {
     let bench = Bench::new();

@@ -1,13 +1,15 @@
 //! A device that runs in this process, and hosts that talk to it in any way.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
 use device::{Config, Device, StopHandle};
-use device_client::{Client, Completed, Controller, Endpoint, Error, Host, Options, Queue};
+use device_client::{Client, Completed, Controller, Endpoint, Error, Host, Options, Queue, Wire};
 use hikv::{EngineKind, Store};
-use nvme::{Admin, Command, Digests, Key, Kv, Status};
+use nvme::{Admin, Command, Completion, Digests, Key, Kv, Pdu, Status};
 use tempfile::TempDir;
 
 /// A device with an empty store of its own.
@@ -124,7 +126,34 @@ pub(crate) fn run(queue: &mut Queue, kv: Kv, value: &[u8], room_bytes: usize) ->
 /// Runs a command as it is.
 pub(crate) fn run_raw(queue: &mut Queue, command: Command, value: &[u8], room_bytes: usize) -> Completed {
     let id = queue.submit(command, value, room_bytes);
-    queue.complete_one(id).expect("it is completed")
+    let completed = queue.complete_one(id).expect("it is completed");
+    note(completed.status);
+    completed
+}
+
+/// Statuses that a device has given in this process.
+static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
+/// A device has given this status.
+pub(crate) fn note(status: Status) {
+    GIVEN.lock().expect("nobody panics there").insert(status.code());
+}
+
+/// Whether a device has given this status in this process.
+pub(crate) fn is_given(status: Status) -> bool {
+    GIVEN.lock().expect("nobody panics there").contains(&status.code())
+}
+
+/// Sends a command with so much data behind it, whatever its descriptor says, on a connection or a queue, and returns its completion.
+pub(crate) fn send(wire: &mut Wire, command: &Command, data: &[u8]) -> Completion {
+    wire.write(|writer, out| writer.command(out, command, data));
+    let completion = wire.receive(|pdu| match pdu {
+        Pdu::Completion(completion) => Ok(completion),
+        other => panic!("{other:?}"),
+    });
+    let completion = completion.expect("it is completed");
+    note(completion.status);
+    completion
 }
 
 /// The status that a command of the admin queue is refused with.
@@ -135,7 +164,10 @@ pub(crate) fn refused(controller: &mut Controller, admin: Admin, namespace: u32)
 /// The status that something was refused with.
 pub(crate) fn status_of<T>(outcome: Result<T, Error>) -> Status {
     match outcome {
-        Err(Error::Refused(status)) => status,
+        Err(Error::Refused(status)) => {
+            note(status);
+            status
+        }
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it was done"),
     }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    OnExpired, Order, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
+    OnExpired, Order, OrderStats, OrderedEngine, Progress, Reaper, Show, Told, Version, Wanted,
 };
+use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
@@ -49,6 +50,23 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
         self.get(key, found)
+    }
+
+    fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        self.show_many(keys, found)
+    }
+
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        let mut first = Ok(());
+        self.multi_put_each(items, &mut |_, done| first = std::mem::replace(&mut first, Ok(())).and(done));
+        first
+    }
+
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+        for (group, items) in items.chunks(GROUP_COUNT).enumerate() {
+            self.put_group(items, &mut |number, done| told(group * GROUP_COUNT + number, done));
+        }
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {

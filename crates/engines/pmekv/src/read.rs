@@ -2,6 +2,7 @@
 
 use engine::{Error, Expiry, Verify};
 use index::Position;
+use index::bplus_tree::GROUP_COUNT;
 use items::Item;
 use pmem::{Dram, Medium, Ticket, Waited};
 
@@ -15,8 +16,43 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Some(held) => held,
             None => self.tree.find(&self.records(), key)?,
         };
-        self.met(self.hasher.signature(key))?;
+        self.met_key(key)?;
         position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()
+    }
+
+    /// Shows the values of several keys to `found`, in order: their searches go together.
+    pub(crate) fn show_many(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let _pin = epoch::pin();
+            // It is asked before the tree, as for a single key.
+            let (_, table) = self.batches.shown();
+            let (records, mut shown) = (self.records(), Ok(()));
+            let near = |position| records.prefetch_whole(position);
+            self.tree.find_many(&records, keys, near, |number, position| {
+                if shown.is_ok() {
+                    let held = table.as_ref().and_then(|table| table.get(keys[number]).copied());
+                    let position = held.map_or(position, Ok);
+                    shown = self.show_found(keys[number], position, |value| found(group * GROUP_COUNT + number, value));
+                }
+            });
+            shown?;
+        }
+        Ok(())
+    }
+
+    fn show_found(
+        &self,
+        key: &[u8],
+        position: Result<Option<Position>, Error>,
+        found: impl FnOnce(Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let position = position?;
+        self.met_key(key)?;
+        let item = position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
+        let live = item.filter(|(_, item)| !self.is_past(item.expiry));
+        live.as_ref().map_or(Ok(()), |(position, item)| self.may_show(*position, item))?;
+        found(live.map(|(_, item)| item.value));
+        Ok(())
     }
 
     /// The key's record, unless its time has come. The caller is pinned.
@@ -27,6 +63,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Comes before a value is shown.
     pub(crate) fn may_show(&self, position: Position, item: &Item<'_>) -> Result<(), Error> {
         if self.verify > Verify::Nothing { whole(position, item) } else { Ok(()) }
+    }
+
+    /// For a reader that met this key, or its absence. Where nothing at all is to be waited for, its hash need not be known: the latest
+    /// point of all keys is raised with each key's, before the tree changes.
+    pub(crate) fn met_key(&self, key: &[u8]) -> Result<(), Error> {
+        if self.tickets.latest() == Ticket::default() { Ok(()) } else { self.met(self.hasher.signature(key)) }
     }
 
     /// For a reader that met the key of this hash, or its absence, and has written nothing: what it met is durable once

@@ -5,7 +5,7 @@ use heap::{Place, PlaceKind};
 use index::Position;
 use index::bplus_tree::Keys;
 use items::Item;
-use pmem::Medium;
+use pmem::{LINE_BYTES, Medium};
 
 /// The records of a store, for a thread that is pinned since before it found the positions, or keeps records from being freed
 /// in another way.
@@ -20,6 +20,23 @@ impl<'m, M: Medium> Records<'m, M> {
         };
         // SAFETY: as this type's head says, nobody stores to the record.
         Ok(unsafe { Item::read(self.0, position.offset(), room_bytes) }?)
+    }
+}
+
+/// So much of a record is asked for before its header has told how long it is.
+const PREFETCHED_BYTES_MAX: u64 = 1024;
+
+impl<M: Medium> Records<'_, M> {
+    /// Asks the cache for a small record, and the beginning of a long one. Any position will do.
+    pub(crate) fn prefetch_whole(&self, position: Position) {
+        let Some(place) = position.place() else { return };
+        let bytes = if let PlaceKind::Slot(class) = place.kind { class.bytes() } else { 0 };
+        let past = place.offset.0 + bytes.clamp(1, PREFETCHED_BYTES_MAX);
+        let mut line = place.offset.line();
+        while line.0 < past {
+            self.0.prefetch_line(line);
+            line = line.plus(LINE_BYTES);
+        }
     }
 }
 

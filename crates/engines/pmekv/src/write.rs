@@ -73,12 +73,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.met(hash)?;
             return Ok(Answer::Done(Before::Absent));
         };
-        // The clock is looked at once: the caller and the hook go by the same.
-        let before = match old {
-            None => Before::Absent,
-            Some(old) if self.is_past(self.records().read(old)?.expiry) => Before::Expired,
-            Some(_) => Before::Present,
-        };
+        let before = self.before(old)?;
         // A region that is full has a segment left for deletes.
         self.lanes.provide(&mut log, (&self.medium, &self.heap), 2, usize::from(new.is_some()))?;
         let durable = log.next - 1;
@@ -121,7 +116,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    fn lane_of(&self, hash: u64) -> usize {
+    /// What a write finds. The clock is looked at once: the caller and the hook go by the same. The key's lane is locked.
+    pub(crate) fn before(&self, old: Option<Position>) -> Result<Before, Error> {
+        Ok(match old {
+            None => Before::Absent,
+            Some(old) if self.is_past(self.records().read(old)?.expiry) => Before::Expired,
+            Some(_) => Before::Present,
+        })
+    }
+
+    pub(crate) fn lane_of(&self, hash: u64) -> usize {
         let turn = if self.medium.breaks(canary::KEY_IN_ANY_LANE) { self.lanes.entry_count() << 32 } else { 0 };
         self.lanes.of(hash.wrapping_add(turn))
     }
@@ -131,17 +135,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let change = Change { key: KeyStart::whole(key), edit };
         let mut learnt = Ok(());
         self.tree.apply(&self.records(), &[change], |_, result| learnt = result);
-        learnt.map_err(|error| match error {
-            ChangeError::Keys(error) => error,
-            ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
-            ChangeError::Exists(position) | ChangeError::Missing(position) => {
-                Error::Corrupt { offset: position.offset().0, what: "the index does not hold what it did" }
-            }
-        })
+        learnt.map_err(of_change)
     }
 
     /// Instead of step 5, where the tree cannot learn of the change: the log takes it back, so that the two go on saying the same.
-    fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
+    pub(crate) fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
         if self.medium.breaks(canary::NOT_TAKEN_BACK) {
             return Ok(());
         }
@@ -171,6 +169,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let bytes = self.heap.place_bytes(place);
         self.heap.free(&self.medium, place);
         self.room.count_freed(bytes);
+    }
+}
+
+/// Why the tree did not learn of a change.
+pub(crate) fn of_change(error: ChangeError<Error>) -> Error {
+    match error {
+        ChangeError::Keys(error) => error,
+        ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
+        ChangeError::Exists(position) | ChangeError::Missing(position) => {
+            Error::Corrupt { offset: position.offset().0, what: "the index does not hold what it did" }
+        }
     }
 }
 

@@ -12,19 +12,19 @@ use super::ops::edit_leaf;
 use super::search::{Stop, Target};
 use super::{BPlusTree, Change, ChangeError, Edit, Keys};
 
-/// Changes of a group: as many as a core has misses in flight.
-pub(super) const GROUP_COUNT: usize = 16;
+/// Keys of a group: as many as a core has misses in flight.
+pub const GROUP_COUNT: usize = 16;
 
 /// The bytes of an inner node that a step reads whatever the key: all heads.
 const INNER_PREFETCHED_BYTES: usize = std::mem::offset_of!(Inner, heads) + SEPARATOR_COUNT_MAX * HEAD_BYTES;
 
-/// One change on its way down.
-struct Traveller<'t, 'k, K> {
-    seek: Seek<'k, K>,
+/// One key on its way down.
+pub(super) struct Traveller<'t, 'k, K> {
+    pub(super) seek: Seek<'k, K>,
     from: Option<At<'t, Inner>>,
     node: *mut u8,
     /// Where it came to; `None` if it lost its way.
-    leaf: Option<At<'t, Leaf>>,
+    pub(super) leaf: Option<At<'t, Leaf>>,
     is_lost: bool,
 }
 
@@ -57,7 +57,13 @@ impl<D: Dram> BPlusTree<D> {
         if let [change] = changes {
             return done(0, self.apply_one(keys, change));
         }
-        let mut travellers = self.descend_together(keys, changes);
+        let target_of = |number: usize| {
+            let change = changes.get(number)?;
+            let target = Target::of_item(keys, change.key, change.edit.item());
+            target.prefetch();
+            Some(target)
+        };
+        let mut travellers = self.descend_together(target_of);
         for (number, change) in changes.iter().enumerate() {
             let result = match edit_in_turn(&mut travellers[..=number], change.edit) {
                 Ok(is_sparse) => {
@@ -73,18 +79,16 @@ impl<D: Dram> BPlusTree<D> {
         }
     }
 
+    /// Goes down to the leaves of the keys that `target_of` has for the numbers from 0 on.
     #[inline(always)]
-    fn descend_together<'t, 'k, K: Keys>(
+    pub(super) fn descend_together<'t, 'k, K: Keys>(
         &'t self,
-        keys: &'k K,
-        changes: &[Change<'k>],
+        target_of: impl Fn(usize) -> Option<Target<'k, K>>,
     ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
         let root = self.root();
         let mut travellers = std::array::from_fn(|number| {
-            let change = changes.get(number)?;
-            let target = Target::of_item(keys, change.key, change.edit.item());
-            target.prefetch();
-            Some(Traveller { seek: Seek::At(target), from: None, node: root.node(), leaf: None, is_lost: false })
+            let seek = Seek::At(target_of(number)?);
+            Some(Traveller { seek, from: None, node: root.node(), leaf: None, is_lost: false })
         });
         for level in (1..=root.height()).rev() {
             for traveller in travellers.iter_mut().flatten() {

@@ -64,6 +64,13 @@ impl Leaf {
         (from..past).find(|&index| self.position(index) == old)
     }
 
+    /// The item whose key is compared first where [`Leaf::find`] compares keys. While the leaf is changed by others it may be none.
+    #[inline(always)]
+    pub(super) fn likely<K: Keys>(&self, target: &mut Target<'_, K>) -> Result<Option<Position>, Stop<K::Error>> {
+        let (from, past) = equal_heads(&self.heads, self.count(), target.head(self.prefix_bytes())?);
+        Ok((from < past).then(|| self.position(from.midpoint(past))))
+    }
+
     /// Finds the target's place. Keys of items are read for ties alone, each after `check` has said that the leaf is
     /// still the same.
     #[inline(always)]

@@ -31,6 +31,7 @@ mod bulk;
 mod change;
 mod check;
 mod descent;
+mod find_many;
 mod inner;
 mod layout;
 mod leaf;
@@ -50,6 +51,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use pmem::Dram;
 
+pub use apply::GROUP_COUNT;
 pub use bulk::{Loader, Part};
 pub use change::{Change, ChangeError, Edit, KeyStart, Keys, LoadError, NoDram};
 pub use check::TreeDamage;

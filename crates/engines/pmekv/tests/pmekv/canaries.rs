@@ -4,7 +4,7 @@ use engine_pmekv::canary;
 use pmem::Canary;
 use testkit::{Crashed, Settings, Visitor, hunt};
 
-use crate::crash::{batches, churn, settings};
+use crate::crash::{batches, churn, groups, settings};
 use crate::subject::OfPmekv;
 
 fn is_caught(canaries: &[Canary]) {
@@ -48,6 +48,13 @@ fn checkpoints_that_break_a_rule_are_caught() {
 #[test]
 fn batches_that_break_a_rule_are_caught() {
     is_caught(&[canary::BATCH_WITHOUT_LINE, canary::BATCH_LINE_NOT_ORDERED]);
+}
+
+#[test]
+fn puts_of_several_that_break_a_rule_are_caught() {
+    let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 60, ..settings() };
+    let verdict = hunt::<Crashed<OfPmekv>>(canary::GROUP_SAID_DURABLE, &[groups()], &quiet);
+    assert!(verdict.is_caught(), "{verdict:?}");
 }
 
 /// What only a reader sees who comes while a write is under way.

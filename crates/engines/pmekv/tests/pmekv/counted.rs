@@ -1,9 +1,11 @@
 //! Fences and lines of each operation: one fence an insert, an update and a delete, and one line beside the record.
 
+use std::sync::Mutex;
+
 use engine::{BatchOp, Engine};
 use engine_pmekv::{Options, Pmekv};
 use items::layout::HEADER_BYTES;
-use pmem::{Counted, Counts, Medium};
+use pmem::{Counted, Counts, Medium, Offset, Probe, Probed, Span};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -62,6 +64,73 @@ fn reads_and_what_changes_nothing_cost_nothing() {
     let read = cost(&store, || assert!(store.get(&key(3), &mut |_, _| {}).unwrap()));
     let missed = cost(&store, || assert!(!store.delete(&key(99)).unwrap()));
     assert_eq!([read, missed], [Counts::default(); 2]);
+}
+
+/// One fence for sixteen, and what each takes by itself of lines.
+#[test]
+fn puts_of_several_have_one_fence() {
+    let store = warm();
+    let put = |keys: &[[u8; 16]]| {
+        let items: Vec<_> = keys.iter().map(|key| (&key[..], &[4; VALUE_BYTES][..])).collect();
+        let mut outcomes = Vec::new();
+        store.multi_put_each(&items, &mut |number, done| outcomes.push((number, done.is_ok())));
+        outcomes.sort_unstable();
+        assert!(outcomes.into_iter().eq((0..items.len()).map(|number| (number, true))));
+    };
+    for first in [0, 16, 8] {
+        let keys: Vec<_> = (first..first + 16).map(key).collect();
+        let cost = cost(&store, || put(&keys));
+        assert_eq!((cost.fence_count, cost.streamed_bytes), (1, 16 * RECORD_BYTES));
+        assert!((16 * 6..=16 * 7).contains(&cost.flushed_line_count), "{cost:?}");
+    }
+    // A key that comes again is put again, behind the first.
+    let keys = [key(1), key(2), key(1)];
+    assert_eq!(cost(&store, || put(&keys)).fence_count, 2);
+}
+
+/// What is done with records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Done {
+    AskedFor,
+    Read,
+}
+
+#[derive(Default)]
+struct Order(Mutex<Vec<Done>>);
+
+impl Probe for Order {
+    fn asked_for(&self, _: Offset) {
+        self.0.lock().unwrap().push(Done::AskedFor);
+    }
+
+    fn read(&self, _: Span) {
+        self.0.lock().unwrap().push(Done::Read);
+    }
+}
+
+/// All lines that sixteen gets are going to read of records are asked for before the first is read, and of sixteen puts the first line of
+/// each record that goes.
+#[test]
+fn several_keys_are_asked_for_before_the_first_is_read() {
+    let sim = Probed::with_probe(Sim::new(0, Model::Line), Order::default());
+    let store = Pmekv::format(sim, HostDram, &PARAMETERS, Options::default()).unwrap();
+    // They differ in their first bytes, so each is compared with one record.
+    let keys: Vec<_> = (0..16).map(|number| [number; 16]).collect();
+    let items: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &[1; VALUE_BYTES][..])).collect();
+    store.multi_put(&items).unwrap();
+    let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+    let asked_first = |work: &dyn Fn()| {
+        let Order(done) = store.medium().probe();
+        done.lock().unwrap().clear();
+        work();
+        let done = done.lock().unwrap();
+        let first_read = done.iter().position(|done| *done == Done::Read).expect("records are read");
+        assert!(!done[first_read..].contains(&Done::AskedFor), "one is asked for when others are read");
+        first_read
+    };
+    let of_gets = asked_first(&|| store.multi_get(&keys, &mut |_, value| assert!(value.is_some())).unwrap());
+    assert!((16 * 5..=16 * 6).contains(&of_gets), "{of_gets} lines");
+    assert_eq!(asked_first(&|| store.multi_put(&items).unwrap()), 16);
 }
 
 /// However many keys a batch has: its entries are ordered once, and then its end is committed.

@@ -40,6 +40,16 @@ pub(crate) fn batches() -> Script {
     Script::fresh(3, first.into_iter().chain(then))
 }
 
+/// Puts of several in both lanes, longer than segments and than a group are, one with a key that comes twice.
+pub(crate) fn groups() -> Script {
+    let several = |keys: std::ops::Range<u8>, value: u8| {
+        Op::MultiPut(keys.map(|i| (vec![b'k', i % 5], vec![value + i; 12])).collect())
+    };
+    let first = [several(0..4, 1), put("a", 2), several(1..5, 20), several(0..7, 40), Op::Delete(vec![b'k', 1])];
+    let then = [Op::Reopen, several(0..3, 60), put("a", 3), several(2..4, 80), Op::Reopen];
+    Script::fresh(6, first.into_iter().chain(then))
+}
+
 /// A region that cannot grow: puts are refused, deletes are not.
 fn full() -> Script {
     let large = |key: &str| Op::Put(key.into(), vec![1; 60_000]);
@@ -51,7 +61,7 @@ fn full() -> Script {
 
 #[test]
 fn batches_and_keys_that_expire_survive_every_crash() {
-    let scripts = [batches(), expiring(), full()];
+    let scripts = [batches(), groups(), expiring(), full()];
     let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }

@@ -190,8 +190,33 @@ impl Rig {
         for direction in [Direction::Forward, Direction::Backward] {
             assert_eq!(self.scan(Bound::Unbounded, direction), self.expected_scan(Bound::Unbounded, direction));
         }
+        self.check_finding();
         assert_eq!(self.tree.first(&self.items), Ok(self.map.values().next().copied()));
         assert_eq!(self.tree.last(&self.items), Ok(self.map.values().next_back().copied()));
+    }
+}
+
+/// Keys that are found one by one and together in a check, at most.
+const FOUND_COUNT_MAX: usize = 100;
+
+impl Rig {
+    /// Keys that are there, and some that are not, are found as the map has them, by themselves and together.
+    fn check_finding(&self) {
+        let every = self.map.len().div_ceil(FOUND_COUNT_MAX).max(1);
+        let there = self.map.keys().step_by(every).map(|key| key.to_vec());
+        let wanted: Vec<Vec<u8>> = there.flat_map(|key| [[&key[..], b"no"].concat(), key]).collect();
+        let wanted: Vec<&[u8]> = wanted.iter().map(Vec::as_slice).collect();
+        let (mut expected, mut shown) = (0, 0);
+        let near = |_| ();
+        self.tree.find_many(&self.items, &wanted, near, |number, found| {
+            assert_eq!(number, expected);
+            expected += 1;
+            let held = self.map.get(wanted[number]).copied();
+            shown += usize::from(held.is_some());
+            assert_eq!(found, Ok(held), "together");
+            assert_eq!(self.tree.find(&self.items, wanted[number]), Ok(held), "by itself");
+        });
+        assert_eq!((expected, shown >= wanted.len() / 2), (wanted.len(), true));
     }
 }
 

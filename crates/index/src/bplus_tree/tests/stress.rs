@@ -74,6 +74,22 @@ impl Generations {
         }
     }
 
+    /// Keys are found together with their own items, and all of those that stay.
+    fn find_and_check(&self, tree: &BPlusTree<Host>) {
+        let wanted: Vec<&[u8]> = (0..self.key_count).map(|it| self.key_of(it)).collect();
+        tree.find_many(
+            self,
+            &wanted,
+            |_| (),
+            |it, found| {
+                let found =
+                    found.unwrap_or_else(|never| match never {}).map(|position| number(position) % self.key_count);
+                assert!(found.is_none_or(|found| found == it), "another key's item");
+                assert!(found.is_some() || !self.is_stable(it), "a search missed a key that stays");
+            },
+        );
+    }
+
     /// A scan shows keys in order, none twice, and all of those that stay.
     fn scan_and_check(&self, tree: &BPlusTree<Host>, direction: Direction) {
         let found = scan(tree, self, Bound::Unbounded, direction);
@@ -101,11 +117,17 @@ fn scans_beside_writers(key_count: usize, lap_count: usize) {
             }
         };
         let scanners = [Direction::Forward, Direction::Backward].map(|direction| scope.spawn(scanner(direction)));
+        let finder = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                keys.find_and_check(tree);
+            }
+        });
         let writers: Vec<_> =
             (0..WRITER_COUNT).map(|writer| scope.spawn(move || keys.write(tree, writer, lap_count))).collect();
         let ended: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         stop.store(true, Ordering::Relaxed);
-        ended.into_iter().chain(scanners.map(thread::ScopedJoinHandle::join)).for_each(|ended| ended.unwrap());
+        let readers = scanners.into_iter().chain([finder]).map(thread::ScopedJoinHandle::join);
+        ended.into_iter().chain(readers).for_each(|ended| ended.unwrap());
     });
     assert_eq!(damage(tree, keys), Vec::<String>::new());
     assert_eq!(tree.len(), keys.stable_count() as u64);
