@@ -46,6 +46,7 @@
 //! its halves until it is over.
 
 mod active;
+mod chosen;
 pub mod record;
 mod recover;
 mod turns;
