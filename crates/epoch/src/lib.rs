@@ -15,6 +15,7 @@
 //! An operation may hold bucket locks of an index when it retires; a limbo lane's lock and the advance lock are leaves.
 
 mod grace;
+mod inbox;
 mod limbo;
 mod pins;
 mod protocol;

@@ -1,32 +1,49 @@
 //! Where retired things wait until no pin can reach them.
+//!
+//! A thread puts what it retires into an inbox of its own, without a lock, and takes the lane's lock once it is full: then it
+//! hands everything on to the queue, tagged with the epoch of that moment, and frees as many as it may. A later tag holds back longer and
+//! is right for things that were unlinked earlier, whoever reads it (`protocol`). Whoever collects hands on, too.
 
+use std::array;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::inbox::{Inbox, PLACE_COUNT};
 use crate::pins::{advance, safe, tag, thread_index};
 use crate::protocol::is_free;
 
-/// Lanes, so that writers rarely meet at a lock.
-const LANE_COUNT: usize = 8;
+/// Lanes: the first so many threads have an inbox each, and the others rarely meet them at a lock.
+const LANE_COUNT: usize = 16;
 /// Retirements of one lane between two advances: an advance interrupts the other cores, about a microsecond each.
 const ADVANCE_EVERY: u32 = 512;
+
+/// What all inboxes keep together is this part of what may wait, at the most: it is not counted yet.
+const UNCOUNTED_SHARE: u64 = 16;
+/// Things freed at once for each that was retired: so a backlog shrinks, and no more, since a long batch is somebody's tail latency.
+const FREED_FOR_EACH: usize = 2;
+/// Those of one batch: for what was in the inbox, and the one that found it full.
+const FREED_COUNT_MAX: usize = FREED_FOR_EACH * (PLACE_COUNT + 1);
 
 /// Retired things of one store, in order of retirement per lane.
 #[derive(Debug)]
 pub struct Limbo<T> {
-    lanes: [Lane<T>; LANE_COUNT],
+    lanes: Box<[Lane<T>; LANE_COUNT]>,
     bytes_max: u64,
+    /// What keeps more does not wait in an inbox, where it would not be counted.
+    light_bytes_max: u64,
     is_over: AtomicBool,
 }
 
-/// A lock is taken once a retirement, and never while something is freed: that takes locks of its own.
+/// A lock is never held while something is freed: that takes locks of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Lane<T> {
+    /// Of the thread of the lane's number.
+    inbox: Inbox<(T, u64)>,
     waiting: Mutex<Waiting<T>>,
-    /// What waits here keeps so many; changed under the lock.
+    /// What waits in the queue keeps so many; changed under the lock.
     bytes: AtomicU64,
 }
 
@@ -43,42 +60,58 @@ struct Retired<T> {
     thing: T,
 }
 
-impl<T> Default for Limbo<T> {
+impl<T: Send> Default for Limbo<T> {
     fn default() -> Limbo<T> {
         Limbo::bounded(u64::MAX)
     }
 }
 
-impl<T> Limbo<T> {
+impl<T: Send> Limbo<T> {
     /// One that [`Limbo::is_over`] when things of more than `bytes_max` wait. It takes them all the same.
     #[must_use]
     pub fn bounded(bytes_max: u64) -> Limbo<T> {
         let waiting = || Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY };
-        let lane = |_| Lane { waiting: Mutex::new(waiting()), bytes: AtomicU64::new(0) };
-        Limbo { lanes: std::array::from_fn(lane), bytes_max, is_over: AtomicBool::new(false) }
+        let lane = |_| Lane { inbox: Inbox::new(), waiting: Mutex::new(waiting()), bytes: AtomicU64::new(0) };
+        let light_bytes_max = bytes_max / UNCOUNTED_SHARE / (LANE_COUNT * PLACE_COUNT) as u64;
+        Limbo { lanes: Box::new(array::from_fn(lane)), bytes_max, light_bytes_max, is_over: AtomicBool::new(false) }
     }
 
-    /// Takes `thing`, which was unlinked before this call and keeps so many bytes from being used anew, and hands at most two
-    /// earlier ones, now free, to `free`: so a backlog shrinks, and no more, since a long batch is somebody's tail latency.
-    #[inline]
-    pub fn retire(&self, thing: T, bytes: u64, mut free: impl FnMut(T)) {
-        let lane = &self.lanes[thread_index() % LANE_COUNT];
+    /// Takes `thing`, which was unlinked before this call and keeps so many bytes from being used anew. Now and then it hands earlier ones,
+    /// now free, to `free`.
+    #[inline(always)]
+    pub fn retire(&self, thing: T, bytes: u64, free: impl FnMut(T)) {
+        let index = thread_index();
+        let mut thing = thing;
+        if index < LANE_COUNT && bytes <= self.light_bytes_max {
+            // SAFETY: no other live thread has this index, and a thread that takes it over knows what the earlier one did.
+            match unsafe { self.lanes[index].inbox.put((thing, bytes)) } {
+                Ok(()) => return,
+                Err((full, _)) => thing = full,
+            }
+        }
+        self.retire_in(&self.lanes[index % LANE_COUNT], thing, bytes, free);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn retire_in(&self, lane: &Lane<T>, thing: T, bytes: u64, free: impl FnMut(T)) {
         let mut waiting = lane.waiting.lock();
+        let count = 1 + lane.hand_on(&mut waiting);
         waiting.queue.push_back(Retired { tag: tag(), bytes, thing });
         lane.count(bytes, 0);
         let is_heavy = lane.bytes.load(Ordering::Relaxed) > self.bytes_max / LANE_COUNT as u64;
-        let first = lane.pop_free(&mut waiting);
-        let second = if first.is_some() { lane.pop_free(&mut waiting) } else { None };
-        waiting.until_advance -= 1;
+        let mut freed: [Option<T>; FREED_COUNT_MAX] = [const { None }; FREED_COUNT_MAX];
+        for place in &mut freed[..FREED_FOR_EACH * count] {
+            let Some(thing) = lane.pop_free(&mut waiting) else { break };
+            *place = Some(thing);
+        }
+        waiting.until_advance = waiting.until_advance.saturating_sub(count as u32);
         let due = waiting.until_advance == 0;
         if due {
             waiting.until_advance = ADVANCE_EVERY;
         }
         drop(waiting);
-        if let Some(first) = first {
-            free(first);
-            second.into_iter().for_each(free);
-        }
+        freed.into_iter().map_while(|thing| thing).for_each(free);
         if is_heavy || due {
             self.look_after(is_heavy, due);
         }
@@ -101,9 +134,13 @@ impl<T> Limbo<T> {
             self.weigh();
             return false;
         }
+        // Before the next epoch begins: it would hold them back for longer.
+        for lane in &*self.lanes {
+            lane.hand_on(&mut lane.waiting.lock());
+        }
         advance();
         let mut freed = false;
-        for lane in &self.lanes {
+        for lane in &*self.lanes {
             let pop = || lane.pop_free(&mut lane.waiting.lock());
             for thing in std::iter::from_fn(pop) {
                 free(thing);
@@ -123,12 +160,22 @@ impl<T> Limbo<T> {
 
     /// How many bytes are kept by what waits.
     pub fn bytes(&self) -> u64 {
+        let in_inbox = |lane: &Lane<T>| {
+            let (_locked, mut sum) = (lane.waiting.lock(), 0);
+            // SAFETY: under the lock.
+            unsafe { lane.inbox.show_all(|(_, bytes)| sum += bytes) };
+            sum
+        };
+        self.lanes.iter().map(in_inbox).sum::<u64>() + self.counted_bytes()
+    }
+
+    fn counted_bytes(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.bytes.load(Ordering::Relaxed)).sum()
     }
 
     #[cold]
     fn weigh(&self) {
-        let is_over = self.bytes() > self.bytes_max;
+        let is_over = self.counted_bytes() > self.bytes_max;
         if is_over != self.is_over() {
             self.is_over.store(is_over, Ordering::Relaxed);
         }
@@ -136,7 +183,11 @@ impl<T> Limbo<T> {
 
     /// How many things wait.
     pub fn len(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.waiting.lock().queue.len() as u64).sum()
+        let in_lane = |lane: &Lane<T>| {
+            let waiting = lane.waiting.lock();
+            lane.inbox.len() + waiting.queue.len() as u64
+        };
+        self.lanes.iter().map(in_lane).sum()
     }
 
     /// True if nothing waits.
@@ -146,6 +197,19 @@ impl<T> Limbo<T> {
 }
 
 impl<T> Lane<T> {
+    /// Puts what is in the inbox into the queue; how many that were.
+    fn hand_on(&self, waiting: &mut Waiting<T>) -> usize {
+        let mut count = 0;
+        let hand_on = |(thing, bytes)| {
+            waiting.queue.push_back(Retired { tag: tag(), bytes, thing });
+            self.count(bytes, 0);
+            count += 1;
+        };
+        // SAFETY: `waiting` was reached by the lock.
+        unsafe { self.inbox.take_all(hand_on) };
+        count
+    }
+
     /// The oldest thing, if no pin can reach it any more.
     #[inline]
     fn pop_free(&self, waiting: &mut Waiting<T>) -> Option<T> {
@@ -187,6 +251,23 @@ mod tests {
         }
         assert_eq!(freed, (0..2 * u64::from(ADVANCE_EVERY)).collect::<Vec<_>>());
         assert_eq!((limbo.bytes(), limbo.is_over()), (0, false));
+    }
+
+    /// Light things wait in the thread's inbox: they count, and are freed, as those of the queue.
+    #[test]
+    fn what_lies_in_an_inbox_waits_as_the_others_do() {
+        let limbo = Limbo::bounded(u64::MAX);
+        let pin = pin();
+        (0..PLACE_COUNT as u64).for_each(|thing| limbo.retire(thing, 8, |_| panic!("freed under a pin")));
+        let in_queues: usize = limbo.lanes.iter().map(|lane| lane.waiting.lock().queue.len()).sum();
+        assert!(in_queues == 0 || thread_index() >= LANE_COUNT, "{in_queues} are in queues");
+        assert_eq!((limbo.len(), limbo.bytes()), (PLACE_COUNT as u64, 8 * PLACE_COUNT as u64));
+        drop(pin);
+        let mut freed = Vec::new();
+        while !limbo.is_empty() {
+            limbo.collect(|thing| freed.push(thing));
+        }
+        assert_eq!((freed, limbo.bytes()), ((0..PLACE_COUNT as u64).collect::<Vec<_>>(), 0));
     }
 
     /// What was over, and went two by two, is noticed by the next collection.

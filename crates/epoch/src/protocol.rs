@@ -4,7 +4,8 @@
 //! sequentially consistent fences would. Where `membarrier` makes every thread execute a fence, light ones cost nothing.
 //!
 //! # Why it is sound
-//! Let a writer unlink X (store U), pass a light barrier, and read the epoch e, X's tag. [`advance`] increments the epoch,
+//! Let a writer unlink X (store U), pass a light barrier, and read the epoch e, X's tag: or let another thread do both for it, after
+//! which U happened before. [`advance`] increments the epoch,
 //! passes a heavy barrier, and only then looks up whose pins there are, and reads them; advances exclude one another.
 //! - A reader whose thread is not in the list yet, when an advance looks the list up, entered later, and so passed its
 //!   light barrier after that advance's heavy one. It is as one whose pin is not seen.
@@ -100,7 +101,12 @@ mod tests {
         reclaimer: bool,
         /// The list of pins is looked up behind the reclaimer's.
         before_list: bool,
+        /// The reclaimer tags what the writer unlinked.
+        is_tagged_late: bool,
     }
+
+    /// What was not tagged yet.
+    const UNTAGGED: u64 = u64::MAX;
 
     fn barrier(is_there: bool) -> impl FnOnce() {
         move || {
@@ -140,11 +146,15 @@ mod tests {
         fn unlink(&self) {
             self.is_linked.store(0, Ordering::Release);
             let mut retired = self.retired.lock().unwrap();
-            *retired = Some(tag(&self.epoch, barrier(self.barriers.writer)));
+            let is_late = self.barriers.is_tagged_late;
+            *retired = Some(if is_late { UNTAGGED } else { tag(&self.epoch, barrier(self.barriers.writer)) });
         }
 
         fn reclaim(&self) {
             let mut safe = 0;
+            if let Some(untagged) = self.retired.lock().unwrap().as_mut().filter(|tag| **tag == UNTAGGED) {
+                *untagged = tag(&self.epoch, barrier(self.barriers.writer));
+            }
             for _ in 0..2 {
                 let listed = || (self.is_listed.load(Ordering::Acquire) == 1).then_some(&self.pin).into_iter();
                 let heavy = barrier(self.barriers.reclaimer);
@@ -156,7 +166,7 @@ mod tests {
                 };
             }
             let retired = self.retired.lock().unwrap().take();
-            if retired.is_some_and(|tag| is_free(tag, safe)) {
+            if retired.is_some_and(|tag| tag != UNTAGGED && is_free(tag, safe)) {
                 // SAFETY: free; whether that is so is what loom finds out.
                 self.thing.with_mut(|thing| unsafe { *thing = 0 });
             }
@@ -181,11 +191,17 @@ mod tests {
 
     /// Enough for every broken twin below to be caught.
     const BOUND: Option<usize> = Some(3);
-    const ALL: Barriers = Barriers { reader: true, writer: true, reclaimer: true, before_list: true };
+    const ALL: Barriers =
+        Barriers { reader: true, writer: true, reclaimer: true, before_list: true, is_tagged_late: false };
 
     #[test]
     fn what_a_pinned_reader_found_is_not_freed() {
         model(ALL, true, BOUND);
+    }
+
+    #[test]
+    fn what_another_thread_tagged_is_not_freed_under_a_pin() {
+        model(Barriers { is_tagged_late: true, ..ALL }, true, Some(2));
     }
 
     #[test]

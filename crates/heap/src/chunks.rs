@@ -105,7 +105,7 @@ impl<D: Dram> Heap<D> {
         let run = space.runs.absorb(&self.table, run, space.mark);
         ChunkHeader::free(run.units).store(medium, run.unit);
         space.runs.insert(&self.table, run);
-        self.figures.note(space);
+        self.note(space);
     }
 
     /// Puts an unowned chunk of slots where it belongs: among the free runs, the roomy ones, or nowhere. Chunks of
@@ -131,7 +131,7 @@ impl<D: Dram> Heap<D> {
         run: Run,
         header: ChunkHeader,
     ) -> Result<u32, HeapError> {
-        self.figures.note(&space);
+        self.note(&space);
         if run.is_holed() {
             drop(space);
             let backed = self.back_start(medium, run, header.units);
@@ -152,7 +152,7 @@ impl<D: Dram> Heap<D> {
             ChunkHeader::free(rest).store(medium, unit + header.units);
             space.runs.insert(&self.table, Run { unit: unit + header.units, units: rest, space: of_rest });
         }
-        self.figures.note(space);
+        self.note(space);
         clear_segments(medium, unit, header);
         medium.order();
         header.store(medium, unit);
@@ -173,7 +173,7 @@ impl<D: Dram> Heap<D> {
         }
         space.mark = past;
         space.holed_from = space.holed_from.max(past);
-        self.figures.note(space);
+        self.note(space);
         Ok(unit)
     }
 }

@@ -68,7 +68,7 @@ impl<D: Dram> Heap<D> {
             let (unit, units) = ((place.offset.0 / UNIT_BYTES) as u32, entry.units());
             let mut space = self.space.lock();
             space.runs.insert(&self.table, Run { unit, units, space: Tag::SPACED });
-            self.figures.note(&space);
+            self.note(&space);
         }
     }
 

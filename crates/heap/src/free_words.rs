@@ -80,7 +80,7 @@ impl<D: Dram> Heap<D> {
             Some(_) => _ = self.table.at(unit).lower(Tag::UNSWEPT),
             None => space.runs.insert(&self.table, Run { unit, units, space: Tag::HOLED.with(Tag::SPACED) }),
         });
-        self.figures.note(&space);
+        self.note(&space);
         self.is_sweep_ending.store(true, Ordering::Release);
         self.is_swept.store(true, Ordering::Release);
     }

@@ -33,6 +33,8 @@ pub struct Heap<D: Dram> {
     pub(crate) lanes: Lanes,
     pub(crate) space: Spin<Space>,
     pub(crate) figures: Figures,
+    /// See `prepare.rs`.
+    pub(crate) runs_low: AtomicBool,
     pub(crate) table: Table,
     /// The mark when the heap was opened: chunks below it are unswept until the sweep ends.
     pub(crate) unswept_past: u32,
@@ -111,13 +113,12 @@ impl<D: Dram> Heap<D> {
                 table.give_back(&lender);
             }
         })?;
-        let figures = Figures::default();
-        figures.note(&space);
-        Ok(Heap {
+        let heap = Heap {
             region,
             lanes,
             space: Spin::new(space),
-            figures,
+            figures: Figures::default(),
+            runs_low: AtomicBool::new(false),
             table,
             unswept_past: mark,
             is_sweep_ending: AtomicBool::new(false),
@@ -125,7 +126,9 @@ impl<D: Dram> Heap<D> {
             image: Spin::new(image),
             populated_bytes: AtomicU64::new(0),
             lender,
-        })
+        };
+        heap.note(&heap.space.lock());
+        Ok(heap)
     }
 
     /// Enters every chunk below the mark into the table, unswept, and sees that all but free runs has space.

@@ -86,7 +86,7 @@ impl<D: Dram> Heap<D> {
         let past = space.holed_from;
         space.holed_from = (past - past.min(PIECE_UNITS)).max(space.mark);
         space.above_count += 1;
-        self.figures.note(&space);
+        self.note(&space);
         let start = unit_start(space.holed_from);
         // SAFETY: nothing above the mark is anybody's, and the lock keeps the mark where it is; who raises it over this
         // piece backs it before.
@@ -102,7 +102,7 @@ impl<D: Dram> Heap<D> {
         let mut space = self.space.lock();
         if space.above() == found {
             space.holed_from = past;
-            self.figures.note(&space);
+            self.note(&space);
         }
         Ok(space.holed_from >= past)
     }
@@ -115,7 +115,7 @@ impl<D: Dram> Heap<D> {
                 return None;
             }
             if let Some(run) = space.runs.take_spaced(&self.table, unit) {
-                self.figures.note(&space);
+                self.note(&space);
                 return Some(run);
             }
             drop(space);

@@ -7,6 +7,7 @@ use pmem::{Dram, Medium, Offset};
 use crate::HeapError;
 use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
+use crate::space::Space;
 
 /// Pages prepared in one step: a huge page.
 const POPULATE_BYTES: u64 = 2 << 20;
@@ -24,9 +25,15 @@ impl<D: Dram> Heap<D> {
     }
 
     /// True while a writer may soon meet the end of what is ready.
-    #[inline]
+    #[inline(always)]
     pub fn runs_low(&self) -> bool {
-        self.spare_bytes() < self.ahead_bytes() / 4 * 3
+        self.runs_low.load(Ordering::Relaxed)
+    }
+
+    /// Notes lengths that changed, of the space that the caller has locked: every writer asks what follows from them.
+    pub(crate) fn note(&self, space: &Space) {
+        self.figures.note(space);
+        self.runs_low.store(self.spare_bytes() < self.ahead_bytes() / 4 * 3, Ordering::Relaxed);
     }
 
     /// Bytes that new chunks can have without growth: free runs, and what lies above the mark.
@@ -49,6 +56,7 @@ impl<D: Dram> Heap<D> {
         if is_short {
             self.region.grow(medium, self.region.len_bytes() + UNIT_BYTES)?;
         }
+        self.note(&self.space.lock());
         Ok(is_short)
     }
 

@@ -1,14 +1,10 @@
 //! Writing items.
 
-use core::mem::MaybeUninit;
-use core::slice;
-
 use pmem::{Medium, Offset};
 
 use crate::canary;
 use crate::item::checksum;
 use crate::layout::{HEADER_BYTES, Header};
-use crate::plain::plain_checksum;
 use crate::{Expiry, Item, ItemError};
 
 /// An item that is to be written.
@@ -42,21 +38,29 @@ impl NewItem<'_> {
     #[inline]
     pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) -> u32 {
         let header = self.header(epoch);
-        if header.flags != 0 || self.key.len() + self.value.len() > GATHERED_BYTES_MAX {
+        if header.flags != 0 || self.key.len() > HEADED_KEY_BYTES_MAX {
             // SAFETY: the caller's promise.
             return unsafe { self.write_in_parts(medium, at, header) };
         }
-        let mut image = [const { MaybeUninit::uninit() }; HEADER_BYTES + GATHERED_BYTES_MAX];
-        let (head, room) = image.split_at_mut(HEADER_BYTES);
-        let (key, room) = room.split_at_mut(self.key.len());
-        copy_short(key, self.key);
-        room[..self.value.len()].write_copy_of_slice(self.value);
-        // SAFETY: both were just copied, one behind the other.
-        let body = unsafe { slice::from_raw_parts(key.as_ptr().cast(), self.key.len() + self.value.len()) };
-        let checksum = plain_checksum(&header.to_bytes(), body);
-        head.write_copy_of_slice(&Header { checksum, ..header }.to_bytes());
-        // SAFETY: all of it was written; the caller's promise.
-        unsafe { write_parts(medium, at, [slice::from_raw_parts(image.as_ptr().cast(), HEADER_BYTES + body.len())]) };
+        let checksum = checksum(&header, Expiry::NEVER, self.key, self.value);
+        let mut head = [0; HEADER_BYTES + HEADED_KEY_BYTES_MAX + SIXTEEN];
+        *head.first_chunk_mut().expect("it begins with a header") = Header { checksum, ..header }.to_bytes();
+        let key_end = HEADER_BYTES + self.key.len();
+        copy_short(&mut head[HEADER_BYTES..key_end], self.key);
+        let (head_bytes, rest) = match self.value.first_chunk::<SIXTEEN>() {
+            Some(first) => {
+                head[key_end..key_end + SIXTEEN].copy_from_slice(first);
+                let head_bytes = key_end.next_multiple_of(SIXTEEN);
+                (head_bytes, &self.value[head_bytes - key_end..])
+            }
+            None => {
+                let head_bytes = key_end + self.value.len();
+                head[key_end..head_bytes].copy_from_slice(self.value);
+                (head_bytes, &[][..])
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { write_parts(medium, at, [&head[..head_bytes], rest]) };
         checksum
     }
 
@@ -73,19 +77,20 @@ impl NewItem<'_> {
     }
 }
 
-/// Keys and values of together so many bytes are put together on the stack, as they will lie: it costs less than to add up
-/// and to cut parts that begin and end anywhere.
-const GATHERED_BYTES_MAX: usize = 512;
+/// Media write by sixteens. The header and a key of up to so many bytes are put together on the stack with the value's first bytes, as
+/// many as fill up the last sixteen: so the rest of the value is stored from where it lies.
+const HEADED_KEY_BYTES_MAX: usize = 48;
+const SIXTEEN: usize = 16;
 
 /// Copies a key. Those of the usual lengths by two words that may overlap: a call costs more.
 #[inline(always)]
-fn copy_short(to: &mut [MaybeUninit<u8>], from: &[u8]) {
+fn copy_short(to: &mut [u8], from: &[u8]) {
     match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
         (Some(first), Some(last)) if from.len() <= 16 => {
-            to[..8].write_copy_of_slice(first);
-            to[from.len() - 8..].write_copy_of_slice(last);
+            to[..8].copy_from_slice(first);
+            to[from.len() - 8..].copy_from_slice(last);
         }
-        _ => _ = to.write_copy_of_slice(from),
+        _ => to.copy_from_slice(from),
     }
 }
 
@@ -132,4 +137,43 @@ pub unsafe fn restamp<M: Medium>(medium: &M, at: Offset, item: &Item<'_>, epoch:
     let bytes = Header { checksum: Item { header, ..*item }.checksum(), ..header }.to_bytes();
     // SAFETY: the caller's promise; what is read of the item begins behind the header, and is not stored to.
     unsafe { medium.stream(at, &[&bytes]) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use pmem::{Bytes, LINE_BYTES, Space};
+    use pmem_sim::{Model, Sim};
+
+    use super::*;
+    use crate::Plain;
+
+    #[test]
+    fn an_item_of_any_lengths_lies_as_it_is_read() {
+        const AT: Offset = Offset(LINE_BYTES);
+        const ROOM_BYTES: usize = 1024;
+        let sim = Sim::new(0, Model::Line);
+        sim.grow(1 << 16).expect("a simulated region grows");
+        let source: Vec<u8> = (0..800).map(|i| i as u8 | 1).collect();
+        for key_bytes in 0..=HEADED_KEY_BYTES_MAX + 17 {
+            for value_bytes in (0..=2 * SIXTEEN + 1).chain([256, 257, 600]) {
+                let (key, value) = source[..key_bytes + value_bytes].split_at(key_bytes);
+                let item = NewItem { key, value, expiry: Expiry::NEVER };
+                // SAFETY: the room is this thread's alone.
+                let checksum = unsafe {
+                    sim.write(AT, &[0xEE; ROOM_BYTES]);
+                    item.write(&sim, AT, 7)
+                };
+                // SAFETY: as above.
+                let room = unsafe { sim.bytes(AT.span(ROOM_BYTES as u64)) }.expect("the region has it");
+                let read = Plain::in_room(room).expect("an item is there");
+                assert!(read.is_whole() && read.checksum() == checksum, "{key_bytes} and {value_bytes} bytes");
+                assert_eq!((read.key(), read.value(), read.item_bytes()), (key, value, item.item_bytes()));
+                let behind = &room[item.item_bytes() as usize..];
+                let (padding, beyond) = behind.split_at(behind.len() % SIXTEEN);
+                assert!(padding.iter().all(|&byte| byte == 0) && beyond.iter().all(|&byte| byte == 0xEE));
+            }
+        }
+    }
 }

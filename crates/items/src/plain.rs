@@ -67,7 +67,7 @@ impl<'a> Plain<'a> {
 
 /// The checksum of an item without expiry: of all but the checksum's own bytes.
 #[inline(always)]
-pub(crate) fn plain_checksum(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
+fn plain_checksum(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
     Checksum::of([&head[..8], &head[12..], body]).value()
 }
 

@@ -38,9 +38,10 @@ impl PartitionedHash {
     pub fn adopt_count_words(&self, words: &[u64]) {
         let _pin = epoch::pin();
         for (segment, words) in self.root().segments().zip(words.as_chunks::<SEGMENT_COUNT_WORDS>().0) {
-            segment.set_counts(&std::array::from_fn(|pair| {
+            let counts = std::array::from_fn(|pair| {
                 (words[1 + pair / COUNTS_PER_WORD] >> (pair % COUNTS_PER_WORD * COUNT_BITS as usize)) as u16
-            }));
+            });
+            self.root().tally.add(segment.set_counts(&counts));
             segment.trust();
         }
     }

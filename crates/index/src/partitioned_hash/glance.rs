@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use pmem::{Dram, Medium, Offset};
 
 use super::layout::{Home, slot};
+use super::locked::LockedHome;
 use super::ops::Bucket;
 use super::search::Found;
 use super::segment::Segment;
@@ -17,6 +18,7 @@ use super::slot::Slot;
 use super::{Context, PartitionedHash};
 use crate::Position;
 use crate::canary;
+use crate::segmented::directory::Led;
 
 /// What a reader's look tells.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +70,19 @@ impl Aim<'_> {
     }
 }
 
+/// An entry that a look at its line found.
+#[derive(Clone, Copy, Debug)]
+pub struct Hint {
+    /// Where its position word lies.
+    at: Offset,
+    /// What it names.
+    pub position: Position,
+}
+
+/// What readers were led by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lead(Led);
+
 /// A home line, looked at.
 enum Line {
     Entry(Slot, Position),
@@ -97,10 +112,31 @@ impl PartitionedHash {
 
     /// The first entry of the home line that has the signature: where an item probably lies, to be prefetched.
     #[inline(always)]
-    pub fn hint<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Option<Position> {
-        let hits = medium.match4(line, signature);
-        let first = slot(line, u64::from(hits.trailing_zeros()) & 3);
-        (hits != 0).then(|| Position::from_word(medium.load(first.position, Ordering::Relaxed)))
+    pub fn hint<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Option<Hint> {
+        let (hits, position) = medium.match4_behind(line, signature);
+        let at = slot(line, u64::from(hits.trailing_zeros()) & 3).position;
+        (hits != 0).then(|| Hint { at, position: Position::from_word(position) })
+    }
+
+    /// What hints are found by now.
+    #[inline(always)]
+    pub fn lead(&self) -> Lead {
+        Lead(self.root().led())
+    }
+
+    /// As [`PartitionedHash::glance`], by a hint that was found since `lead` was: if it is still where it was, and readers are led by the
+    /// same, it is what a look tells. The entry may have become another key's before the hint was taken.
+    #[inline(always)]
+    pub fn glance_at<M: Medium>(&self, medium: &M, lead: Lead, hint: Option<Hint>, signature: u64) -> Glance {
+        if let Some(Hint { at, position }) = hint
+            && self.lead() == lead
+            && medium.load(at, Ordering::Acquire) == position.word()
+            && position.is_live()
+            && !position.is_undecided()
+        {
+            return Glance::Entry(position);
+        }
+        self.glance(medium, signature)
     }
 
     /// Looks for `signature`. The caller is pinned as for [`PartitionedHash::find`], which it asks where this is not sure.
@@ -135,8 +171,16 @@ impl<M: Medium, D: Dram> Bucket<'_, M, D> {
     /// Looks for the signature.
     #[inline(always)]
     pub fn glance(&self) -> Sight {
-        let (medium, line) = (self.home.medium(), self.home.line());
-        match look(medium, line, self.home.signature()) {
+        self.home.glance()
+    }
+}
+
+impl<M: Medium> LockedHome<'_, M> {
+    /// Looks for the signature.
+    #[inline(always)]
+    pub(super) fn glance(&self) -> Sight {
+        let (medium, line) = (self.medium(), self.line());
+        match look(medium, line, self.signature()) {
             Line::Entry(slot, position) => Sight::Entry(Found { slot, position, value: () }),
             Line::Nothing(positions) => match positions.iter().position(|position| position.is_empty()) {
                 Some(free) => Sight::Free(slot(line, free as u64)),
@@ -149,16 +193,19 @@ impl<M: Medium, D: Dram> Bucket<'_, M, D> {
 
 #[inline(always)]
 fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
-    let mut hits = medium.match4(line, signature);
+    let (mut hits, behind) = medium.match4_behind(line, signature);
+    let mut seen = Position::from_word(behind);
     while hits != 0 {
         let first = slot(line, u64::from(hits.trailing_zeros()) & 3);
-        let seen = Position::from_word(medium.load(first.position, Ordering::Acquire));
-        if seen.is_empty() {
-            // The signature of an entry that was removed.
-            hits &= hits - 1;
-            continue;
+        if !seen.is_empty() {
+            return if seen.is_live() && !seen.is_undecided() { Line::Entry(first, seen) } else { Line::Unsure };
         }
-        return if seen.is_live() && !seen.is_undecided() { Line::Entry(first, seen) } else { Line::Unsure };
+        // The signature of an entry that was removed.
+        hits &= hits - 1;
+        if hits != 0 {
+            let next = slot(line, hits.trailing_zeros().into());
+            seen = Position::from_word(medium.load(next.position, Ordering::Acquire));
+        }
     }
     let positions = medium.load4(slot(line, 0).position).map(Position::from_word);
     let leads_out = positions[..3].iter().any(|position| position.has_overflow());

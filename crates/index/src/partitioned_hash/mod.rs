@@ -54,7 +54,7 @@ pub use check::{EachEntry, SegmentDamage};
 pub use clear::Cleared;
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
-pub use glance::{Aim, Glance, Sight};
+pub use glance::{Aim, Glance, Hint, Lead, Sight};
 pub use ops::{Bucket, Published};
 pub use search::Found;
 pub use segment::Entry;
@@ -116,7 +116,7 @@ impl PartitionedHash {
     /// How many entries there are. Exact once every segment has been swept, if nobody writes meanwhile.
     pub fn len(&self) -> u64 {
         let _pin = epoch::pin();
-        self.root().segments().map(Segment::entry_count).sum()
+        self.root().tally.sum()
     }
 
     /// The partition of a signature.

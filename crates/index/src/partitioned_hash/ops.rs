@@ -11,6 +11,10 @@
 //! | remove | 2 to 4, with the old position marked DELETED | the item, or a mark that reads as absent |
 //! |        | 5 position 0, not flushed | as before; only now may the slot be filled again |
 //!
+//! On memory the commit is done when it returns (`Ticket::is_done`), and steps 4 and 5 come before the unlock, by a plain store: only a
+//! reader that takes FRESH away changes the word meanwhile, and its exchange then fails, or came to the same. Elsewhere they come after
+//! the wait, without the lock.
+//!
 //! Where a log's writer does not wait itself (`Acknowledge::acknowledge`), steps 4 and 5 are left to the threads that meet the word: a
 //! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by the next
 //! writer that looks for a free entry, under the lock.
@@ -127,7 +131,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             }
         };
         let is_marked = self.home.mark_way(room.way);
-        segment.count(self.home.pair(), 1);
+        self.count(1);
         if is_marked || !self.is_one_of_many {
             self.order_item();
         }
@@ -138,7 +142,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// Enters `position`, whose item was flushed, at a free entry of the home line. The key has no entry yet.
     #[inline(always)]
     pub fn insert_at(self, slot: Slot, position: Position) -> Published {
-        self.home.segment().count(self.home.pair(), 1);
+        self.count(1);
         if !self.is_one_of_many {
             self.order_item();
         }
@@ -159,7 +163,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// Marks what was found as deleted.
     #[inline(always)]
     pub fn remove<R>(self, found: &Found<R>) -> Published {
-        self.home.segment().count(self.home.pair(), -1);
+        self.count(-1);
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();
         if medium.breaks(canary::PLAIN_ZERO_DELETE) {
@@ -168,6 +172,13 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
         }
         self.publish(found.slot, None, found.position.deleted())
+    }
+
+    /// Counts an entry that comes or goes.
+    #[inline(always)]
+    fn count(&self, by: i16) {
+        self.home.segment().count(self.home.pair(), by);
+        self.index.root().tally.add(by.into());
     }
 
     /// What an entry relies on is durable before it. Only now, so that the write-back ran while the bucket was searched.
@@ -194,8 +205,17 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         }
         self.lower_due();
         let ticket = (!self.is_one_of_many).then(|| medium.commit(Level::Strongest));
+        if ticket.is_some_and(Ticket::is_done) {
+            medium.store(slot.position, without_marks(word).word(), Ordering::Release);
+        }
         Published { slot, word, ticket, crowded: None }
     }
+}
+
+/// What becomes of a published word once it is durable.
+#[inline(always)]
+fn without_marks(word: Position) -> Position {
+    if word.is_deleted() { word.emptied() } else { word.settled() }
 }
 
 /// The sweep, which the bucket's lock keeps away, will not meet the item any more, and yet must not free it: that is
@@ -217,16 +237,15 @@ impl Published {
     #[inline(always)]
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
         if let Some(ticket) = self.ticket
-            && medium.acknowledge(ticket)? == Waited::Deferred
-            && !medium.breaks(canary::DEFERRED_SETTLED)
+            && (ticket.is_done()
+                || medium.acknowledge(ticket)? == Waited::Deferred && !medium.breaks(canary::DEFERRED_SETTLED))
         {
             return Ok(());
         }
         let mut seen = self.word;
         // The word may have changed meanwhile: a reader settled it, or its line got an overflow bit.
         while self.is_unfinished(seen) {
-            let done = if seen.is_deleted() { seen.emptied() } else { seen.settled() };
-            match medium.compare_exchange(self.slot.position, seen.word(), done.word()) {
+            match medium.compare_exchange(self.slot.position, seen.word(), without_marks(seen).word()) {
                 Ok(_) => break,
                 Err(now) => seen = Position::from_word(now),
             }

@@ -126,11 +126,14 @@ impl Segment {
         count.store(count.load(Ordering::Relaxed).wrapping_add_signed(by), Ordering::Relaxed);
     }
 
-    /// Sets every pair's count; the caller holds all locks.
-    pub(super) fn set_counts(&self, counts: &[u16; PAIR_COUNT as usize]) {
+    /// Sets every pair's count; the caller holds all locks. How many entries that is more: those which were there before anybody
+    /// counted, and never fewer.
+    pub(super) fn set_counts(&self, counts: &[u16; PAIR_COUNT as usize]) -> i64 {
+        let more = more(&self.counts(), counts);
         for (count, &value) in self.counts.iter().zip(counts) {
             count.store(value, Ordering::Relaxed);
         }
+        more
     }
 
     /// Every pair's count.
@@ -172,6 +175,12 @@ impl Segment {
         let lines = self.chain(medium).flat_map(entry_lines);
         lines.flat_map(|line| (0..4).map(move |i| slot(line, i))).map(|slot| Entry::read(medium, slot))
     }
+}
+
+/// How many entries `counted` has that `before` does not know of: where nobody has counted yet, that has only what writers did since,
+/// and may have gone below 0.
+pub(super) fn more(before: &[u16; PAIR_COUNT as usize], counted: &[u16; PAIR_COUNT as usize]) -> i64 {
+    counted.iter().zip(before).map(|(counted, before)| i64::from(counted.wrapping_sub(*before))).sum()
 }
 
 /// The segment that is chained to the one at `segment`.

@@ -19,7 +19,7 @@ use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
 
 use super::draft::SegmentDraft;
 use super::layout::{DEPTH_MAX, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, Way};
-use super::segment::{Entry, Segment};
+use super::segment::{Entry, Segment, more};
 use super::settle::{is_free, settle_locked};
 use super::{Context, Garbage, PartitionedHash, Table};
 use crate::Position;
@@ -80,6 +80,8 @@ impl PartitionedHash {
         let half = |entries: Vec<Entry>, bit| Half::new(&entries, self.child(cx, segment, partition, bit));
         let mut halves = [half(zeros, 0), half(ones, 1)];
         let tables = self.commit_split(cx, segment, partition, &mut halves)?;
+        let counts = std::array::from_fn(|pair| halves[0].counts[pair] + halves[1].counts[pair]);
+        self.root().tally.add(more(&segment.counts(), &counts));
         self.switch(cx, segment, partition, tables);
         self.split_count.fetch_add(1, Ordering::Relaxed);
         self.split_entry_count.fetch_add(entries.len() as u64, Ordering::Relaxed);
@@ -121,7 +123,7 @@ impl PartitionedHash {
         split.finish(cx)?;
         Ok([0, 1].map(|i| {
             let table = Segment::new(offsets[i], halves[i].header, true, old.due.get());
-            table.set_counts(&halves[i].counts);
+            let _ = table.set_counts(&halves[i].counts);
             table
         }))
     }

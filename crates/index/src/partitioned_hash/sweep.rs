@@ -44,7 +44,7 @@ impl PartitionedHash {
                 reach(cx, entry, misplaced);
             }
         }
-        segment.set_counts(&counts);
+        self.root().tally.add(segment.set_counts(&counts));
         for offset in segment.chain(cx.medium) {
             reach_place(cx, offset, segment_place(offset), misplaced);
         }

@@ -14,11 +14,12 @@
 use std::mem;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Dram, Medium, Offset};
 
 use super::layout::Geometry;
+use super::tally::Tally;
 use super::{Context, Cursor, Garbage, Segmented, Table};
 use crate::shared::{Pointer, Word};
 
@@ -26,6 +27,18 @@ use crate::shared::{Pointer, Word};
 #[derive(Debug)]
 pub(crate) struct Root<S> {
     directories: Box<[Pointer<Directory<S>>]>,
+    /// How many entries its segments have, as far as they were counted.
+    pub(crate) tally: Tally,
+    /// How often readers were led elsewhere: counted after that, and before any writer is. So who finds the same count as before has seen
+    /// nothing that was written elsewhere, and may read on where it was led.
+    led_count: AtomicU64,
+}
+
+/// What readers are led by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Led {
+    root: usize,
+    count: u64,
 }
 
 #[derive(Debug)]
@@ -70,7 +83,7 @@ impl<T> Drop for Retired<T> {
 impl<S: Segmented> Root<S> {
     pub(crate) fn new(directories: impl Iterator<Item = Directory<S>>) -> Box<Root<S>> {
         let directories = directories.map(|directory| Pointer::new(Box::into_raw(Box::new(directory)))).collect();
-        Box::new(Root { directories })
+        Box::new(Root { directories, tally: Tally::default(), led_count: AtomicU64::new(0) })
     }
 
     #[inline(always)]
@@ -102,7 +115,14 @@ impl<S: Segmented> Root<S> {
             let directory = self.replace(partition, self.directory(partition).doubled());
             cx.retire(Garbage::Table(Table::new(directory)));
         }
-        self.directory(partition).put_halves(old, halves, is_late)
+        let count = || _ = self.led_count.fetch_add(1, Ordering::Release);
+        self.directory(partition).put_halves(old, halves, is_late, count)
+    }
+
+    /// What readers are led by now.
+    #[inline(always)]
+    pub(crate) fn led(&self) -> Led {
+        Led { root: ptr::from_ref(self).addr(), count: self.led_count.load(Ordering::Acquire) }
     }
 
     /// The segment that a walk has come to.
@@ -195,14 +215,15 @@ impl<S: Segmented> Directory<S> {
         }
     }
 
-    /// Puts two halves in the place of `old`, which is returned. `is_late`: readers are led there last, by a broken twin.
-    fn put_halves(&self, old: &S, halves: [Box<S>; 2], is_late: bool) -> Retired<S> {
+    /// Puts two halves in the place of `old`, which is returned; `count` comes in between. `is_late`: readers are led there last, by a broken twin.
+    fn put_halves(&self, old: &S, halves: [Box<S>; 2], is_late: bool, count: impl FnOnce()) -> Retired<S> {
         let first = self.range(old).start;
         let old = self.segments[first].load(Ordering::Relaxed);
         let places = halves.each_ref().map(|half| (self.range(half), half.offset()));
         if !is_late {
             places.iter().for_each(|(range, offset)| self.lead_readers(range, *offset));
         }
+        count();
         halves.into_iter().for_each(|half| self.lead_writers(half));
         if is_late {
             places.iter().for_each(|(range, offset)| self.lead_readers(range, *offset));

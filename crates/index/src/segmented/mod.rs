@@ -11,6 +11,7 @@ pub(crate) mod directory;
 pub mod layout;
 pub(crate) mod open;
 pub(crate) mod record;
+pub(crate) mod tally;
 
 use pmem::{Medium, Offset};
 

@@ -112,10 +112,13 @@ mod tests {
             for end in [cuts[1], cuts[1].max(200), 497, 512, 513, 700].into_iter().filter(|&end| end >= cuts[1]) {
                 let mut target = Aligned([0xEEu8; 768]);
                 let parts = [&source[..cuts[0]], &source[cuts[0]..cuts[1]], &source[cuts[1]..end]];
-                for write in [stream, write_through] {
+                let [two, one] = [[parts[0], &source[cuts[0]..end]], [&source[..end], &[]]];
+                let ways = [stream, write_through].into_iter();
+                let ways = ways.flat_map(|write| [&parts[..], &two, &one, &one[..1]].map(|parts| (write, parts)));
+                for (write, parts) in ways {
                     target.0.fill(0xEE);
                     // SAFETY: the target is ours, aligned, and longer than any rounded length.
-                    unsafe { write(target.0.as_mut_ptr(), &parts) };
+                    unsafe { write(target.0.as_mut_ptr(), parts) };
                     fence();
                     let padded = end.next_multiple_of(16);
                     assert_eq!(target.0[..end], source[..end]);

@@ -117,7 +117,9 @@ pub fn fence() {
 pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
     match parts {
         // SAFETY: the caller's promise.
-        [whole] if whole.len() & 15 == 0 => _ = unsafe { put_all(target, whole.as_ptr(), whole.len()) },
+        [whole] | [whole, []] => unsafe { put_padded(target, whole) },
+        // SAFETY: the caller's promise.
+        [head, rest] if head.len() & 15 == 0 => unsafe { put_padded(put_all(target, head.as_ptr(), head.len()), rest) },
         // SAFETY: the caller's promise.
         _ => unsafe { stream_any(target, parts) },
     }
@@ -145,6 +147,31 @@ unsafe fn put_all(mut out: *mut u8, mut from: *const u8, len_bytes: usize) -> *m
         }
     }
     out
+}
+
+/// Copies `bytes` past the cache, padded with zeros to a multiple of 16.
+///
+/// # Safety
+/// `out` is aligned to 16 bytes and writable for the padded length.
+#[inline(always)]
+unsafe fn put_padded(out: *mut u8, bytes: &[u8]) {
+    let tail_bytes = bytes.len() & 15;
+    // SAFETY: the caller's promise.
+    let out = unsafe { put_all(out, bytes.as_ptr(), bytes.len() - tail_bytes) };
+    if tail_bytes == 0 {
+        return;
+    }
+    let padded = match bytes.last_chunk::<16>() {
+        // The last sixteen bytes have the tail behind what was copied.
+        Some(last) => (u128::from_le_bytes(*last) >> (8 * (16 - tail_bytes))).to_le_bytes(),
+        None => {
+            let mut padded = [0; 16];
+            padded[..tail_bytes].copy_from_slice(bytes);
+            padded
+        }
+    };
+    // SAFETY: as above; this is the last sixteen of the padded length.
+    unsafe { put16(out, padded.as_ptr()) };
 }
 
 /// As [`stream`], of parts that begin and end anywhere.

@@ -111,6 +111,15 @@ pub unsafe trait Bytes: Send + Sync + 'static {
         unsafe { arch::match4(self.base().as_ptr().add(at.0 as usize).cast(), word) }
     }
 
+    /// As [`Bytes::match4`], and what stands 32 bytes behind the first of them, loaded with `Acquire`; 0 where none equals.
+    #[inline(always)]
+    fn match4_behind(&self, at: Offset, word: u64) -> (u32, u64) {
+        match self.match4(at, word) {
+            0 => (0, 0),
+            hits => (hits, self.load(at.plus(32 + 8 * u64::from(hits.trailing_zeros())), Ordering::Acquire)),
+        }
+    }
+
     /// The atomic word at `at`. For implementations of media only: a store through it is not seen.
     #[doc(hidden)]
     #[inline(always)]

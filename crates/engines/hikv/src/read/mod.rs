@@ -5,9 +5,10 @@ pub(crate) mod check;
 pub(crate) mod places;
 pub(crate) mod walk;
 
+use arrayvec::ArrayVec;
 use index::Position;
 use index::partitioned_hash::{Absence, Glance};
-use pmem::{Medium, Offset};
+use pmem::Medium;
 
 use crate::canary;
 use crate::item;
@@ -124,15 +125,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         unsafe { item::read_plain(&self.medium, position) }.filter(|item| is_same(item.key(), key))
     }
 
-    /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search. The caller is pinned.
-    /// The item's lines are asked for, unless they have been.
+    /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `glance` is what a look at
+    /// that line tells. The caller is pinned.
     #[inline(always)]
-    fn glimpse<const IS_ASKED_FOR: bool>(&self, signature: u64, key: &[u8]) -> Glimpse<'_> {
-        match self.index.glance(&self.medium, signature) {
+    fn glimpse(&self, glance: Glance, key: &[u8]) -> Glimpse<'_> {
+        match glance {
             Glance::Entry(position) => {
-                if !IS_ASKED_FOR {
-                    item::prefetch(&self.medium, position);
-                }
                 self.plain_of(position, key).map_or(Glimpse::Unsure, |item| Glimpse::Item(position, item))
             }
             Glance::Nothing if self.verify < Verify::Absence => Glimpse::Absent,
@@ -154,7 +152,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
-        match self.glimpse::<false>(signature, key) {
+        let glance = self.index.glance(&self.medium, signature);
+        if let Glance::Entry(position) = glance {
+            item::prefetch(&self.medium, position);
+        }
+        match self.glimpse(glance, key) {
             Glimpse::Item(position, item)
                 if self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole() =>
             {
@@ -190,19 +192,28 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return self.get_each(cache, keys, found);
         }
         let _pin = epoch::pin();
-        let mut signed = [(0, Offset::NULL); GROUP_COUNT];
-        for ((signature, line), key) in signed.iter_mut().zip(keys) {
-            *signature = self.hasher.signature(key);
-            *line = self.index.home_line(&self.medium, *signature);
-        }
-        for &(signature, line) in signed.iter().take(keys.len()) {
-            if let Some(position) = self.index.hint(&self.medium, line, signature) {
-                item::prefetch(&self.medium, position);
-            }
-        }
-        // Each key is looked up anew: where others write a batch meanwhile, a line of before it may have been left behind.
-        for (i, (key, (signature, _))) in keys.iter().zip(signed).enumerate() {
-            match self.glimpse::<true>(signature, key) {
+        let lead = self.index.lead();
+        let signed: ArrayVec<_, GROUP_COUNT> = keys
+            .iter()
+            .map(|key| {
+                let signature = self.hasher.signature(key);
+                (signature, self.index.home_line(&self.medium, signature))
+            })
+            .collect();
+        let hints: ArrayVec<_, GROUP_COUNT> = signed
+            .iter()
+            .map(|&(signature, line)| {
+                let hint = self.index.hint(&self.medium, line, signature);
+                if let Some(hint) = hint {
+                    item::prefetch(&self.medium, hint.position);
+                }
+                (signature, hint)
+            })
+            .collect();
+        // Each key is looked at anew: where others write a batch meanwhile, a line of before it may have been left behind.
+        for (i, (key, (signature, hint))) in keys.iter().zip(hints).enumerate() {
+            let glance = self.index.glance_at(&self.medium, lead, hint, signature);
+            match self.glimpse(glance, key) {
                 Glimpse::Item(_, item) if self.verify < Verify::Values || item.is_whole() => {
                     found(i, Some(item.value()))
                 }

@@ -19,6 +19,7 @@ use std::collections::btree_map::Entry;
 use heap::{FEATURE_BATCHES, Reservation};
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
+use index::partitioned_hash::{Found, Sight};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::canary;
@@ -28,6 +29,9 @@ use crate::write::publish;
 use crate::{HiKv, Memory};
 use engine::{BatchOp, Before, Condition, Error, Expiry};
 use items::NewItem;
+
+/// So many keys ahead the old items are asked for: as many as a core has misses in flight.
+const AHEAD_COUNT: usize = 12;
 
 /// An item that was written and not published.
 type NewlyWritten<'a, D> = publish::Prepared<'a, D>;
@@ -152,18 +156,25 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
         }
         let mut noted = Vec::with_capacity(prepared.len());
-        for one in prepared {
+        for (number, one) in prepared.iter().enumerate() {
+            if let Some(old) = prepared.get(number + AHEAD_COUNT).and_then(|ahead| batch.hint(ahead.signature)) {
+                self.medium.prefetch_line(old.offset());
+            }
             noted.extend(self.note(&mut batch, one)?);
         }
         batch.has_room()?;
         let mut tickets = BTreeMap::new();
-        for one in &noted {
-            let partition = self.index.partition(one.signature);
+        for of_partition in noted.chunk_by(|one, other| self.partition_of(one) == self.partition_of(other)) {
+            let partition = self.partition_of(&of_partition[0]);
             if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
                 place.insert(self.order.take(partition).ok_or(Stop::Queue)?);
             }
         }
         Ok(Ready { batch, noted, tickets })
+    }
+
+    fn partition_of(&self, noted: &Noted<'_>) -> usize {
+        self.index.partition(noted.signature)
     }
 
     /// Step 2 for one key: what is to be done, `None` if nothing.
@@ -172,11 +183,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         batch: &mut Batch<'a, M, D>,
         &Prepared { signature, key, ref item }: &Prepared<'a, D>,
     ) -> Result<Option<Noted<'a>>, Stop> {
-        let found =
-            batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry)))?;
-        if found.is_none() {
-            self.refuse_hidden(signature, key)?;
-        }
+        let found = match batch.glance(signature) {
+            Sight::Entry(Found { slot, position, .. }) if self.plain_of(position, key).is_some() => {
+                Some(Found { slot, position, value: Expiry::NEVER })
+            }
+            _ => self.find_for_batch(batch, signature, key)?,
+        };
         let new = item.as_ref().map(|item| item.position());
         match (&found, new) {
             (None, None) => return Ok(None),
@@ -188,12 +200,28 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(Some(Noted { signature, written: Written { key, old, new }, old_expiry }))
     }
 
+    /// The key's entry, and when it expires, where a look is not enough.
+    #[inline(never)]
+    fn find_for_batch(
+        &self,
+        batch: &Batch<'_, M, D>,
+        signature: u64,
+        key: &[u8],
+    ) -> Result<Option<Found<Expiry>>, Stop> {
+        let found =
+            batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry)))?;
+        if found.is_none() {
+            self.refuse_hidden(signature, key)?;
+        }
+        Ok(found)
+    }
+
     /// Steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
         Ready { batch, noted, tickets }: Ready<'a, M, D>,
         plan: &Plan<'_>,
-        prepared: Vec<Prepared<'a, D>>,
+        mut prepared: Vec<Prepared<'a, D>>,
         record: Reservation<'a, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<&'a [u8]>, Error> {
@@ -204,11 +232,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return Ok(Vec::new());
         }
         let due: Vec<_> = prepared.iter().filter_map(Prepared::due).collect();
-        for item in self.stamped_together(prepared, &noted)? {
-            item.room.publish();
+        self.stamp_together(&mut prepared, &noted)?;
+        for one in prepared {
+            one.item.map(|item| item.room.publish());
         }
         let hide = |one: &Noted<'a>| self.hide_of_batch(one.signature, one.written.key);
-        let hidden: Vec<_> = noted.iter().map(hide).collect();
+        let hidden: Vec<_> = if self.cache.is_some() { noted.iter().map(hide).collect() } else { Vec::new() };
         let finished = batch.commit(turn, record.publish());
         for (signature, expiry) in due {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
@@ -226,25 +255,26 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(expired)
     }
 
-    /// The batch's items, of one snapshot epoch, and what live snapshots see of its keys kept: a snapshot has all of the batch
+    /// Makes the batch's items of one snapshot epoch, and keeps what live snapshots see of its keys: a snapshot has all of the batch
     /// or nothing. Under all locks, and nothing can keep the caller from publishing any more.
-    fn stamped_together<'a>(
-        &'a self,
-        prepared: Vec<Prepared<'a, D>>,
-        noted: &[Noted<'a>],
-    ) -> Result<Vec<NewlyWritten<'a, D>>, Error> {
+    fn stamp_together<'a>(&'a self, prepared: &mut [Prepared<'a, D>], noted: &[Noted<'a>]) -> Result<(), Error> {
         let stamp = self.stamp();
-        let items = prepared.into_iter().filter_map(|prepared| prepared.item);
-        let stamped = items.map(|item| if item.stamp == stamp { Ok(item) } else { self.stamp_as(item, stamp) });
-        let stamped = stamped.collect::<Result<_, _>>()?;
+        for one in prepared {
+            if let Some(item) = one.item.take_if(|item| item.stamp != stamp) {
+                one.item = Some(self.stamp_as(item, stamp)?);
+            }
+        }
         for Noted { signature, written, .. } in noted {
             self.keep_for_snapshots(stamp, *signature, written.key, written.old)?;
         }
-        Ok(stamped)
+        Ok(())
     }
 
     /// Step 8: one place of each queue has all of its changes.
     fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, order::Ticket<'a>>) {
+        if tickets.values().all(Option::is_none) {
+            return noted.iter().for_each(|one| self.disposal().retire(one.written.old));
+        }
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
         for one in noted {
             let queue = self.order.queue_of(self.index.partition(one.signature));

@@ -109,8 +109,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
     #[inline(always)]
     pub(crate) fn prefetch_old(&self, aim: &Aim<'_>) {
-        if let Some(position) = self.index.hint(&self.medium, aim.line(), aim.signature()) {
-            self.medium.prefetch_line(position.offset());
+        if let Some(hint) = self.index.hint(&self.medium, aim.line(), aim.signature()) {
+            self.medium.prefetch_line(hint.position.offset());
         }
     }
 

@@ -22,15 +22,29 @@ pub(crate) struct Plan<'a> {
     pub(crate) signatures: Vec<u64>,
 }
 
+/// Each key's last operation, in the order of signatures.
+fn last_of_each_key<'a>(ops: &[BatchOp<'a>], signature: impl Fn(&'a [u8]) -> u64) -> Vec<(u64, BatchOp<'a>)> {
+    let mut numbers: Vec<_> = ops.iter().enumerate().map(|(number, op)| (signature(op.key()), number)).collect();
+    numbers.sort_unstable();
+    let mut last: Vec<(u64, BatchOp<'a>)> = Vec::with_capacity(ops.len());
+    for alike in numbers.chunk_by(|(one, _), (other, _)| one == other) {
+        let first = last.len();
+        for &(signature, number) in alike.iter().rev() {
+            let op = ops[number];
+            if last[first..].iter().all(|(_, later)| later.key() != op.key()) {
+                last.push((signature, op));
+            }
+        }
+    }
+    last
+}
+
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// What these ask for.
     pub(crate) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &[BatchOp<'a>]) -> Plan<'a> {
         let signature = |key| self.hasher.signature(key);
         let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
-        let mut ops: Vec<_> = ops.iter().rev().map(|op| (signature(op.key()), *op)).collect();
-        // Stable: of one key's operations the last one comes first, and stays.
-        ops.sort_by_key(|(signature, op)| (*signature, op.key()));
-        ops.dedup_by_key(|(_, op)| op.key());
+        let ops = last_of_each_key(ops, signature);
         let asked = conditions.iter().map(|(signature, _)| *signature);
         let mut signatures: Vec<_> = asked.chain(ops.iter().map(|(signature, _)| *signature)).collect();
         signatures.sort_unstable();

@@ -46,6 +46,7 @@
 //! other thread can lock the halves until the split is over.
 
 mod active;
+mod chosen;
 pub mod record;
 mod recover;
 mod turns;

@@ -35,10 +35,11 @@ pub const fn record_bytes(operation_count: usize) -> u64 {
 pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]) {
     let count = (changes.len() as u32).to_le_bytes();
     let words = |change: &Change| [change.slot.position.0, change.old.word(), change.new.word()];
-    let body: Vec<u8> = changes.iter().flat_map(words).flat_map(u64::to_le_bytes).collect();
-    let checksum = Checksum::default().update(&count).update(&body).value();
+    let operations: Vec<[[u8; 8]; 3]> = changes.iter().map(|change| words(change).map(u64::to_le_bytes)).collect();
+    let body = operations.as_flattened().as_flattened();
+    let checksum = Checksum::default().update(&count).update(body).value();
     // SAFETY: the caller's promise; places are multiples of 16 bytes, and so reach as far as the padding.
-    unsafe { medium.stream(at, &[&count, &checksum.to_le_bytes(), &body]) }
+    unsafe { medium.stream(at, &[&count, &checksum.to_le_bytes(), body]) }
 }
 
 /// The changes in the record at `at`.

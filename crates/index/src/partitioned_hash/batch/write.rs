@@ -5,16 +5,17 @@ use std::collections::HashSet;
 use heap::{BatchState, BatchWord, HeapError, Place};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
+use super::chosen::Chosen;
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
 use crate::canary;
 use crate::partitioned_hash::Slot;
-use crate::partitioned_hash::layout::{Home, SEGMENT_ENTRY_COUNT, Way};
+use crate::partitioned_hash::layout::{Home, PAIR_COUNT, SEGMENT_ENTRY_COUNT, Way};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::mark_unlinked;
 use crate::partitioned_hash::search::Found;
 use crate::partitioned_hash::segment::Segment;
-use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Table};
+use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Sight, Table};
 use crate::shared::Locked;
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
@@ -24,8 +25,7 @@ pub struct Batch<'a, M, D: Dram> {
     changes: Vec<Change>,
     /// Signatures of the changes: entries that were free get theirs.
     signatures: Vec<u64>,
-    /// Free entries that were chosen.
-    chosen: HashSet<Offset>,
+    chosen: Chosen,
     /// Signatures whose entries lie outside their home lines, and the ways that lead there.
     ways: Vec<(u64, Way)>,
     full: HashSet<Offset>,
@@ -34,6 +34,8 @@ pub struct Batch<'a, M, D: Dram> {
     pairs: Vec<Locked<'a>>,
 }
 
+/// So many keys ahead lines are asked for: as many as a core has misses in flight.
+const AHEAD_COUNT: usize = 12;
 /// So many of a batch's keys in one segment are worth a look whether they have room there.
 const MANY_IN_SEGMENT: usize = SEGMENT_ENTRY_COUNT as usize / 16;
 /// A segment that would hold more is split ahead: splits come at three quarters, as for single keys.
@@ -62,17 +64,20 @@ impl PartitionedHash {
     /// Locks the pairs of all `signatures`, which are sorted, for a batch (step 2). The caller is pinned until the batch is
     /// finished or dropped, and holds no bucket.
     pub fn lock_batch<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signatures: &[u64]) -> Batch<'a, M, D> {
-        let (mut pairs, mut rest) = (Vec::new(), signatures);
+        let (mut pairs, mut rest) = (Vec::with_capacity(signatures.len()), signatures);
         while let Some(&first) = rest.first() {
+            if let Some(&ahead) = rest.get(AHEAD_COUNT) {
+                self.aim(cx.medium, ahead);
+            }
             let segment = self.root().segment(self.geometry, first);
-            let count = self.count_in(segment, rest);
-            let locked = lock_pairs(segment, &rest[..count]);
+            let (held, count) = (pairs.len(), self.count_in(segment, rest));
+            lock_pairs(segment, &rest[..count], &mut pairs);
             if segment.is_dead() {
                 // Split or cleared meanwhile: what took its place comes at the same place in the order.
+                pairs.truncate(held);
                 continue;
             }
             segment.make_durable(cx.medium);
-            pairs.extend(locked);
             rest = &rest[count..];
         }
         Batch {
@@ -80,7 +85,7 @@ impl PartitionedHash {
             cx,
             changes: Vec::with_capacity(signatures.len()),
             signatures: Vec::with_capacity(signatures.len()),
-            chosen: HashSet::new(),
+            chosen: Chosen::default(),
             ways: Vec::new(),
             full: HashSet::new(),
             crowded: Vec::new(),
@@ -120,17 +125,22 @@ impl PartitionedHash {
     /// How many of these signatures, the first of which is the segment's, belong to it; they are sorted.
     fn count_in(&self, segment: &Segment, signatures: &[u64]) -> usize {
         let place = |signature| (self.geometry.partition(signature), self.geometry.prefix(signature, segment.depth()));
-        signatures.partition_point(|&signature| place(signature) == place(signatures[0]))
+        let is_in_it = |&signature: &u64| place(signature) == place(signatures[0]);
+        // Most batches have one key of a segment.
+        if signatures.get(1).is_some_and(is_in_it) { signatures.partition_point(is_in_it) } else { 1 }
     }
 }
 
 /// Locks the pairs of these signatures, which are all the segment's, in ascending order.
-fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64]) -> Vec<Locked<'a>> {
-    let mut pairs: Vec<_> = signatures.iter().map(|&signature| Home::of(signature).pair).collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs.into_iter().map(|pair| segment.lock_pair(pair)).collect()
+fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64], locked: &mut Vec<Locked<'a>>) {
+    let mut pairs = signatures.iter().fold(0u64, |pairs, &signature| pairs | 1 << Home::of(signature).pair);
+    while pairs != 0 {
+        locked.push(segment.lock_pair(pairs.trailing_zeros().into()));
+        pairs &= pairs - 1;
+    }
 }
+
+const _: () = assert!(PAIR_COUNT <= u64::BITS as u64);
 
 impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// As [`PartitionedHash::find`], under the lock.
@@ -143,6 +153,18 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
         self.home(signature).find(visit)
+    }
+
+    /// As [`Bucket::glance`](crate::partitioned_hash::Bucket::glance).
+    #[inline]
+    pub fn glance(&self, signature: u64) -> Sight {
+        self.home(signature).glance()
+    }
+
+    /// The position that a look for `signature` will probably find, for its item to be asked for.
+    #[inline]
+    pub fn hint(&self, signature: u64) -> Option<Position> {
+        Some(self.index.hint(self.cx.medium, self.home(signature).line(), signature)?.position)
     }
 
     /// Notes that `position`, whose item was flushed, gets an entry, or that there is no room for one: see
@@ -165,7 +187,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             home.mark_way(room.way);
         }
         self.ways.extend(room.way.map(|way| (signature, way)));
-        self.chosen.insert(room.slot.position);
+        self.chosen.insert(segment.offset(), room.slot);
         self.note(signature, Change { slot: room.slot, old: Position::EMPTY, new: position.item() });
     }
 
@@ -249,14 +271,19 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
 
     /// Counts entries, and keeps the sweep from what it will not meet any more. Under the locks.
     fn count_and_unlink(&self) {
+        let mut more = 0;
         for (change, &signature) in self.changes.iter().zip(&self.signatures) {
             let by = i16::from(change.old.is_empty()) - i16::from(change.new.is_empty());
-            let home = self.home(signature);
-            home.segment().count(home.pair(), by);
+            if by != 0 {
+                let home = self.home(signature);
+                home.segment().count(home.pair(), by);
+                more += i64::from(by);
+            }
             if !change.old.is_empty() {
                 mark_unlinked(self.cx.heap, change.old);
             }
         }
+        self.index.root().tally.add(more);
     }
 
     fn home(&self, signature: u64) -> LockedHome<'a, M> {
@@ -265,7 +292,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     }
 
     fn is_free(&self, home: &LockedHome<'_, M>, slot: Slot) -> bool {
-        home.is_free(slot) && !self.chosen.contains(&slot.position)
+        home.is_free(slot) && !self.chosen.has(home.segment().offset(), slot)
     }
 
     /// Once, and until the batch is over: entries that were chosen there stay free until they are published.

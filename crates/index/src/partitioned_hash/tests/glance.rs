@@ -41,7 +41,7 @@ fn a_line_fills_up_and_overflows() {
 
 #[test]
 fn what_is_not_decided_takes_a_search() {
-    let rig = Rig::new(1);
+    let rig = Rig::on_log();
     let _pin = epoch::pin();
     let key = neighbour(0);
     let (put, _) = rig.publish(key, rig.write_item(key, 1)).unwrap();

@@ -60,6 +60,15 @@ struct Broken {
 
 const WHOLE: Broken = Broken { step: None, pins: false };
 
+/// What becomes of a commit.
+#[derive(Clone, Copy)]
+enum Commits {
+    /// It is done when it returns, as on memory: who published settles before he unlocks.
+    AtOnce,
+    /// It is waited for, as on a log: who published settles after he has unlocked.
+    Later,
+}
+
 /// A store, and the threads that use it.
 struct Scene {
     rig: Rig<Modelled>,
@@ -68,8 +77,8 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(line: Offset, broken: Broken) -> Scene {
-        let rig = Rig::format(Modelled::new(line, broken.step), 1);
+    fn new(line: Offset, broken: Broken, commits: Commits) -> Scene {
+        let rig = Rig::format(Modelled::new(line, broken.step, matches!(commits, Commits::AtOnce)), 1);
         Scene { rig, pinned: AtomicU64::new(0), broken }
     }
 
@@ -143,13 +152,17 @@ fn home_line() -> Offset {
 
 /// Runs `threads` on a store that `before` has prepared, in every way with few preemptions; then `after`.
 fn model(broken: Broken, before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
+    model_with(Commits::Later, broken, before, threads, after);
+}
+
+fn model_with(commits: Commits, broken: Broken, before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
     let (line, threads) = (home_line(), Shared::<[fn(&Scene)]>::from(threads));
     let mut model = loom::model::Builder::new();
     model.preemption_bound = model.preemption_bound.or(Some(PREEMPTION_COUNT_MAX));
     model.check(move || {
         let _model = Model::enter();
         let _pin = epoch::pin();
-        let scene = Arc::new(Scene::new(line, broken));
+        let scene = Arc::new(Scene::new(line, broken, commits));
         before(&scene);
         let spawn = |work: fn(&Scene)| {
             let scene = Arc::clone(&scene);

@@ -65,6 +65,11 @@ impl Rig<Sim> {
         Rig::format(Sim::new(0, Model::Line), partition_count)
     }
 
+    /// On a log: what is published keeps its mark until it is settled.
+    pub(super) fn on_log() -> Rig<Sim> {
+        Rig::format(Sim::new(0, Model::Span), 1)
+    }
+
     /// The same region, opened by another process.
     pub(super) fn reopened(self) -> Rig<Sim> {
         let (medium, partition_count) = (self.medium.clone(), self.index.geometry.partition_count());

@@ -40,7 +40,7 @@ fn a_removed_entry_leaves_an_empty_slot_that_the_next_one_fills() {
 
 /// A deletion that was published, and whose process then died.
 fn with_deleted_leftover() -> (Rig<Sim>, Slot) {
-    let rig = Rig::new(1);
+    let rig = Rig::on_log();
     rig.put(neighbour(0), 1);
     let slot = rig.slot(neighbour(0)).unwrap();
     let pin = epoch::pin();
@@ -69,7 +69,7 @@ fn a_deleted_mark_left_by_a_crash_is_not_in_the_way_before_the_sweep() {
 
 #[test]
 fn the_slot_of_a_removal_in_flight_is_not_given_away() {
-    let rig = Rig::new(1);
+    let rig = Rig::on_log();
     let _pin = epoch::pin();
     rig.put(neighbour(0), 1);
     let slot = rig.slot(neighbour(0)).unwrap();
@@ -84,7 +84,7 @@ fn the_slot_of_a_removal_in_flight_is_not_given_away() {
 /// A reader settles the mark, a writer takes the slot, and only then the remover comes back to empty it.
 #[test]
 fn a_late_remover_does_not_empty_the_slot_of_another_key() {
-    let rig = Rig::new(1);
+    let rig = Rig::on_log();
     let _pin = epoch::pin();
     rig.put(neighbour(0), 1);
     let slot = rig.slot(neighbour(0)).unwrap();
@@ -116,7 +116,7 @@ fn overflow_bits_outlive_the_entries_of_their_line() {
 /// The bit comes into a word that is published and not yet settled: the settling must neither lose it nor be lost.
 #[test]
 fn an_overflow_bit_set_meanwhile_does_not_keep_a_word_from_being_settled() {
-    let rig = Rig::new(1);
+    let rig = Rig::on_log();
     let _pin = epoch::pin();
     let (first, _) = rig.publish(neighbour(0), rig.write_item(neighbour(0), 0)).unwrap();
     (1..=LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
@@ -130,7 +130,7 @@ fn an_overflow_bit_set_meanwhile_does_not_keep_a_word_from_being_settled() {
 
 #[test]
 fn an_overflow_bit_set_meanwhile_does_not_keep_a_removed_slot_from_being_emptied() {
-    let rig = Rig::new(1);
+    let rig = Rig::on_log();
     let _pin = epoch::pin();
     (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
     let (removal, found) = rig.publish_removal(neighbour(0)).unwrap();

@@ -38,7 +38,20 @@ impl History {
         self.now.entries[entry].signature = word;
     }
 
-    pub(super) fn store_position(&mut self, entry: usize, word: u64) {
+    /// A word was stored: something is published thereby, or marks were taken away from it.
+    pub(super) fn store_position(&mut self, entry: usize, to: Position) {
+        let from = Position::from_word(self.now.entries[entry].position);
+        if !to.is_undecided() && !from.is_in_batch() {
+            return self.exchange_position(entry, from, to);
+        }
+        self.publish(entry, to.word());
+    }
+
+    pub(super) fn store_batch(&mut self, word: u64) {
+        self.publish(0, word);
+    }
+
+    fn publish(&mut self, entry: usize, word: u64) {
         self.now.stamp += 1;
         let entry = &mut self.now.entries[entry];
         (entry.position, entry.publication) = (word, entry.publication + 1);

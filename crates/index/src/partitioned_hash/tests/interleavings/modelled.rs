@@ -44,6 +44,8 @@ pub(super) struct Modelled {
     /// Of the batch word, as if it was an entry's position.
     batch_history: Mutex<History>,
     broken: Option<Canary>,
+    /// A commit is done when it returns, as on memory; else it is waited for, as on a log.
+    is_memory: bool,
 }
 
 /// Which word of the line.
@@ -56,7 +58,7 @@ enum Word {
 
 impl Modelled {
     /// A fresh region whose entries at `line` are modelled; the store leaves out the step `broken`.
-    pub(super) fn new(line: Offset, broken: Option<Canary>) -> Modelled {
+    pub(super) fn new(line: Offset, broken: Option<Canary>, is_memory: bool) -> Modelled {
         let words = || std::array::from_fn(|_| AtomicU64::new(0));
         Modelled {
             sim: Sim::new(0, pmem_sim::Model::Line),
@@ -70,6 +72,7 @@ impl Modelled {
             history: Mutex::default(),
             batch_history: Mutex::default(),
             broken,
+            is_memory,
         }
     }
 
@@ -147,8 +150,8 @@ unsafe impl Bytes for Modelled {
         let mut history = self.history(word);
         match word {
             Word::Signature(entry) => history.store_signature(entry, value),
-            Word::Position(entry) => history.store_position(entry, value),
-            Word::Batch => history.store_position(0, value),
+            Word::Position(entry) => history.store_position(entry, Position::from_word(value)),
+            Word::Batch => history.store_batch(value),
         }
     }
 
@@ -238,7 +241,11 @@ impl Persist for Modelled {
     }
 
     fn commit(&self, level: Level) -> Ticket {
-        self.sim.commit(level)
+        self.sim.commit(level);
+        if self.is_memory {
+            self.flushed_is_durable();
+        }
+        Ticket(u64::from(!self.is_memory))
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {

@@ -10,6 +10,39 @@ fn whole(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
     model(WHOLE, before, threads, after);
 }
 
+/// Nothing is broken, on memory.
+fn whole_on_memory(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
+    model_with(Commits::AtOnce, WHOLE, before, threads, after);
+}
+
+#[test]
+fn on_memory_a_reader_that_settles_too_sees_writes_in_their_order() {
+    let writer = |scene: &Scene| {
+        scene.put(ONE, 2);
+        assert_eq!(scene.remove(ONE), Some(2));
+    };
+    let reader = |scene: &Scene| read_in_order(scene, ONE, &[Some(1), Some(2), None]);
+    whole_on_memory(|scene| scene.put(ONE, 1), &[writer, reader], |scene| assert_eq!(scene.get(ONE), None));
+}
+
+#[test]
+fn on_memory_a_slot_that_is_used_again_shows_no_reader_the_other_key() {
+    let reader = |scene: &Scene| read_in_order(scene, TWO, &[None, Some(2)]);
+    let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (None, Some(2)));
+    whole_on_memory(|scene| scene.put(ONE, 1), &[change_hands, reader], after);
+}
+
+#[test]
+fn on_memory_two_writers_of_one_key_and_a_reader_agree_on_the_last_value() {
+    let reader = |scene: &Scene| assert!([Some(1), Some(2), None].contains(&scene.get(ONE)));
+    let after = |scene: &Scene| assert_eq!(scene.durable(ONE), scene.get(ONE));
+    whole_on_memory(
+        |scene| scene.put(ONE, 1),
+        &[|scene| scene.put(ONE, 2), |scene| assert!(scene.remove(ONE).is_some()), reader],
+        after,
+    );
+}
+
 #[test]
 fn a_reader_sees_inserts_and_updates_in_their_order() {
     let writer = |scene: &Scene| {

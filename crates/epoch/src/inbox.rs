@@ -1,0 +1,201 @@
+//! A place where one thread puts things that others may take: a few of them, without a lock.
+//!
+//! # Invariants
+//! `taken <= filled <= taken + PLACE_COUNT`. Places from `taken` to `filled` hold a thing each, the others none. Only the owner puts,
+//! and moves `filled`; only the holder of a lock of the caller's takes, and moves `taken`.
+//!
+//! # Why it is sound
+//! A thing is stored before `filled` moves past it (Release) and taken after that was seen (Acquire). Its place is stored to again only
+//! when the owner has seen `taken` beyond it (Acquire), which the taker stored (Release) after it had moved the thing out.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::{self, MaybeUninit};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use word::Word;
+
+/// Things that an inbox holds at most.
+pub(crate) const PLACE_COUNT: usize = 8;
+
+/// The inbox.
+pub(crate) struct Inbox<T, W: Word = AtomicU64> {
+    filled: W,
+    taken: W,
+    places: [UnsafeCell<MaybeUninit<T>>; PLACE_COUNT],
+}
+
+// SAFETY: things go from the thread that puts them to the one that takes them, and nobody looks at them in between.
+unsafe impl<T: Send, W: Word + Sync> Sync for Inbox<T, W> {}
+
+impl<T, W: Word> fmt::Debug for Inbox<T, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, W: Word> Inbox<T, W> {
+    pub(crate) fn new() -> Inbox<T, W> {
+        let place = || UnsafeCell::new(MaybeUninit::uninit());
+        Inbox { filled: W::new(0), taken: W::new(0), places: std::array::from_fn(|_| place()) }
+    }
+
+    /// Puts a thing, unless the inbox is full: then it comes back.
+    ///
+    /// # Safety
+    /// The caller is the owner: no other thread puts anything meanwhile, and what an earlier owner did happened before.
+    #[inline(always)]
+    pub(crate) unsafe fn put(&self, thing: T) -> Result<(), T> {
+        let filled = self.filled.load(Ordering::Relaxed);
+        if filled - self.taken.load(Ordering::Acquire) == PLACE_COUNT as u64 {
+            return Err(thing);
+        }
+        // SAFETY: the place is empty, and only the owner, which the caller is, reaches an empty one.
+        unsafe { (*self.place(filled)).write(thing) };
+        self.filled.store(filled + 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Shows everything in it to `each`, the oldest first, and takes it out.
+    ///
+    /// # Safety
+    /// The caller holds the lock under which things are taken, and `each` does not panic: the thing would be there still.
+    pub(crate) unsafe fn take_all(&self, mut each: impl FnMut(T)) {
+        let filled = self.filled.load(Ordering::Acquire);
+        for number in self.taken.load(Ordering::Relaxed)..filled {
+            // SAFETY: the place is filled, and only the taker, which the caller is, reaches a filled one.
+            each(unsafe { (*self.place(number)).assume_init_read() });
+            self.taken.store(number + 1, Ordering::Release);
+        }
+    }
+
+    /// Shows everything in it to `each`, the oldest first.
+    ///
+    /// # Safety
+    /// The caller holds that lock.
+    pub(crate) unsafe fn show_all(&self, mut each: impl FnMut(&T)) {
+        let filled = self.filled.load(Ordering::Acquire);
+        for number in self.taken.load(Ordering::Relaxed)..filled {
+            // SAFETY: as for `take_all`; filled places stay as they are.
+            each(unsafe { (*self.place(number)).assume_init_ref() });
+        }
+    }
+
+    /// How many things there are, as of some moment lately.
+    pub(crate) fn len(&self) -> u64 {
+        let taken = self.taken.load(Ordering::Acquire);
+        self.filled.load(Ordering::Acquire) - taken
+    }
+
+    #[inline(always)]
+    fn place(&self, number: u64) -> *mut MaybeUninit<T> {
+        self.places[number as usize % PLACE_COUNT].get()
+    }
+}
+
+impl<T, W: Word> Drop for Inbox<T, W> {
+    fn drop(&mut self) {
+        if mem::needs_drop::<T>() {
+            // SAFETY: nobody else reaches the inbox any more.
+            unsafe { self.take_all(drop) };
+        }
+    }
+}
+
+/// Every interleaving of an owner and a taker. Each place stands for memory that loom watches.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use loom::cell::UnsafeCell as Watched;
+    use loom::sync::{Arc, Mutex};
+    use loom::thread;
+    use word_model::{AsAsked, Weakened, Weakening};
+
+    use super::*;
+
+    /// Things put: one more than there are places, so that one place is used again.
+    const THING_COUNT: u64 = PLACE_COUNT as u64 + 1;
+
+    struct World<W: Word> {
+        inbox: Inbox<u64, W>,
+        lock: Mutex<Vec<u64>>,
+        memory: [Watched<u64>; PLACE_COUNT],
+    }
+
+    impl<W: Word> World<W> {
+        fn of(&self, thing: u64) -> &Watched<u64> {
+            &self.memory[thing as usize % PLACE_COUNT]
+        }
+
+        fn put(&self, thing: u64) {
+            if self.inbox.len() == PLACE_COUNT as u64 {
+                self.take();
+            }
+            // SAFETY: the place was seen to be empty; whether that suffices is what loom finds out.
+            self.of(thing).with_mut(|memory| unsafe { *memory = thing });
+            // SAFETY: one thread puts.
+            unsafe { self.inbox.put(thing) }.expect("there was room");
+        }
+
+        fn take(&self) {
+            let mut taken = self.lock.lock().unwrap();
+            // SAFETY: under the lock.
+            unsafe {
+                self.inbox.take_all(|thing| {
+                    // SAFETY: as above.
+                    self.of(thing).with(|memory| assert_eq!(*memory, thing));
+                    taken.push(thing);
+                });
+            }
+        }
+    }
+
+    fn model<V: Weakening>() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let world = Arc::new(World::<Weakened<V>> {
+                inbox: Inbox::new(),
+                lock: Mutex::default(),
+                memory: std::array::from_fn(|_| Watched::new(u64::MAX)),
+            });
+            (0..PLACE_COUNT as u64 - 1).for_each(|thing| world.put(thing));
+            let taker = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || world.take())
+            };
+            (PLACE_COUNT as u64 - 1..THING_COUNT).for_each(|thing| world.put(thing));
+            taker.join().unwrap();
+            world.take();
+            assert!(world.lock.lock().unwrap().iter().copied().eq(0..THING_COUNT), "lost, or out of order");
+        });
+    }
+
+    #[test]
+    fn each_thing_is_taken_once_and_in_order() {
+        model::<AsAsked>();
+    }
+
+    struct Relaxed;
+
+    impl Weakening for Relaxed {
+        fn store(_: Ordering) -> Ordering {
+            Ordering::Relaxed
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn an_inbox_without_its_orders_is_caught() {
+        model::<Relaxed>();
+    }
+
+    #[test]
+    fn what_nobody_took_is_dropped_with_it() {
+        let thing = std::sync::Arc::new(());
+        let inbox = Inbox::<_, AtomicU64>::new();
+        // SAFETY: one thread.
+        unsafe { inbox.put(std::sync::Arc::clone(&thing)) }.expect("there is room");
+        drop(inbox);
+        assert_eq!(std::sync::Arc::strong_count(&thing), 1);
+    }
+}
