@@ -3,9 +3,12 @@
 use crate::failure::Failure;
 use crate::rustc::{cargo, run};
 
-/// Measures what the words say; they are the program's.
+/// Measures what the words say; they are the program's, but for `--features NAMES` before them, which says what it is built with.
 pub(crate) fn measure(words: &[&str]) -> Result<(), Failure> {
+    let feature_count = if words.first() == Some(&"--features") { words.len().min(2) } else { 0 };
+    let (features, words) = words.split_at(feature_count);
     let mut command = cargo();
-    command.args(["run", "--quiet", "--release", "--manifest-path", "crates/figures/Cargo.toml", "--"]).args(words);
+    command.args(["run", "--quiet", "--release", "--manifest-path", "crates/figures/Cargo.toml"]);
+    command.args(features).arg("--").args(words);
     run(&mut command)
 }

@@ -10,6 +10,10 @@ use serde::Serialize;
 
 use crate::Error;
 
+/// How this program is built and run.
+const COMMAND: &str =
+    if cfg!(feature = "rocksdb") { "cargo xtask figures --features rocksdb" } else { "cargo xtask figures" };
+
 /// What is recorded.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
@@ -33,7 +37,7 @@ impl Machine {
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         Ok(Machine {
-            command: env::args().skip(1).fold("cargo xtask figures".to_owned(), |command, word| command + " " + &word),
+            command: env::args().skip(1).fold(COMMAND.to_owned(), |command, word| command + " " + &word),
             processor: model.map_or_else(|| env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned()),
             core_count: thread::available_parallelism()?.get(),
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),

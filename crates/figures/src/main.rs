@@ -5,6 +5,7 @@
 //! checked, and one that was wrong ends the program with 1. From the points come a table, JSON, an object a line, and one HTML page with
 //! the machine, the command, what the paper claims beside what was found, and plots.
 
+mod ink;
 mod machine;
 mod page;
 mod paper;
@@ -58,6 +59,12 @@ struct Settings {
     /// Segments of Rewo-Hash's table, a power of two from 2 on; each has 504 slots, and the other tables have as many together
     #[arg(long, default_value_t = 2048, value_parser = RangedU64ValueParser::<u32>::new().range(2..))]
     segments: u32,
+    /// Pairs of InK's stores; an insert's turn adds a twentieth
+    #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 31))]
+    records: u64,
+    /// Pairs of the small store of InK's figure 9
+    #[arg(long, default_value_t = 450_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 31))]
+    few_records: u64,
     /// Operations of one turn
     #[arg(long, default_value_t = 200_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     operations: usize,

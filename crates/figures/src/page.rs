@@ -20,9 +20,12 @@ pub(crate) fn page(paper: &Paper, figures: &[&Figure], machine: &Machine, points
     for remark in paper.remarks {
         write!(page, "<p>{}</p>", escape(remark))?;
     }
+    for (system, why) in paper.not_built {
+        write!(page, "<p>{} is not built: {}</p>", escape(system), escape(why))?;
+    }
     for figure in figures {
         write!(page, "<h2>Figure {}: {}</h2>", escape(figure.name), escape(figure.title))?;
-        write_claims(&mut page, figure.claims, points)?;
+        write_claims(&mut page, paper, figure.claims, points)?;
         page += &plot::plots(figure, points)?;
     }
     page += "</html>\n";
@@ -44,11 +47,14 @@ fn write_machine(page: &mut String, machine: &Machine) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_claims(page: &mut String, claims: &[Claim], points: &Points) -> Result<(), Error> {
+fn write_claims(page: &mut String, paper: &Paper, claims: &[Claim], points: &Points) -> Result<(), Error> {
     *page += "<table><tr><th>claim<th>printed<th>found</tr>";
     for claim in claims {
-        let found = claim.ratio.found(points);
-        let found = found.map_or_else(|| "not measured".to_owned(), |(least, most)| range(least, most));
+        let found = match claim.ratio.found(points) {
+            Some((least, most)) => range(least, most),
+            None if paper.lacks(claim) => "not built".to_owned(),
+            None => "not measured".to_owned(),
+        };
         write!(page, "<tr><td>{}<td>{}<td>{found}</tr>", escape(claim.text), range(claim.least, claim.most))?;
     }
     *page += "</table>";
@@ -56,7 +62,11 @@ fn write_claims(page: &mut String, claims: &[Claim], points: &Points) -> Result<
 }
 
 fn range(least: f64, most: f64) -> String {
-    if least == most { format!("{least:.2}") } else { format!("{least:.2} to {most:.2}") }
+    match () {
+        () if least == most => format!("{least:.2}"),
+        () if most.is_infinite() => format!("at least {least:.2}"),
+        () => format!("{least:.2} to {most:.2}"),
+    }
 }
 
 fn escape(text: &str) -> String {

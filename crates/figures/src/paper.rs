@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::machine::Machine;
 use crate::point::{Point, Points};
-use crate::{Error, Settings, rewo};
+use crate::{Error, Settings, ink, rewo};
 
 /// Tells what was measured.
 pub(crate) type Tell<'a> = dyn FnMut(Point) + 'a;
@@ -18,6 +18,8 @@ pub(crate) struct Paper {
     pub(crate) title: &'static str,
     /// How what is measured here differs from what was printed.
     pub(crate) remarks: &'static [&'static str],
+    /// Systems that it compares with and that this program was not built with, and why.
+    pub(crate) not_built: &'static [(&'static str, &'static str)],
     pub(crate) figures: &'static [Figure],
     pub(crate) run: Run,
 }
@@ -46,7 +48,8 @@ pub(crate) enum Shown {
     Rate,
 }
 
-/// What is printed of it: how many times as long something takes as another.
+/// What is printed of it: how many times as long something takes as another. Where it says 'more' and no number, `most` is
+/// infinite.
 pub(crate) struct Claim {
     pub(crate) text: &'static str,
     pub(crate) least: f64,
@@ -68,7 +71,7 @@ pub(crate) struct Of {
 }
 
 /// All papers.
-const PAPERS: [&Paper; 1] = [&rewo::PAPER];
+const PAPERS: [&Paper; 2] = [&rewo::PAPER, &ink::PAPER];
 
 impl Paper {
     pub(crate) fn named(name: &str) -> Result<&'static Paper, Error> {
@@ -83,6 +86,12 @@ impl Paper {
         }
         let is_chosen = |figure: &&Figure| names.is_empty() || names.iter().any(|name| *name == figure.name);
         Ok(self.figures.iter().filter(is_chosen).collect())
+    }
+
+    /// Whether a claim is of a system that this program was not built with.
+    pub(crate) fn lacks(&self, claim: &Claim) -> bool {
+        let Ratio { over, under } = &claim.ratio;
+        over.systems.iter().chain(under.systems).any(|wanted| self.not_built.iter().any(|(name, _)| name == wanted))
     }
 }
 

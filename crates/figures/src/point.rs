@@ -60,7 +60,10 @@ impl Points {
     }
 
     pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "workload  at    system           ns/op (   least     most)        ops/s  refused  wrong")?;
+        writeln!(
+            out,
+            "workload       at     system             ns/op (   least     most)        ops/s  refused  wrong"
+        )?;
         for (workload, system, at) in self.places() {
             let turns: Vec<_> = self.of(workload, system, at).collect();
             let median = self.median_ns(workload, system, at).unwrap_or(f64::NAN);
@@ -70,7 +73,7 @@ impl Points {
                 .map(|of| turns.iter().copied().map(of).sum::<u64>());
             writeln!(
                 out,
-                "{workload:<9} {at:<5} {system:<14} {median:>7.0} ({least:>8.0} {most:>8.0}) {:>12.0} {refused:>8} {wrong:>6}",
+                "{workload:<14} {at:<6} {system:<16} {median:>7.0} ({least:>8.0} {most:>8.0}) {:>12.0} {refused:>8} {wrong:>6}",
                 1e9 / median
             )?;
         }

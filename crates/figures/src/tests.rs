@@ -5,27 +5,61 @@ use std::path::PathBuf;
 use super::*;
 
 fn settings() -> Settings {
-    Settings { dir: PathBuf::from("/dev/shm"), segments: 4, operations: 500, rounds: 2, read_block_ns: Some(0) }
+    let dir = PathBuf::from("/dev/shm");
+    Settings { dir, segments: 4, records: 500, few_records: 200, operations: 500, rounds: 2, read_block_ns: Some(0) }
+}
+
+/// Measures figures of a paper; the page, and the points.
+fn measured(paper: &str, figures: &[&str], settings: Settings) -> (String, Vec<serde_json::Value>) {
+    // A machine is looked at in a directory that no other test looks at it in.
+    let (out, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir_in(&settings.dir).unwrap());
+    let settings = Settings { dir: home.path().to_owned(), ..settings };
+    let arguments = Arguments {
+        paper: Some(paper.to_owned()),
+        figures: figures.iter().map(|&figure| figure.to_owned()).collect(),
+        list: false,
+        settings,
+        out: out.path().to_owned(),
+    };
+    assert_eq!(run(&arguments).unwrap(), 0);
+    let page = fs::read_to_string(out.path().join(format!("{paper}.html"))).unwrap();
+    let names_outside = page.replace("http://www.w3.org/2000/svg", "").contains("://");
+    assert!(!names_outside, "{page}");
+    let json = fs::read_to_string(out.path().join(format!("{paper}.json"))).unwrap();
+    let points: Vec<serde_json::Value> = json.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(points.iter().all(|point| point["wrong"] == 0));
+    (page, points)
 }
 
 #[test]
 fn every_figure_is_measured_and_right() {
-    let out = tempfile::tempdir().unwrap();
-    let arguments = Arguments {
-        paper: Some("rewo".to_owned()),
-        figures: Vec::new(),
-        list: false,
-        settings: settings(),
-        out: out.path().to_owned(),
-    };
-    assert_eq!(run(&arguments).unwrap(), 0);
-    let page = fs::read_to_string(out.path().join("rewo.html")).unwrap();
-    let names_outside = page.replace("http://www.w3.org/2000/svg", "").contains("://");
-    assert!(!page.contains("not measured") && !names_outside, "{page}");
+    let (page, points) = measured("rewo", &[], settings());
     assert!(page.matches("<svg").count() >= 10, "{page}");
-    let json = fs::read_to_string(out.path().join("rewo.json")).unwrap();
-    let point = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-    assert!(json.lines().skip(1).all(|line| point(line)["wrong"] == 0) && json.lines().count() > 100);
+    assert!(points.len() > 100 && !page.contains("not built") && !page.contains("not measured"));
+}
+
+#[test]
+fn inks_figures_are_measured_and_right_and_what_is_not_built_is_said() {
+    let (page, points) = measured("ink", &["6", "8", "9", "10", "11", "12"], settings());
+    assert_eq!(page.matches("<svg").count(), 3 + 3 + 3 + 6 + 6 + 2);
+    assert!(page.contains("pmemkv is not built") && points.len() > 300 && !page.contains("not measured"));
+    let has_rocksdb = points.iter().any(|point| point["system"] == "rocksdb");
+    assert_eq!(has_rocksdb, cfg!(feature = "rocksdb"));
+    assert_eq!(page.contains("rocksdb is not built"), !has_rocksdb);
+}
+
+/// Every operation has a time, which is sorted into the parts as far as it was sampled; and searching takes some of a read.
+#[test]
+fn inks_operations_have_parts() {
+    let settings = Settings { records: 5000, operations: 20_000, rounds: 1, ..settings() };
+    let (_, points) = measured("ink", &["7"], settings);
+    let ns = |workload: &str, part: &str| -> f64 {
+        let of = |point: &&serde_json::Value| point["workload"] == workload && point["system"] == part;
+        points.iter().filter(of).filter_map(|point| point["ns"].as_f64()).sum()
+    };
+    let whole = points.iter().filter(|point| point["system"] == "all");
+    assert!(ns("read-parts", "searching") > 0.0 && whole.count() == 3 * 6, "{points:?}");
+    assert_eq!(ns("read-parts", "logging"), 0.0);
 }
 
 #[test]

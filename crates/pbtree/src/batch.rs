@@ -117,8 +117,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<Option<usize>, Error> {
         for (number, key) in asked.iter().enumerate() {
             let leaf = self.descend(Target::At(key), (0, Mode::Shared), Patience::Wait, |_, _| Ok(()))?;
-            let found = leaf.node.find(leaf.meta.count, key)?;
-            let value = found.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
+            let place = leaf.node.place_of(leaf.meta.count, key)?;
+            let value = place.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
             if !holds(number, value.as_ref()) {
                 return Ok(Some(number));
             }

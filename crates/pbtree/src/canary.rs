@@ -24,6 +24,8 @@ pub const PARENT_OUTSIDE_RUN: Canary = Canary("ParentOutsideRun");
 pub const ROOT_BEFORE_NODE: Canary = Canary("RootBeforeNode");
 /// A separator is a leaf's own key, which is freed with it.
 pub const KEY_UNDER_SEPARATOR: Canary = Canary("KeyUnderSeparator");
+/// What is known of a node's separators stays when they change.
+pub const HEADS_KEPT: Canary = Canary("HeadsKept");
 /// What says which stamps were given is not flushed.
 pub const STAMP_BLOCK_NOT_FLUSHED: Canary = Canary("StampBlockNotFlushed");
 /// A batch's conditions are judged before it has all lanes.

@@ -63,6 +63,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     fn let_go_below(&self, place: Place, level: u8) -> Result<(), Error> {
         let node = self.reach(place, level, Mode::Exclusive, Patience::Wait)?;
+        self.forget_heads(&node);
         if level > 0 {
             for i in 0..=node.meta.count {
                 self.let_go_below(node.node.child(i)?, level - 1)?;

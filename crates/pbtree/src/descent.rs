@@ -4,7 +4,7 @@ use heap::{Place, PlaceKind};
 use pmem::{Dram, Medium};
 
 use crate::Error;
-use crate::layout::order_of;
+use crate::canary;
 use crate::locks::{Held, Mode, Patience};
 use crate::node::{Meta, Node, Target};
 use crate::retire::Retire;
@@ -35,12 +35,33 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let mut parent = self.reach(root, root_level, mode_at(root_level), patience)?;
         drop(tree);
         while parent.meta.level > level {
-            let child = parent.node.child_for(parent.meta.count, target)?;
+            let child = self.child_for(&parent, target)?;
             passed(&parent, child)?;
             let below = parent.meta.level - 1;
             parent = self.reach(parent.node.child(child)?, below, mode_at(below), patience)?;
         }
         Ok(parent)
+    }
+
+    /// Which child of an inner node the way goes to.
+    #[inline]
+    fn child_for(&self, inner: &Reached<'_, M>, target: Target<'_>) -> Result<usize, Error> {
+        let (node, count) = (inner.node, inner.meta.count);
+        let unclear = match target {
+            Target::At(key) | Target::Before(key) => {
+                let heads = self.locks.heads(inner.held.lock(), count, |i| node.key(i));
+                heads.map_or(0..count, |heads| heads.unclear(key))
+            }
+            Target::First | Target::Last => 0..count,
+        };
+        node.child_for(unclear, target)
+    }
+
+    /// Takes away what is known of an inner node's separators, which is about to change or to go. It is locked exclusively.
+    pub(crate) fn forget_heads(&self, node: &Reached<'_, M>) {
+        if !self.medium.breaks(canary::HEADS_KEPT) {
+            self.locks.forget_heads(node.held.lock());
+        }
     }
 
     /// Locks a node of which the level is known: it never changes while the node's parent is held.
@@ -53,6 +74,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         patience: Patience,
     ) -> Result<Reached<'_, M>, Error> {
         let node = self.checked(place)?;
+        if level == 0 {
+            node.prefetch();
+        }
         let held = self.locks.of(node.at)?.lock(mode, patience)?;
         let meta = node.meta()?;
         if meta.level != level {
@@ -64,7 +88,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// The node at a place that a word names.
     fn checked(&self, place: Place) -> Result<Node<'_, M>, Error> {
         match place.kind {
-            PlaceKind::Slot(class) if order_of(class) == Some(self.order()) => Ok(self.node(place.offset)),
+            PlaceKind::Slot(class) if class == self.class => Ok(self.node(place.offset)),
             _ => Err(Error::damaged(place.offset, "a node has the wrong size")),
         }
     }

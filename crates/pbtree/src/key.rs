@@ -1,7 +1,7 @@
 //! Key chunks. Written whole into space that nobody else sees, and never changed.
 
 use heap::{Heap, Reservation};
-use pmem::{Dram, Medium, Offset, crc32c};
+use pmem::{Checksum, Dram, Medium, Offset};
 
 use crate::Error;
 use crate::layout::{KEY_BYTES_MAX, KEY_HEADER_BYTES};
@@ -10,7 +10,7 @@ use crate::word;
 /// The checksum of a key's chunk.
 #[inline]
 pub(crate) fn checksum(key: &[u8]) -> u32 {
-    crc32c(crc32c(0, &(key.len() as u32).to_le_bytes()), key)
+    Checksum::of([&(key.len() as u32).to_le_bytes()[..], key]).value()
 }
 
 /// The key that the word at `at` names, checked.

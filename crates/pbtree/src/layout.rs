@@ -35,9 +35,9 @@ pub const ROOT: Offset = ENGINE_AREA;
 /// How many blocks of stamps were taken.
 pub const STAMP_BLOCKS: Offset = ENGINE_AREA.plus(8);
 
-/// The orders that a tree can have: 2^k - 1 of these.
-pub const ORDER_MIN: usize = 7;
-/// See [`ORDER_MIN`].
+/// The orders that a tree can have: with its header a node is a power of two long.
+pub const ORDERS: [usize; 6] = [7, 15, 31, 63, 127, ORDER_MAX];
+/// The greatest of them.
 pub const ORDER_MAX: usize = 255;
 /// The order that the paper found best.
 pub const ORDER_DEFAULT: usize = 63;
@@ -63,8 +63,7 @@ pub const EXPIRY_BYTES: u64 = 8;
 /// The size class of nodes of an order.
 #[must_use]
 pub fn node_class(order: usize) -> Option<Class> {
-    let is_allowed = (ORDER_MIN..=ORDER_MAX).contains(&order) && (order + 1).is_power_of_two();
-    if is_allowed { Class::for_bytes(node_bytes(order)) } else { None }
+    if ORDERS.contains(&order) { Class::for_bytes(node_bytes(order)) } else { None }
 }
 
 /// The order of nodes of a class, if nodes can have it.

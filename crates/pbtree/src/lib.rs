@@ -1,5 +1,5 @@
-//! A persistent B+tree: keys in order in persistent memory, with no index in DRAM, so that a store serves as soon as it is
-//! open. The structure of InK.
+//! A persistent B+tree: keys in order in persistent memory, with no index in DRAM that would have to be built, so that a store serves as soon
+//! as it is open. The structure of InK. What separators begin with is noted as descents come by (`locks/heads.rs`).
 //!
 //! # Invariants
 //! - A node of the tree has sorted keys, and all keys of a child lie between the separators around it.
@@ -66,5 +66,5 @@ pub use layout::{KEY_BYTES_MAX, ORDER_DEFAULT, VALUE_BYTES_MAX};
 pub use retire::{AtOnce, Retire};
 pub use scan::{Direction, Page};
 pub use tree::{Options, Tree};
-pub use value::{NewValue, Value};
+pub use value::{NewValue, Seal, Value};
 pub use write::{Change, Written};

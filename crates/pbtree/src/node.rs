@@ -1,15 +1,22 @@
 //! Nodes: words, and how a key is found among them. A reader holds the node's lock, a writer holds it exclusively.
 
 use core::cmp::Ordering;
+use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
 use heap::Place;
-use pmem::{Medium, Offset, Span, seal, unseal};
+use pmem::{LINE_BYTES, Medium, Offset, Span, seal, unseal};
 
 use crate::Error;
 use crate::key;
-use crate::layout::{LEVEL_MAX, NODE_HEADER_BYTES, PAIR_BYTES, pairs};
+use crate::layout::{LEVEL_MAX, NODE_HEADER_BYTES, PAIR_BYTES, node_bytes, pairs};
 use crate::word;
+
+/// Lines of a node that are asked for before they are read: all of one of the default order. The processor sees by itself what comes
+/// behind them.
+const NODE_LINES_AHEAD: u64 = 16;
+/// Steps of a search whose keys are asked for together: seven keys, of which three are compared.
+const STEPS_AHEAD: u32 = 3;
 
 /// Where a descent goes.
 #[derive(Clone, Copy, Debug)]
@@ -129,10 +136,45 @@ impl<'a, M: Medium> Node<'a, M> {
         unsafe { key::read(self.medium, self.pair_at(i), self.key_word(i)) }
     }
 
-    /// How many of the first `count` keys `goes_before`, which says yes for some of them and then no.
-    fn partition(self, count: usize, goes_before: impl Fn(&[u8]) -> bool) -> Result<usize, Error> {
-        let (mut from, mut past) = (0, count);
-        while from < past {
+    /// Asks the cache for the node's lines, so many at most.
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        let line_count = node_bytes(self.order).div_ceil(LINE_BYTES).min(NODE_LINES_AHEAD);
+        (0..line_count).for_each(|line| self.medium.prefetch_line(self.at.plus(line * LINE_BYTES)));
+    }
+
+    /// Asks the cache for the start of a pair's key.
+    #[inline]
+    pub(crate) fn prefetch_key(self, i: usize) {
+        word::prefetch(self.medium, self.key_word(i), 1);
+    }
+
+    /// Asks the cache for a leaf's value, or its first lines.
+    #[inline]
+    pub(crate) fn prefetch_value(self, i: usize, lines_max: u64) {
+        word::prefetch(self.medium, self.value_word(i), lines_max);
+    }
+
+    /// Asks the cache for the keys that the next `steps` of a search may compare.
+    fn prefetch_middles(self, from: usize, past: usize, steps: u32) {
+        if from < past && steps > 0 {
+            let middle = from.midpoint(past);
+            self.prefetch_key(middle);
+            self.prefetch_middles(from, middle, steps - 1);
+            self.prefetch_middles(middle + 1, past, steps - 1);
+        }
+    }
+
+    /// Which is the first of these keys that `goes_before` says no of: it says yes for some of them, and then no.
+    pub(crate) fn partition(self, within: Range<usize>, goes_before: impl Fn(&[u8]) -> bool) -> Result<usize, Error> {
+        let Range { start: mut from, end: mut past } = within;
+        for step in 0.. {
+            if from >= past {
+                break;
+            }
+            if step % STEPS_AHEAD == 0 {
+                self.prefetch_middles(from, past, STEPS_AHEAD);
+            }
             let middle = from.midpoint(past);
             if goes_before(self.key(middle)?) {
                 from = middle + 1;
@@ -143,37 +185,43 @@ impl<'a, M: Medium> Node<'a, M> {
         Ok(from)
     }
 
-    /// Which child a descent goes to.
-    pub(crate) fn child_for(self, count: usize, target: Target<'_>) -> Result<usize, Error> {
+    /// Which child a descent goes to: after how many of the separators, of which those outside `within` are known not to be in between.
+    pub(crate) fn child_for(self, within: Range<usize>, target: Target<'_>) -> Result<usize, Error> {
         match target {
-            Target::First => Ok(0),
-            Target::Last => Ok(count),
-            Target::At(key) => self.partition(count, |separator| separator <= key),
-            Target::Before(key) => self.partition(count, |separator| separator < key),
+            Target::First => Ok(within.start),
+            Target::Last => Ok(within.end),
+            Target::At(key) => self.partition(within, |separator| separator <= key),
+            Target::Before(key) => self.partition(within, |separator| separator < key),
         }
     }
 
     /// Where a key is among a leaf's pairs, or where it would be.
     pub(crate) fn search(self, count: usize, key: &[u8]) -> Result<Result<usize, usize>, Error> {
-        let i = self.partition(count, |found| found < key)?;
+        let i = self.partition(0..count, |found| found < key)?;
         let is_found = i < count && self.key(i)?.cmp(key) == Ordering::Equal;
         Ok(if is_found { Ok(i) } else { Err(i) })
     }
 
-    /// As [`Node::search`], quicker where the key is there.
+    /// As [`Node::search`], quicker where the key is there. A key that damage to its word hides is an error: the search comes by its
+    /// pair, and reads what that names.
     pub(crate) fn place_of(self, count: usize, key: &[u8]) -> Result<Result<usize, usize>, Error> {
-        match self.find(count, key)? {
+        match self.find(count, key, 1)? {
             Some(i) => Ok(Ok(i)),
             None => self.search(count, key),
         }
     }
 
-    /// Where a key is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256.
-    pub(crate) fn find(self, count: usize, key: &[u8]) -> Result<Option<usize>, Error> {
+    /// Where a key is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256. So many
+    /// lines of its value are asked for meanwhile.
+    #[inline]
+    pub(crate) fn find(self, count: usize, key: &[u8], value_lines: u64) -> Result<Option<usize>, Error> {
         let check = key::checksum(key) as u8;
         for i in 0..count {
-            if word::check_of(self.key_word(i)) == check && self.key(i)? == key {
-                return Ok(Some(i));
+            if word::check_of(self.key_word(i)) == check {
+                self.prefetch_value(i, value_lines);
+                if self.key(i)? == key {
+                    return Ok(Some(i));
+                }
             }
         }
         Ok(None)

@@ -5,10 +5,14 @@ use pmem::{Dram, Medium, Ticket, Waited};
 use crate::Error;
 use crate::descent::Reached;
 use crate::locks::{Mode, Patience};
-use crate::node::Target;
+use crate::node::{Node, Target};
 use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::value::Value;
+
+/// Lines of a value that are asked for while its key is compared: those of half a KiB. The processor sees by itself what comes behind
+/// them.
+pub(crate) const VALUE_LINES_AHEAD: u64 = 8;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Shows a key's value to `show` and answers with what that says; `None` if the key is not there. `show` runs under the
@@ -17,7 +21,15 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
     pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(key, Patience::Wait, show)
+        self.look_up(key, Patience::Wait, |node, count| node.find(count, key, VALUE_LINES_AHEAD), show)
+    }
+
+    /// As [`Tree::get`]; where the key seems to be absent because its leaf is damaged, that is an error.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn get_surely<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+        self.look_up(key, Patience::Wait, |node, count| Ok(node.place_of(count, key)?.ok()), show)
     }
 
     /// As [`Tree::get`], for callers that may not wait for a lock.
@@ -25,7 +37,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::WouldWait`], too.
     pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(key, Patience::Try, show)
+        self.look_up(key, Patience::Try, |node, count| node.find(count, key, VALUE_LINES_AHEAD), show)
     }
 
     #[inline(always)]
@@ -33,10 +45,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         &self,
         key: &[u8],
         patience: Patience,
+        find: impl FnOnce(Node<'_, M>, usize) -> Result<Option<usize>, Error>,
         show: impl FnOnce(&Value<'_>) -> T,
     ) -> Result<Option<T>, Error> {
         let leaf = self.descend(Target::At(key), (0, Mode::Shared), patience, |_, _| Ok(()))?;
-        let found = leaf.node.find(leaf.meta.count, key)?;
+        let found = find(leaf.node, leaf.meta.count)?;
         let value = found.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
         let shown = value.as_ref().map(show);
         self.settled(leaf)?;

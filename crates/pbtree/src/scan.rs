@@ -1,16 +1,21 @@
 //! Scans: a leaf at a time. Between two leaves nothing is held: the next page begins where the separators say that the last one
 //! ended. Every key is shown as it was at some time during the scan, in order, at most once.
 
-use core::ops::Bound;
+use core::ops::{Bound, Range};
 
 use pmem::{Dram, Medium};
 
 use crate::Error;
+use crate::descent::Reached;
 use crate::locks::{Mode, Patience};
 use crate::node::Target;
+use crate::read::VALUE_LINES_AHEAD;
 use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::value::Value;
+
+/// Values that are on their way to the cache while one is read: about as many lines as a processor waits for at once.
+const VALUES_AHEAD: usize = 8;
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,18 +55,55 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             }
             Ok(())
         })?;
-        for turn in 0..leaf.meta.count {
-            let i = if direction == Direction::Forward { turn } else { leaf.meta.count - 1 - turn };
-            if leaf.node.value_word(i) != 0
-                && let key = leaf.node.key(i)?
-                && is_within(key, from, direction)
-                && let Some(value) = self.value_of(&leaf, i)?
-            {
-                page.item(key, &value);
-            }
-        }
+        self.show_pairs(&leaf, from, direction, page)?;
         self.settled(leaf)?;
         Ok(has_more)
+    }
+
+    /// Shows what of a leaf is within the bound. Keys lie anywhere, and so do values: all keys are asked for at once, and each value
+    /// some turns before it is read.
+    fn show_pairs(
+        &self,
+        leaf: &Reached<'_, M>,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        page: &mut dyn Page,
+    ) -> Result<(), Error> {
+        (0..leaf.meta.count).for_each(|i| leaf.node.prefetch_key(i));
+        let within = pairs_within(leaf, from, direction)?;
+        let count = within.len();
+        let pair = |turn| if direction == Direction::Forward { within.start + turn } else { within.end - 1 - turn };
+        (0..count.min(VALUES_AHEAD)).for_each(|turn| leaf.node.prefetch_value(pair(turn), VALUE_LINES_AHEAD));
+        for turn in 0..count {
+            if turn + VALUES_AHEAD < count {
+                leaf.node.prefetch_value(pair(turn + VALUES_AHEAD), VALUE_LINES_AHEAD);
+            }
+            if let Some(value) = self.value_of(leaf, pair(turn))? {
+                page.item(leaf.node.key(pair(turn))?, &value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which of a leaf's pairs lie within the bound. A page that begins at a separator has all of them, and one look tells.
+fn pairs_within<M: Medium>(
+    leaf: &Reached<'_, M>,
+    from: Bound<&[u8]>,
+    direction: Direction,
+) -> Result<Range<usize>, Error> {
+    let (node, count) = (leaf.node, leaf.meta.count);
+    let is_before = |key: &[u8]| match (from, direction) {
+        (Bound::Unbounded, _) => direction == Direction::Backward,
+        (Bound::Included(from), Direction::Forward) | (Bound::Excluded(from), Direction::Backward) => key < from,
+        (Bound::Excluded(from), Direction::Forward) | (Bound::Included(from), Direction::Backward) => key <= from,
+    };
+    match direction {
+        _ if count == 0 => Ok(0..0),
+        Direction::Forward if !is_before(node.key(0)?) => Ok(0..count),
+        Direction::Backward if is_before(node.key(count - 1)?) => Ok(0..count),
+        Direction::Forward => Ok(node.partition(0..count, is_before)?..count),
+        Direction::Backward => Ok(0..node.partition(0..count, is_before)?),
     }
 }
 
@@ -71,15 +113,5 @@ fn target(from: Bound<&[u8]>, direction: Direction) -> Target<'_> {
         (Bound::Unbounded, Direction::Backward) => Target::Last,
         (Bound::Excluded(key), Direction::Backward) => Target::Before(key),
         (Bound::Included(key) | Bound::Excluded(key), _) => Target::At(key),
-    }
-}
-
-fn is_within(key: &[u8], from: Bound<&[u8]>, direction: Direction) -> bool {
-    match (from, direction) {
-        (Bound::Unbounded, _) => true,
-        (Bound::Included(from), Direction::Forward) => key >= from,
-        (Bound::Excluded(from), Direction::Forward) => key > from,
-        (Bound::Included(from), Direction::Backward) => key <= from,
-        (Bound::Excluded(from), Direction::Backward) => key < from,
     }
 }

@@ -50,7 +50,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
         drop(tree);
         while parent.meta.level > 0 {
-            let i = parent.node.child_for(parent.meta.count, Target::At(key))?;
+            let i = parent.node.child_for(0..parent.meta.count, Target::At(key))?;
             let below = parent.meta.level - 1;
             let child = self.reach(parent.node.child(i)?, below, Mode::Exclusive, Patience::Wait)?;
             if child.meta.count < self.order() {
@@ -111,6 +111,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         child: Reached<'_, M>,
     ) -> Result<(), Error> {
         let half = self.right_half(agent, &child)?;
+        self.forget_heads(parent);
+        self.forget_heads(&child);
         let Meta { level, count } = parent.meta;
         let node = parent.node;
         let ranges = [child.node.meta_span(), node.meta_span(), node.pairs(i, count)];
@@ -137,6 +139,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<Reached<'t, M>, Error> {
         let half = self.right_half(agent, &old)?;
         let reserved = self.reserve_node(agent)?;
+        self.forget_heads(&old);
         let level = old.meta.level + 1;
         let node = self.node(reserved.place().offset);
         self.locks.of(node.at)?;

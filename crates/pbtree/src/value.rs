@@ -33,6 +33,25 @@ pub struct Value<'a> {
     checksum: u32,
 }
 
+/// A value but for its bytes: the rest of what its checksum is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seal {
+    /// When it expires.
+    pub expiry: Option<u64>,
+    /// Where it lies.
+    pub offset: u64,
+    stamp: u64,
+    checksum: u32,
+}
+
+impl Seal {
+    /// True if the checksum fits these bytes.
+    #[must_use]
+    pub fn fits(&self, bytes: &[u8]) -> bool {
+        Head::new(&NewValue { bytes, expiry: self.expiry }, self.stamp).bytes[8..12] == self.checksum.to_le_bytes()
+    }
+}
+
 /// A header, and with it an expiry.
 struct Head {
     bytes: [u8; (VALUE_HEADER_BYTES + EXPIRY_BYTES) as usize],
@@ -138,8 +157,13 @@ impl<'a> Value<'a> {
     /// True if the checksum fits.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        let as_new = NewValue { bytes: self.bytes, expiry: self.expiry };
-        Head::new(&as_new, self.stamp).bytes[8..12] == self.checksum.to_le_bytes()
+        self.seal().fits(self.bytes)
+    }
+
+    /// What tells of a copy of its bytes whether they are whole.
+    #[must_use]
+    pub fn seal(&self) -> Seal {
+        Seal { expiry: self.expiry, stamp: self.stamp, checksum: self.checksum, offset: self.place.offset.0 }
     }
 
     /// What its chunk has.

@@ -1,7 +1,7 @@
 //! Words that refer to places.
 
 use heap::{Class, Place, PlaceKind};
-use pmem::{Medium, Offset, crc32c};
+use pmem::{LINE_BYTES, Medium, Offset, crc32c};
 
 use crate::Error;
 
@@ -45,6 +45,15 @@ pub(crate) fn key_place(at: Offset, word: u64) -> Result<Place, Error> {
         class => Class::from_index(class).map(PlaceKind::Slot),
     };
     kind.map(|kind| Place { offset, kind }).ok_or_else(|| Error::damaged(at, "a word names no size class"))
+}
+
+/// Asks the cache for the lines of what a word names, so many at most. Any word will do.
+#[inline]
+pub(crate) fn prefetch<M: Medium>(medium: &M, word: u64, lines_max: u64) {
+    let at = word & ((1 << OFFSET_BITS) - 1);
+    let bytes = Class::from_index((word >> OFFSET_BITS) as u8).map_or(u64::MAX, Class::bytes);
+    let line_count = (at % LINE_BYTES).saturating_add(bytes).div_ceil(LINE_BYTES).min(lines_max);
+    (0..line_count).for_each(|line| medium.prefetch_line(Offset(at + line * LINE_BYTES)));
 }
 
 /// The most that what lies at a place can have.

@@ -1,17 +1,18 @@
 //! The lanes of an open region, in DRAM.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::{Heap, HeapError, Place, PlaceKind};
 use pmem::{Backoff, Dram, Loan, Medium, Offset, Span, Ticket, seal, unseal};
 
+use crate::holding::{Holding, hold_any};
 use crate::layout::{LANE_COUNT_MAX, LOG_BYTES, RUN_HEADER_BYTES, intent_at, log_at, number_at};
 use crate::run;
 
 /// What DRAM has of a lane. A line of its own, since each belongs to another thread.
 #[repr(align(64))]
 struct LaneState {
-    is_taken: AtomicBool,
+    holding: Holding<AtomicU64>,
     number: AtomicU64,
     log: AtomicU64,
     log_bytes: AtomicU64,
@@ -115,8 +116,7 @@ impl Lanes {
     pub fn take(&self, preferred: usize) -> Lane<'_> {
         let mut backoff = Backoff::short();
         loop {
-            let free = (0..self.count).map(|i| (preferred + i) % self.count).find(|&lane| self.try_hold(lane));
-            if let Some(number) = free {
+            if let Some(number) = hold_any(self.count, preferred, |lane| self.try_hold(lane)) {
                 return Lane { lanes: self, number };
             }
             backoff.relax();
@@ -133,8 +133,7 @@ impl Lanes {
     }
 
     fn try_hold(&self, lane: usize) -> bool {
-        let taken = &self.states[lane].is_taken;
-        !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)
+        self.states[lane].holding.try_hold()
     }
 }
 
@@ -232,6 +231,6 @@ impl Lane<'_> {
 
 impl Drop for Lane<'_> {
     fn drop(&mut self) {
-        self.lanes.states[self.number].is_taken.store(false, Ordering::Release);
+        self.lanes.states[self.number].holding.let_go();
     }
 }

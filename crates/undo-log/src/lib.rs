@@ -38,8 +38,11 @@
 #![no_std]
 
 pub mod canary;
+mod holding;
 mod lanes;
 pub mod layout;
+#[cfg(test)]
+mod model;
 mod recover;
 mod run;
 

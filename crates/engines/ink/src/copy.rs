@@ -22,7 +22,12 @@ pub(crate) struct Copy {
 
 /// When a value expires, in the engines' words.
 pub(crate) fn expiry_of(value: &Value<'_>) -> Expiry {
-    value.expiry.map_or(Expiry::NEVER, Expiry::at_ms)
+    expiry(value.expiry)
+}
+
+/// The same of what a tree says.
+pub(crate) fn expiry(at_ms: Option<u64>) -> Expiry {
+    at_ms.map_or(Expiry::NEVER, Expiry::at_ms)
 }
 
 /// Which of its key's values it is.
@@ -60,6 +65,11 @@ impl Drop for Copy {
 pub(crate) fn whole(value: &Value<'_>) -> Result<(), Error> {
     match value.is_whole() {
         true => Ok(()),
-        false => Err(Error::Corrupt { offset: value.place.offset.0, what: "a value's checksum does not fit" }),
+        false => Err(does_not_fit(value.place.offset.0)),
     }
+}
+
+/// What is said of a value at `offset` whose checksum does not fit.
+pub(crate) fn does_not_fit(offset: u64) -> Error {
+    Error::Corrupt { offset, what: "a value's checksum does not fit" }
 }

@@ -1,5 +1,5 @@
-//! The InK engine: a persistent B+tree (`pbtree`), of which nothing is in volatile memory but locks. Keys are in order at
-//! once, and the engine serves as soon as it is open.
+//! The InK engine: a persistent B+tree (`pbtree`), of which nothing is in volatile memory but locks, and what separators begin with as
+//! far as searches came by those. Keys are in order at once, and the engine serves as soon as it is open.
 //!
 //! Everything durable, and the order of its writes, is the tree's: `pbtree` and `undo_log` say what a crash leaves. This crate
 //! gives the tree the engines' words.
@@ -33,6 +33,7 @@ use pbtree::{AtOnce, Tree};
 use pmem::{Dram, Medium};
 
 pub use pbtree::Options;
+pub use pbtree::layout::ORDERS;
 
 use counted::Counted;
 

@@ -78,7 +78,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let expiry = self.tree.get(key, expiry_of).map_err(told)?;
+        let expiry = self.show(key, expiry_of)?;
         Ok(expiry.filter(|expiry| !self.is_past(*expiry)))
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Visit};
+use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Verify, Visit};
 use pbtree::Direction;
 use pmem::{Dram, Medium};
 
@@ -18,11 +18,14 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
             engine::Direction::Backward => Direction::Backward,
         };
         self.turn(page, from, direction)?;
-        let live = page.items().filter(|&(_, _, expiry)| !self.is_past(expiry));
+        let live = page.items().filter(|item| !self.is_past(item.expiry()));
         let mut ended_at = None;
-        for (key, value, _) in live {
-            if each(key, value) == ControlFlow::Break(()) {
-                ended_at = Some(key.to_vec());
+        for item in live {
+            if self.verify > Verify::Nothing {
+                item.whole()?;
+            }
+            if each(item.key, item.value) == ControlFlow::Break(()) {
+                ended_at = Some(item.key.to_vec());
                 break;
             }
         }
@@ -43,7 +46,7 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
 
 /// Sets the cursor to the next page; behind the last item where there is none.
 fn go_on(cursor: &mut ScanCursor, direction: Direction) -> bool {
-    let last = cursor.state::<Copied>().and_then(|page| page.items().last().map(|(key, ..)| key.to_vec()));
+    let last = cursor.state::<Copied>().and_then(|page| page.items().last().map(|item| item.key.to_vec()));
     if cursor.follow::<Copied>(|page| page.next(direction)) {
         return true;
     }
@@ -67,9 +70,9 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let (mut page, mut from) = (Copied::default(), from.map(<[u8]>::to_vec));
         loop {
             self.turn(&mut page, from.as_ref().map(Vec::as_slice), Direction::Forward)?;
-            if let Some((last, ..)) = page.items().last() {
-                page.items().for_each(|(key, value, expiry)| each(key, value, expiry));
-                return Ok(Some(last.to_vec()));
+            if let Some(last) = page.items().last() {
+                page.items().for_each(|item| each(item.key, item.value, item.expiry()));
+                return Ok(Some(last.key.to_vec()));
             }
             match page.next(Direction::Forward) {
                 Some(next) => from = next.map(<[u8]>::to_vec),

@@ -3,18 +3,40 @@
 use std::ops::Bound;
 
 use engine::{Error, Expiry};
-use pbtree::{Direction, Page, Value};
+use pbtree::{Direction, Page, Seal, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::copy::expiry_of;
+use crate::copy::{does_not_fit, expiry};
 use crate::error::told;
 
-/// An item of a page: where its key and value end in the page's bytes, and when it expires.
+/// Room that a page takes at first: for so many items as long as its first, but not for more than these bytes.
+const ITEMS_EXPECTED: usize = 64;
+const ROOM_BYTES_MAX: usize = 64 * 1024;
+
+/// An item of a page.
+pub(crate) struct Item<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+    seal: &'a Seal,
+}
+
+impl Item<'_> {
+    pub(crate) fn expiry(&self) -> Expiry {
+        expiry(self.seal.expiry)
+    }
+
+    /// Refuses a value whose checksum does not fit.
+    pub(crate) fn whole(&self) -> Result<(), Error> {
+        if self.seal.fits(self.value) { Ok(()) } else { Err(does_not_fit(self.seal.offset)) }
+    }
+}
+
+/// The same: where key and value end in the page's bytes.
 struct Entry {
     key_end: usize,
     end: usize,
-    expiry: Expiry,
+    seal: Seal,
 }
 
 /// What a leaf had, and where the next one begins.
@@ -28,10 +50,15 @@ pub(crate) struct Copied {
 
 impl Page for Copied {
     fn item(&mut self, key: &[u8], value: &Value<'_>) {
+        let item_bytes = key.len() + value.bytes.len();
+        if self.bytes.capacity() == 0 {
+            self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
+            self.entries.reserve(ITEMS_EXPECTED);
+        }
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value.bytes);
-        self.entries.push(Entry { key_end, end: self.bytes.len(), expiry: expiry_of(value) });
+        self.entries.push(Entry { key_end, end: self.bytes.len(), seal: value.seal() });
     }
 
     fn ends_at(&mut self, fence: &[u8]) {
@@ -41,10 +68,12 @@ impl Page for Copied {
 
 impl Copied {
     /// Its items.
-    pub(crate) fn items(&self) -> impl Iterator<Item = (&[u8], &[u8], Expiry)> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         let starts = std::iter::once(0).chain(self.entries.iter().map(|entry| entry.end));
-        starts.zip(&self.entries).map(|(start, entry)| {
-            (&self.bytes[start..entry.key_end], &self.bytes[entry.key_end..entry.end], entry.expiry)
+        starts.zip(&self.entries).map(|(start, entry)| Item {
+            key: &self.bytes[start..entry.key_end],
+            value: &self.bytes[entry.key_end..entry.end],
+            seal: &entry.seal,
         })
     }
 

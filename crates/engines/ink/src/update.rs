@@ -71,15 +71,22 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
     }
 
+    /// What `show` says of the key's value, whatever its time; an absence is compared as the store's `verify` says.
+    pub(crate) fn show<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+        let is_sure = self.verify >= Verify::Absence;
+        let shown = if is_sure { self.tree.get_surely(key, show) } else { self.tree.get(key, show) };
+        shown.map_err(told)
+    }
+
     /// The key's value, whatever its time; compared as `verify` says.
     fn look_up(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
-        let copied = self.tree.get(key, |value| {
+        let copied = self.show(key, |value| {
             if verify > Verify::Nothing {
                 whole(value)?;
             }
             Ok(Copy::of(value))
         });
-        copied.map_err(told)?.transpose()
+        copied?.transpose()
     }
 
     /// The key's value, unless its time has come.

@@ -50,6 +50,7 @@ pub(crate) const PAPER: Paper = Paper {
          whether the key is there, theirs do not. Its updates never leave their bucket: a free slot is kept for them.",
         "What finds no room is counted, and its time is that of the inserts that do.",
     ],
+    not_built: &[],
     figures: &[
         Figure {
             name: "8a",

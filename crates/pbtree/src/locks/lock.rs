@@ -1,7 +1,7 @@
 //! One lock, which many share or one has; and what readers of the node have to wait for before telling what they saw.
 
 use core::mem;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use pmem::{Backoff, Ticket};
 
@@ -21,6 +21,8 @@ pub(crate) struct NodeLock {
     latch: Latch<AtomicU64>,
     /// The commit of the node's last change; 0 once a thread has waited for it, and where there is nothing to wait for.
     ticket: AtomicU64,
+    /// What is known of an inner node's separators (`heads.rs`); null for nothing.
+    pub(super) heads: AtomicPtr<u8>,
 }
 
 impl NodeLock {

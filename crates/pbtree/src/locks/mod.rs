@@ -7,6 +7,7 @@
 //! A thread that goes down holds the parent until it has the child (*coupling*). So no thread waits at a node that is being freed,
 //! which takes its parent exclusively; and none comes to a node by a word that has changed since.
 
+mod heads;
 mod latch;
 mod lock;
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Where each node's lock is found: by the node's offset, in a table of which only the parts are there that were used.
 //!
-//! Three levels: a GiB of the region, a unit of 64 KiB, a node's slot. A unit's locks take a 64th of what its nodes take.
+//! Three levels: a GiB of the region, a unit of 64 KiB, a node's slot. A unit's locks take a 42nd of what its nodes of order 63 take.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
+use core::slice;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heap::HeapError;
@@ -11,6 +12,7 @@ use heap::layout::{REGION_UNITS_MAX, UNIT_BYTES};
 use pmem::{Dram, Loan, Offset};
 
 use crate::Error;
+use crate::layout::PAIR_BYTES;
 use crate::locks::NodeLock;
 
 const GROUP_UNITS: usize = 1 << 14;
@@ -23,18 +25,21 @@ type Groups = [AtomicPtr<Group>; GROUP_COUNT];
 
 /// The locks of a tree's nodes.
 pub(crate) struct LockTable<D: Dram> {
-    dram: D,
-    node_bytes: u64,
+    pub(super) dram: D,
+    /// The binary logarithm of a node's bytes.
+    node_shift: u32,
     groups: Loan<Groups, D>,
     lent_bytes: AtomicU64,
 }
 
 impl<D: Dram + Clone> LockTable<D> {
+    /// Of a tree whose nodes have so many bytes, a power of two.
     pub(crate) fn new(dram: D, node_bytes: u64) -> Result<LockTable<D>, HeapError> {
         // SAFETY: zeros are groups that nobody has borrowed yet.
         let groups = unsafe { Loan::<Groups, D>::zeroed(dram.clone()) };
         let groups = groups.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Groups>() })?;
-        Ok(LockTable { dram, node_bytes, groups, lent_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
+        let node_shift = node_bytes.trailing_zeros();
+        Ok(LockTable { dram, node_shift, groups, lent_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
     }
 }
 
@@ -44,21 +49,34 @@ impl<D: Dram> LockTable<D> {
         self.lent_bytes.load(Ordering::Relaxed)
     }
 
+    pub(super) fn lent(&self, bytes: usize) {
+        self.lent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn given_back(&self, bytes: usize) {
+        self.lent_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// That of the tree.
+    pub(super) fn order(&self) -> usize {
+        (1 << self.node_shift) / PAIR_BYTES as usize - 1
+    }
+
     /// The lock of a node. Nodes do not overlap, so no two that start in a unit have the same quotient.
     #[inline]
     pub(crate) fn of(&self, node: Offset) -> Result<&NodeLock, Error> {
         let unit = (node.0 / UNIT_BYTES) as usize;
         let group =
             self.groups.get(unit / GROUP_UNITS).ok_or(Error::damaged(node, "a node lies beyond every region"))?;
-        let units = self.lent(group, Layout::new::<Group>())?;
+        let units = self.part(group, Layout::new::<Group>())?;
         // SAFETY: it was lent for a group, zeroed, which is a group without units, and stays until the table goes.
-        let locks = self.lent(&unsafe { units.as_ref() }[unit % GROUP_UNITS], self.unit_layout())?;
+        let locks = self.part(&unsafe { units.as_ref() }[unit % GROUP_UNITS], self.unit_layout())?;
         // SAFETY: it was lent for as many locks, zeroed, which are free ones, and stays until the table goes.
-        Ok(unsafe { locks.add((node.0 % UNIT_BYTES / self.node_bytes) as usize).as_ref() })
+        Ok(unsafe { locks.add((node.0 % UNIT_BYTES >> self.node_shift) as usize).as_ref() })
     }
 
     /// What `part` points at: borrowed now, if nobody has yet.
-    fn lent<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
+    fn part<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
         match NonNull::new(part.load(Ordering::Acquire)) {
             Some(there) => Ok(there),
             None => self.lend(part, layout),
@@ -73,7 +91,7 @@ impl<D: Dram> LockTable<D> {
             part.compare_exchange(ptr::null_mut(), new.as_ptr().cast(), Ordering::AcqRel, Ordering::Acquire);
         match installed.err().and_then(NonNull::new) {
             None => {
-                self.lent_bytes.fetch_add(layout.size() as u64, Ordering::Relaxed);
+                self.lent(layout.size());
                 Ok(new.cast())
             }
             Some(others) => {
@@ -85,16 +103,19 @@ impl<D: Dram> LockTable<D> {
     }
 
     fn unit_layout(&self) -> Layout {
-        Layout::array::<NodeLock>((UNIT_BYTES / self.node_bytes) as usize).expect("at most 512 locks")
+        Layout::array::<NodeLock>((UNIT_BYTES >> self.node_shift) as usize).expect("at most 512 locks")
     }
 }
 
 impl<D: Dram> Drop for LockTable<D> {
     fn drop(&mut self) {
+        let lock_count = (UNIT_BYTES >> self.node_shift) as usize;
         for group in self.groups.iter().filter_map(|group| NonNull::new(group.load(Ordering::Acquire))) {
             // SAFETY: the table goes, and with it every use of what it has borrowed, with these layouts.
             unsafe {
                 for unit in group.as_ref().iter().filter_map(|unit| NonNull::new(unit.load(Ordering::Acquire))) {
+                    let locks = slice::from_raw_parts(unit.as_ptr(), lock_count);
+                    locks.iter().for_each(|lock| self.forget_heads(lock));
                     self.dram.give_back(unit.cast(), self.unit_layout());
                 }
                 self.dram.give_back(group.cast(), Layout::new::<Group>());

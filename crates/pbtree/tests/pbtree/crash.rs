@@ -149,6 +149,12 @@ fn broken_splits_are_caught() {
     caught::<Crashed>(pbtree::canary::ROOT_BEFORE_NODE, &[clears()], &closely());
 }
 
+/// Of nodes that were split.
+#[test]
+fn what_was_known_of_separators_that_changed_is_caught() {
+    caught::<Crashed>(pbtree::canary::HEADS_KEPT, &splits(), &settings());
+}
+
 #[test]
 fn a_lock_let_go_of_before_the_commit_is_caught() {
     let read = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };

@@ -1,6 +1,7 @@
 //! The engine beside a map, crashed at every step, and among threads.
 
 mod crash;
+mod damaged;
 mod expiry;
 mod journaled;
 mod subject;

@@ -1,0 +1,113 @@
+//! Damage to what names a key, or to a value: an error or what is so to readers that ask for it.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::Ordering;
+
+use engine::{BatchOp, Condition, Decision, Direction, Engine, Error, OrderedEngine, ScanCursor, Verify};
+use engine_ink::{Ink, Options};
+use pmem::{Bytes, Offset};
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::subject::PARAMETERS;
+
+const KEY_COUNT: u32 = 20;
+
+fn key(number: u32) -> Vec<u8> {
+    format!("{number:04} is a key").into_bytes()
+}
+
+fn value(number: u32) -> Vec<u8> {
+    format!("value {number:04} to be found").into_bytes()
+}
+
+/// Several leaves.
+fn filled(verify: Verify) -> Ink<Sim, HostDram> {
+    let options = Options { order: 7, in_place: false };
+    let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, options).unwrap().verifying(verify);
+    (0..KEY_COUNT).for_each(|number| store.put(&key(number), &value(number)).unwrap());
+    store
+}
+
+fn get(store: &Ink<Sim, HostDram>, number: u32) -> Result<Option<Vec<u8>>, Error> {
+    let mut value = None;
+    store.get(&key(number), &mut |_, found| value = Some(found.to_vec()))?;
+    Ok(value)
+}
+
+fn flip(store: &Ink<Sim, HostDram>, at: u64, bits: u64) {
+    let (medium, at) = (store.tree().medium(), Offset(at));
+    medium.store(at, medium.load(at, Ordering::Relaxed) ^ bits, Ordering::Relaxed);
+}
+
+/// Where these bytes lie.
+fn place_of(store: &Ink<Sim, HostDram>, bytes: &[u8]) -> u64 {
+    let medium = store.tree().medium();
+    // SAFETY: the medium lives, and nobody writes to it meanwhile.
+    let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
+    region.windows(bytes.len()).position(|window| window == bytes).expect("they are there") as u64
+}
+
+/// Where a key's word lies, and what logs have of it: it names the chunk that begins 8 bytes before the key.
+fn key_words_of(store: &Ink<Sim, HostDram>, number: u32) -> Vec<u64> {
+    let (medium, chunk) = (store.tree().medium(), place_of(store, &key(number)) - 8);
+    let names_it = |at: &u64| medium.load(Offset(*at), Ordering::Relaxed) & ((1 << 48) - 1) == chunk;
+    (0..medium.len_bytes()).step_by(8).filter(names_it).collect()
+}
+
+#[test]
+fn an_absence_that_damage_makes_is_told() {
+    let words = key_words_of(&filled(Verify::Nothing), 7);
+    let mut hidden = 0;
+    for bit in 0..64 {
+        let [careless, careful] = [Verify::Nothing, Verify::Absence].map(filled);
+        for store in [&careless, &careful] {
+            words.iter().for_each(|&at| flip(store, at, 1 << bit));
+        }
+        hidden += u32::from(matches!(get(&careless, 7), Ok(None)));
+        // What else a word says of its chunk, its size, is not compared; then the key is there.
+        let is_there = matches!(get(&careful, 7), Ok(Some(found)) if found == value(7));
+        assert!(is_there || get(&careful, 7).is_err() && careful.expiry(&key(7)).is_err(), "bit {bit}");
+        for store in [careless, careful].into_iter().filter(|_| !is_there) {
+            assert!(store.put(&key(7), b"new").is_err(), "bit {bit}: the key would be there twice");
+            assert!(
+                store.delete(&key(7)).is_err()
+                    && store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).is_err()
+            );
+            let (key, other) = (key(7), key(8));
+            let absent = Condition { key: &key, version: None };
+            assert!(store.write_batch_if(&[absent], &[BatchOp::Put { key: &other, value: b"new" }]).is_err());
+            assert!(store.write_batch(&[BatchOp::Put { key: &key, value: b"new" }]).is_err());
+            for number in (0..KEY_COUNT).filter(|&number| number != 7) {
+                assert!(get(&store, number).map_or(true, |found| found == Some(value(number))), "bit {bit}: {number}");
+            }
+        }
+    }
+    assert_eq!(hidden, 8, "each bit of what a word knows of its key's checksum");
+    let whole = filled(Verify::Absence);
+    assert!(get(&whole, KEY_COUNT).unwrap().is_none() && whole.put(&key(KEY_COUNT), b"new").is_ok());
+}
+
+/// A scan compares values as a get does: it ends with an error where it comes to one that is damaged, and not before.
+#[test]
+fn a_scan_shows_no_damaged_value_where_values_are_compared() {
+    let scanned = |verify, count: usize| {
+        let store = filled(verify);
+        flip(&store, place_of(&store, &value(9)) & !7, 1 << 63);
+        let (mut cursor, mut shown) = (ScanCursor::new(Bound::Unbounded, Direction::Forward), Vec::new());
+        let mut each = |key: &[u8], _: &[u8]| {
+            shown.push(key.to_vec());
+            if shown.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let ended = loop {
+            match store.scan(&mut cursor, &mut each) {
+                Ok(true) => {}
+                ended => break ended.map(drop),
+            }
+        };
+        (shown.len(), ended.is_ok())
+    };
+    assert_eq!(scanned(Verify::Nothing, 100), (20, true), "what is there is shown");
+    assert_eq!(scanned(Verify::Values, 9), (9, true));
+    assert_eq!(scanned(Verify::Values, 10), (9, false));
+}

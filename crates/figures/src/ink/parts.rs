@@ -1,0 +1,87 @@
+//! Where an operation's time goes: samples of what the processor was at, sorted by the source they were in. A sample counts for the
+//! innermost function that belongs to a part.
+
+use std::collections::BTreeMap;
+
+use pprof::{Frames, ProfilerGuard, ProfilerGuardBuilder, Symbol};
+
+use crate::Error;
+
+/// The whole, the paper's parts, and what is none of them: the engine's calls, keys made and values checked.
+pub(super) const PARTS: &[&str] = &[ALL, SEARCHING, MODIFICATION, MEMORY, LOGGING, TRANSFER, REST];
+
+/// All parts together.
+pub(super) const ALL: &str = "all";
+
+pub(super) const SEARCHING: &str = "searching";
+const MODIFICATION: &str = "modification";
+const MEMORY: &str = "memory";
+pub(super) const LOGGING: &str = "logging";
+const TRANSFER: &str = "transfer";
+const REST: &str = "rest";
+
+/// Samples a second of processor time: no divisor of what goes by a clock.
+const FREQUENCY: i32 = 997;
+
+/// Samples that are being taken.
+pub(super) struct Sampled(ProfilerGuard<'static>);
+
+impl Sampled {
+    pub(super) fn start() -> Result<Sampled, Error> {
+        Ok(Sampled(ProfilerGuardBuilder::default().frequency(FREQUENCY).build()?))
+    }
+
+    /// Which share of the samples was in each part; the whole alone, if a turn was too short for a sample.
+    pub(super) fn shares(self) -> Result<Vec<(&'static str, f64)>, Error> {
+        let report = self.0.report().build()?;
+        let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
+        for (frames, count) in &report.data {
+            *counts.entry(part_of_frames(frames)).or_default() += *count as f64;
+        }
+        let sum: f64 = counts.values().sum();
+        if counts.is_empty() {
+            return Ok(vec![(ALL, 1.0)]);
+        }
+        counts.insert(ALL, sum);
+        Ok(PARTS.iter().map(|&part| (part, counts.get(part).copied().unwrap_or(0.0) / sum)).collect())
+    }
+}
+
+fn part_of_frames(frames: &Frames) -> &'static str {
+    let part = |symbol: &Symbol| part_of(symbol.filename.as_ref()?.to_str()?, &symbol.name());
+    frames.frames.iter().flatten().find_map(part).unwrap_or(REST)
+}
+
+/// The part that a function of a file belongs to.
+fn part_of(file: &str, function: &str) -> Option<&'static str> {
+    let (folder, name) = file.rsplit_once("/src/")?;
+    let is_put = ["insert_pair", "set_pair", "set_meta"].iter().any(|put| function.contains(put));
+    Some(match (folder.rsplit('/').next()?, name) {
+        ("undo-log", _) => LOGGING,
+        ("heap", _) | ("pbtree", "retire.rs") => MEMORY,
+        ("pbtree", "node.rs") if is_put => MODIFICATION,
+        ("pbtree", "key.rs") if function.contains("write") => TRANSFER,
+        ("pbtree", "node.rs" | "key.rs" | "descent.rs" | "read.rs") => SEARCHING,
+        ("pbtree", _) if name.starts_with("locks/") => SEARCHING,
+        ("pbtree", "value.rs") | ("ink", "copy.rs") => TRANSFER,
+        ("pbtree", "write.rs" | "single.rs" | "split.rs" | "pack.rs" | "stamps.rs") => MODIFICATION,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_belongs_to_the_part_that_its_file_says() {
+        let of = |file, function| part_of(file, function);
+        assert_eq!(of("/x/crates/pbtree/src/descent.rs", "descend"), Some(SEARCHING));
+        assert_eq!(of("/x/crates/pbtree/src/locks/latch.rs", "try_lock"), Some(SEARCHING));
+        assert_eq!(of("/x/crates/pbtree/src/node.rs", "pbtree::node::Node<M>::insert_pair"), Some(MODIFICATION));
+        assert_eq!(of("/x/crates/pbtree/src/key.rs", "pbtree::key::write"), Some(TRANSFER));
+        assert_eq!(of("/x/crates/undo-log/src/run.rs", "write"), Some(LOGGING));
+        assert_eq!(of("/x/crates/heap/src/lane.rs", "reserve"), Some(MEMORY));
+        assert_eq!(of("/x/crates/pmem-os/src/medium.rs", "flush"), None);
+    }
+}

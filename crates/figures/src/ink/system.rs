@@ -1,0 +1,64 @@
+//! The systems, each in a directory of its own, where what is written outlives the process and not the machine.
+
+use std::path::Path;
+
+use engine::Engine;
+use engine_ink::{Ink, Options};
+use heap::Parameters;
+use pmem_os::{HostDram, MapOptions, Mapped};
+use tempfile::TempDir;
+
+use crate::Error;
+
+/// Writers that can be under way at once, as in a store of the library.
+const LANES: u32 = 16;
+
+/// What is measured. Threads share it.
+pub(super) trait System: Sync {
+    /// Sets a key's value, whether it is there or not.
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
+}
+
+/// How a system is made.
+pub(super) struct Made<'a> {
+    pub(super) dir: &'a Path,
+    /// Of InK's tree.
+    pub(super) order: usize,
+}
+
+type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
+
+/// Each that this program was built with, by name. `ink-in-place` writes values over those of the same length, as printed.
+pub(super) const BUILT: &[(&str, Make)] = &[
+    ("ink", |made| made.ink(false)),
+    ("ink-in-place", |made| made.ink(true)),
+    #[cfg(feature = "rocksdb")]
+    ("rocksdb", |made| Ok(Box::new(super::rocksdb::RocksDb::create(made.dir)?))),
+];
+
+impl Made<'_> {
+    fn ink(&self, in_place: bool) -> Result<Box<dyn System>, Error> {
+        let home = tempfile::tempdir_in(self.dir)?;
+        let mapped = Mapped::create(&home.path().join("region"), 1 << 20, MapOptions::default())?;
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: LANES, region_bytes: 1 << 20 };
+        let options = Options { order: self.order, in_place };
+        let store = Ink::format(mapped, HostDram, &parameters, options)?;
+        Ok(Box::new(InkStore { store, _home: home }))
+    }
+}
+
+struct InkStore {
+    store: Ink<Mapped, HostDram>,
+    _home: TempDir,
+}
+
+impl System for InkStore {
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        Ok(self.store.put(key, value)?)
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        Ok(self.store.get(key, &mut |_, value| found(value))?)
+    }
+}

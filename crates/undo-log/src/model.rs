@@ -1,0 +1,191 @@
+//! Every interleaving of threads that hold lanes, with the reorderings that the memory model allows; and twins that must be caught: one
+//! whose letting go is no release, one that looks and then takes, one that leaves a lane out when it wants all, and one that takes all in
+//! descending order.
+
+extern crate std;
+
+use std::panic::catch_unwind;
+use std::sync::atomic::Ordering;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use word::Word;
+use word_model::{Weakened, Weakening};
+
+use crate::holding::{Holding, hold_any};
+
+/// What a model leaves out.
+trait Twin: Weakening {
+    const LOOKS_FIRST: bool = false;
+    const LEAVES_ONE_OUT: bool = false;
+    const DESCENDS: bool = false;
+}
+
+struct Sound;
+struct NoRelease;
+struct LooksFirst;
+struct LeavesOneOut;
+struct Descends;
+
+impl Weakening for Sound {}
+impl Weakening for LooksFirst {}
+impl Weakening for LeavesOneOut {}
+impl Weakening for Descends {}
+
+impl Weakening for NoRelease {
+    fn store(asked: Ordering) -> Ordering {
+        if asked == Ordering::Release { Ordering::Relaxed } else { asked }
+    }
+}
+
+impl Twin for Sound {}
+impl Twin for NoRelease {}
+
+impl Twin for LooksFirst {
+    const LOOKS_FIRST: bool = true;
+}
+
+impl Twin for LeavesOneOut {
+    const LEAVES_ONE_OUT: bool = true;
+}
+
+impl Twin for Descends {
+    const DESCENDS: bool = true;
+}
+
+/// A lane, and its number, which its holder alone reads and raises.
+struct Lane<T: Twin> {
+    holding: Holding<Weakened<T>>,
+    number: UnsafeCell<u64>,
+}
+
+// SAFETY: the number is reached by the lane's holder alone; that this is so is what the models check.
+unsafe impl<T: Twin> Sync for Lane<T> {}
+
+/// As many as there are in a scene.
+struct Lanes<T: Twin>(Vec<Lane<T>>);
+
+type Vec<T> = std::vec::Vec<T>;
+
+impl<T: Twin> Lanes<T> {
+    fn new(count: usize) -> Arc<Lanes<T>> {
+        let lane = |_| Lane { holding: Holding(Weakened::new(0)), number: UnsafeCell::new(0) };
+        Arc::new(Lanes((0..count).map(lane).collect()))
+    }
+
+    fn try_hold(&self, lane: usize) -> bool {
+        let Holding(word) = &self.0[lane].holding;
+        if T::LOOKS_FIRST {
+            let is_free = word.load(Ordering::Relaxed) == 0;
+            word.store(1, Ordering::Relaxed);
+            return is_free;
+        }
+        self.0[lane].holding.try_hold()
+    }
+
+    fn raise(&self, lane: usize) {
+        // SAFETY: the caller holds the lane; loom sees if that does not suffice.
+        self.0[lane].number.with_mut(|number| unsafe { *number += 1 });
+    }
+
+    /// A writer's change.
+    fn change(&self, preferred: usize) {
+        let lane = loop {
+            match hold_any(self.0.len(), preferred, |lane| self.try_hold(lane)) {
+                Some(lane) => break lane,
+                None => thread::yield_now(),
+            }
+        };
+        self.raise(lane);
+        self.0[lane].holding.let_go();
+    }
+
+    /// A batch: no writer runs meanwhile.
+    fn change_alone(&self, descends: bool) {
+        let count = self.0.len();
+        let taken = if T::LEAVES_ONE_OUT { count - 1 } else { count };
+        for i in 0..taken {
+            let lane = if descends { count - 1 - i } else { i };
+            while !self.try_hold(lane) {
+                thread::yield_now();
+            }
+        }
+        (0..count).for_each(|lane| self.raise(lane));
+        (0..taken).for_each(|lane| self.0[lane].holding.let_go());
+    }
+
+    fn sum(&self) -> u64 {
+        // SAFETY: the threads have been joined; loom sees if that does not suffice.
+        self.0.iter().map(|lane| lane.number.with(|number| unsafe { *number })).sum()
+    }
+}
+
+/// Two writers, of which each would have the same lane.
+fn writers<T: Twin>(lane_count: usize) {
+    let lanes = Lanes::<T>::new(lane_count);
+    let theirs = Arc::clone(&lanes);
+    let writer = thread::spawn(move || theirs.change(0));
+    lanes.change(0);
+    writer.join().unwrap();
+    assert_eq!(lanes.sum(), 2);
+}
+
+fn writers_of_one<T: Twin>() {
+    writers::<T>(1);
+}
+
+fn writers_of_two<T: Twin>() {
+    writers::<T>(2);
+}
+
+/// A writer, and a batch.
+fn batch_and_writer<T: Twin>() {
+    let lanes = Lanes::<T>::new(2);
+    let theirs = Arc::clone(&lanes);
+    let writer = thread::spawn(move || theirs.change(1));
+    lanes.change_alone(false);
+    writer.join().unwrap();
+    assert_eq!(lanes.sum(), 3);
+}
+
+/// Two batches.
+fn batches<T: Twin>() {
+    let lanes = Lanes::<T>::new(2);
+    let theirs = Arc::clone(&lanes);
+    let other = thread::spawn(move || theirs.change_alone(T::DESCENDS));
+    lanes.change_alone(false);
+    other.join().unwrap();
+    assert_eq!(lanes.sum(), 4);
+}
+
+fn explore(scene: fn()) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(scene);
+}
+
+fn is_caught(scene: fn()) -> bool {
+    catch_unwind(|| explore(scene)).is_err()
+}
+
+#[test]
+fn a_lane_has_one_holder_who_sees_what_the_last_one_did() {
+    explore(writers_of_one::<Sound>);
+    explore(writers_of_two::<Sound>);
+    assert!(is_caught(writers_of_one::<NoRelease>));
+    assert!(is_caught(writers_of_one::<LooksFirst>));
+}
+
+#[test]
+fn all_lanes_are_held_by_a_thread_that_no_writer_runs_beside() {
+    explore(batch_and_writer::<Sound>);
+    assert!(is_caught(batch_and_writer::<NoRelease>));
+    assert!(is_caught(batch_and_writer::<LeavesOneOut>));
+}
+
+#[test]
+fn threads_that_want_all_lanes_do_not_wait_for_each_other() {
+    explore(batches::<Sound>);
+    assert!(is_caught(batches::<Descends>));
+}
