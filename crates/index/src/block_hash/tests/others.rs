@@ -16,8 +16,13 @@ const NAME: Name = (0x1234_5678_9ABC_DEF0, 1);
 
 /// A store whose sweep has not come by, with a key whose item lies beside the table; the item's place.
 fn unswept() -> (Rig, Place) {
+    unswept_of(200)
+}
+
+/// With so many others.
+fn unswept_of(key_count: u32) -> (Rig, Place) {
     let rig = Rig::new(Model::Line);
-    (0..200).for_each(|number| rig.put(mixed(number), 1));
+    (0..key_count).for_each(|number| rig.put(mixed(number), 1));
     let place = rig.heap.reserve(&rig.medium, 40, 0).unwrap().publish();
     let pin = epoch::pin();
     let (buckets, _) = rig.locked(NAME);
@@ -51,6 +56,45 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
     rig.split(mixed(0).0);
     assert_eq!(rig.table.split_counts().0, 1);
     assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
+}
+
+/// At each step of `act`: whether the partition is locked, and all buckets of the segment.
+fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
+    let (locks, theirs) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(rig));
+    let noted = Arc::clone(&locks);
+    rig.medium.observe(Box::new(move |_, _| {
+        let _pin = epoch::pin();
+        let segment = theirs.table.segment(NAME.0);
+        noted.lock().push((theirs.table.partitions[0].is_locked(), segment.is_frozen()));
+    }));
+    act(rig);
+    rig.medium.unobserve();
+    std::mem::take(&mut *locks.lock())
+}
+
+/// Who splits a segment, chains one to it or sweeps it has it for itself, and the directory, too.
+#[test]
+fn a_segment_is_frozen_while_it_is_split_chained_or_swept() {
+    let ways: [(&str, u32, Act); 3] = [
+        ("split", 200, |rig| rig.split(mixed(0).0)),
+        ("chained", 0, |rig| rig.split(NAME.0)),
+        ("swept", 200, Rig::sweep_first),
+    ];
+    for (what, key_count, act) in ways {
+        let (rig, _) = unswept_of(key_count);
+        let locks = locks_during(&Arc::new(rig), act);
+        assert!(!locks.is_empty() && locks.iter().all(|&locks| locks == (true, true)), "{what}: {locks:?}");
+    }
+}
+
+/// A thread that waits for its lock meanwhile looks it up again.
+#[test]
+fn a_segment_that_was_split_is_dead() {
+    let (rig, _pin) = (Rig::new(Model::Line), epoch::pin());
+    (0..200).for_each(|number| rig.put(mixed(number), 1));
+    let old = rig.table.segment(mixed(0).0);
+    rig.split(mixed(0).0);
+    assert!(rig.table.split_counts().0 == 1 && old.is_dead());
 }
 
 /// How many things `act` leaves to be freed when this thread is not pinned any more.

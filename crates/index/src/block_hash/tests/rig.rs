@@ -187,6 +187,11 @@ impl Rig {
         self.heap.finish_sweep(&self.medium);
     }
 
+    /// Sweeps the first segment.
+    pub(super) fn sweep_first(&self) {
+        self.table.sweep(self.cx(), Cursor::default(), &mut |wrong| panic!("{wrong:?}")).unwrap();
+    }
+
     /// What the table's own check says.
     pub(super) fn damage(&self) -> Vec<&'static str> {
         let (_pin, mut cursor, mut damage) = (epoch::pin(), Cursor::default(), Vec::new());
