@@ -204,6 +204,8 @@ impl Lane<'_> {
         }
         let (state, old) = (&self.lanes.states[self.number], self.lanes.log(self.number));
         let new = heap.reserve_extent(medium, wanted_bytes)?.publish();
+        // Before a sweep can find the new one in its place, and free the old one before it is freed here.
+        heap.mark_unlinked(old);
         run::void(medium, new.offset);
         medium.order();
         state.log_bytes.store(heap.place_bytes(new), Ordering::Relaxed);
@@ -211,7 +213,6 @@ impl Lane<'_> {
         medium.store(log_at(self.number), seal(new.offset.0), Ordering::Release);
         medium.flush(log_at(self.number).span(8));
         medium.order();
-        heap.mark_unlinked(old);
         heap.free(medium, old);
         Ok(())
     }

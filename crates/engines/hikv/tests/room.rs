@@ -2,10 +2,13 @@
 //!
 //! Alone in its program: a thread of another test, stopped while it reads, would rightly keep freed room from being used.
 
+use std::cell::Cell;
+use std::thread;
+
 use engine::{Engine, Error};
 use engine_hikv::HiKv;
 use heap::Parameters;
-use pmem::MediumError;
+use pmem::{MediumError, relax_by};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -17,9 +20,13 @@ fn key(number: u32) -> [u8; 4] {
     number.to_le_bytes()
 }
 
-fn full_store(len_bytes: usize) -> (HiKv<Sim, HostDram>, u32) {
+fn empty_store() -> HiKv<Sim, HostDram> {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
-    let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
+    HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap()
+}
+
+fn full_store(len_bytes: usize) -> (HiKv<Sim, HostDram>, u32) {
+    let store = empty_store();
     store.medium().fail_grow_after(0);
     let refused = |&number: &u32| match store.put(&key(number), &vec![1; len_bytes]) {
         Ok(()) => false,
@@ -59,4 +66,46 @@ fn deletes_make_room_for_the_next_puts_of_several() {
         }
         assert_eq!(store.len().unwrap(), u64::from(count));
     }
+}
+
+thread_local! {
+    /// How often this thread has let others run.
+    static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does `work`; how often this thread waited for others.
+fn wait_count(work: impl FnOnce()) -> u32 {
+    relax_by(|_| {
+        WAIT_COUNT.set(WAIT_COUNT.get() + 1);
+        thread::yield_now();
+    });
+    WAIT_COUNT.set(0);
+    work();
+    WAIT_COUNT.get()
+}
+
+/// Inside a callback of this store.
+fn wait_count_inside(store: &HiKv<Sim, HostDram>, work: impl Fn()) -> u32 {
+    wait_count(|| assert!(store.get(&key(0), &mut |_, _| work()).unwrap()))
+}
+
+/// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.
+#[test]
+fn nobody_waits_for_room_that_does_not_come() {
+    let ((store, count), value) = (full_store(4_000), [1; 4_000]);
+    assert_eq!(wait_count(|| assert!(store.put(&key(count), &value).is_err())), 0, "nothing was replaced");
+    let deletes_and_puts = || {
+        assert!(store.delete(&key(1)).unwrap());
+        assert!(store.put(&key(count), &value).is_err(), "what was deleted may be looked at");
+    };
+    assert_eq!(wait_count_inside(&store, deletes_and_puts), 0, "inside a callback");
+}
+
+/// The clearing thread reads what is to be freed.
+#[test]
+fn who_clears_inside_a_callback_does_not_wait_for_its_own_end() {
+    let store = empty_store();
+    store.put(&key(0), b"value").unwrap();
+    assert_eq!(wait_count_inside(&store, || store.clear().unwrap()), 0);
+    assert_eq!(store.len().unwrap(), 0);
 }

@@ -131,6 +131,12 @@ impl Segment {
         self.locks[number].try_lock()
     }
 
+    /// Whether the locks of all buckets are held.
+    #[cfg(test)]
+    pub(super) fn is_frozen(&self) -> bool {
+        self.locks.iter().all(Lock::is_locked)
+    }
+
     /// What changes whenever a bucket's slot is used anew, or its item leaves for another bucket.
     #[inline(always)]
     pub(super) fn counter(&self, number: usize) -> u64 {

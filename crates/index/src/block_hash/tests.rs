@@ -1,3 +1,8 @@
-//! What the table owes to readers in moments that only its own volatile words tell apart.
+//! What the table owes to readers, to the sweep and to the next process, in moments that only its own words tell apart.
 
 mod batches;
+mod crash;
+mod left;
+mod others;
+mod power;
+mod rig;

@@ -27,7 +27,7 @@ const SEPARATOR_COUNT_SPARSE: usize = SEPARATOR_COUNT_MAX / 4;
 const SEPARATOR_COUNT_MERGED_MAX: usize = SEPARATOR_COUNT_MAX * 3 / 4;
 
 /// Two neighbours under one parent.
-struct Pair<'t, N> {
+pub(super) struct Pair<'t, N> {
     /// The parent, and the separator between the two.
     between: Step<'t>,
     left: &'t N,
@@ -89,8 +89,14 @@ impl<D: Dram> BPlusTree<D> {
         true
     }
 
-    /// A node of a descent and its neighbour to the right, or to the left if there is none.
-    fn pair<'t, N>(&'t self, node: &'t N, path: &Path<'t>, cast: impl Fn(*mut u8) -> &'t N) -> Option<Pair<'t, N>> {
+    /// A node of a descent and its neighbour to the right, or to the left if there is none. None if its parent has changed: what it has
+    /// there now may be nothing that a pinned thread may look at.
+    pub(super) fn pair<'t, N>(
+        &'t self,
+        node: &'t N,
+        path: &Path<'t>,
+        cast: impl Fn(*mut u8) -> &'t N,
+    ) -> Option<Pair<'t, N>> {
         let step = path.parent?;
         let parent = step.inner.node;
         let index = if step.index < parent.count() { step.index } else { step.index.checked_sub(1)? };

@@ -1,8 +1,9 @@
 //! What lay where a log comes to lie: bytes that look like a run of that lane and number, of a store that was on the device before,
 //! or of a user who chose them.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use heap::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, unit_start};
 use heap::{EngineNumber, Heap, Parameters};
@@ -88,4 +89,34 @@ fn what_lay_there_before_is_no_run() {
 fn logs_that_are_left_as_found_are_caught() {
     let twin = Some(canary::LOG_LEFT_AS_FOUND);
     assert_eq!((after_a_store_before(twin), after_a_value(twin)), (LANE_COUNT, 1));
+}
+
+/// Room for a log, three times.
+fn rooms(sim: &Sim, heap: &Heap<Lent>) -> Vec<Offset> {
+    (0..3).map(|_| heap.reserve_extent(sim, layout::LOG_BYTES).unwrap().publish().offset).collect()
+}
+
+/// A sweep comes by when the lane has its new log already, and ends before the old one is freed; others ask for room then, and
+/// again later.
+#[test]
+fn a_log_that_makes_way_under_a_sweep_gets_one_next_owner() {
+    let sim = sim(None);
+    drop(format(&sim));
+    let heap = Arc::new(Heap::open(&sim, EngineNumber::INK, Lent).unwrap());
+    let lanes = Arc::new(Lanes::open(&sim, &heap, LANE_COUNT, Lent).unwrap());
+    lanes.recover(&sim).unwrap();
+    let given = Arc::new(Mutex::new(Vec::new()));
+    let (old, known, swept, noted) = (lanes.log(0), Arc::clone(&lanes), Arc::clone(&heap), Arc::clone(&given));
+    sim.observe(Box::new(move |sim, _| {
+        if known.log(0) != old && !swept.is_swept() {
+            (0..LANE_COUNT).for_each(|lane| _ = swept.mark_reached(known.log(lane)).unwrap());
+            swept.finish_sweep(sim);
+            noted.lock().unwrap().extend(rooms(sim, &swept));
+        }
+    }));
+    lanes.take_exactly(0).fit_log(&sim, &heap, LONG_BYTES).unwrap();
+    sim.unobserve();
+    let given = [std::mem::take(&mut *given.lock().unwrap()), rooms(&sim, &heap)].concat();
+    assert!(given.len() == 6 && given.contains(&old.offset), "{given:?}");
+    assert_eq!(given.iter().collect::<HashSet<_>>().len(), 6, "{given:?}");
 }

@@ -77,7 +77,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::{Ordered, Parameters};
-    use engine::{Clock, Engine};
+    use engine::{Clock, Engine, OrderState};
     use pmem_os::HostDram;
 
     const REGION_BYTES: u64 = 16 << 20;
@@ -161,5 +161,23 @@ mod tests {
         let store = filled();
         change_tree(&store, 500, Edit::Replace { old: position(&store, 500), new: position(&store, 7) });
         assert!(damage(&store).iter().any(|what| what.starts_with("in the ordered index")));
+    }
+
+    /// The tree does not take a change, and is given up: what the change replaced is free all the same.
+    #[test]
+    fn what_a_tree_that_fell_was_told_of_is_freed() {
+        let store = filled();
+        let taken_bytes = || {
+            while store.stats().garbage_count > 0 {
+                store.tidy();
+            }
+            store.stats().live_bytes
+        };
+        let before = taken_bytes();
+        change_tree(&store, 500, Edit::Remove(position(&store, 500)));
+        store.put(&500u32.to_be_bytes(), b"other").unwrap();
+        while store.apply().is_ok_and(|count| count > 0) {}
+        assert_ne!(store.stats().order.unwrap().state, OrderState::Ready, "the tree took it");
+        assert_eq!(taken_bytes(), before);
     }
 }

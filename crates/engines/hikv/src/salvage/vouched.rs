@@ -70,3 +70,30 @@ impl Vouched {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use engine::Engine;
+    use heap::Parameters;
+    use pmem_os::HostDram;
+    use pmem_sim::{Model, Sim};
+
+    use super::*;
+    use crate::HiKv;
+
+    #[test]
+    fn an_image_of_another_generation_vouches_for_nothing() {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 5 << 20 };
+        let store = HiKv::format(Sim::new(5 << 20, Model::Line), HostDram, &parameters).unwrap();
+        store.put(b"key", b"value").unwrap();
+        store.close().unwrap();
+        let medium = store.medium();
+        let mut survey = Survey::take(medium, &mut |_, _| {}).unwrap();
+        assert!(Vouched::read(medium, &survey).is_some());
+        survey.head.generation = survey.head.generation.map(|generation| generation + 1);
+        assert!(Vouched::read(medium, &survey).is_none());
+        // Of a head that does not tell it may be.
+        survey.head.generation = None;
+        assert!(Vouched::read(medium, &survey).is_some());
+    }
+}

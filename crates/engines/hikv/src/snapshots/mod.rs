@@ -37,6 +37,8 @@ mod keep;
 mod kept;
 mod read;
 mod take;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -4,7 +4,8 @@ use index::partitioned_hash::Slot;
 use pmem::{Bytes, Offset};
 
 use super::rig::Rig;
-use engine::{Engine, Error, Verify};
+use engine::{Engine, Error, Expiry, Verify};
+use items::NewItem;
 use items::layout::HEADER_BYTES;
 
 const KEY: &[u8] = b"the key whose item is damaged";
@@ -100,4 +101,32 @@ fn a_flipped_bit_in_an_entry_is_named_after_a_restart() {
         rig = rig.reopened();
     }
     assert_eq!((rig.get(KEY).unwrap(), rig.damage()), (Some(VALUE.to_vec()), vec![]));
+}
+
+/// What no flipped bit makes.
+#[test]
+fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
+    let rig = rig();
+    let (position, medium, _pin) = (rig.position(KEY), rig.store.medium(), epoch::pin());
+    // SAFETY: the index names the position, and nobody else uses the store.
+    unsafe {
+        let item = crate::item::read(medium, position).unwrap();
+        items::restamp(medium, position.offset(), &item, rig.store.stamp() + 1);
+    }
+    let named = format!("{:#x}: an item is of a later snapshot epoch than the store", slot(&rig).position.0);
+    assert_eq!(rig.damage(), [named]);
+}
+
+#[test]
+fn a_key_that_has_two_entries_is_named() {
+    let rig = rig();
+    let pin = epoch::pin();
+    let again = rig.store.prepare(&NewItem { key: KEY, value: VALUE, expiry: Expiry::NEVER }).unwrap();
+    let position = again.position();
+    again.room.publish();
+    let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
+    bucket.insert(position).unwrap().settle(rig.store.medium()).unwrap();
+    drop(pin);
+    let damage = rig.damage();
+    assert!(damage.len() == 1 && damage[0].ends_with("a key has two entries"), "{damage:?}");
 }

@@ -333,3 +333,52 @@ fn items_that_are_freed_before_the_tree_has_let_go_are_caught() {
     let medium = Sim::new(REGION_BYTES, Model::Line).with_canary(engine_hikv::canary::RETIRE_BEFORE_TREE);
     assert_caught(|| replaced_items_are_compared_with(medium).unwrap());
 }
+
+/// What takes room once nobody reads what was replaced.
+fn taken_bytes(store: &Store) -> u64 {
+    while store.stats().garbage_count > 0 {
+        store.tidy();
+    }
+    store.stats().live_bytes
+}
+
+fn put_all(store: &Store, value: u8) {
+    (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), &[value; 40]).unwrap());
+}
+
+fn is_ready(store: &Store) -> bool {
+    store.stats().order.unwrap().state == OrderState::Ready
+}
+
+/// Whoever was told of it: the tree, the delta of a build that comes to its end after so many steps or more, or of one that a `clear`
+/// ends, or nobody.
+#[test]
+fn what_was_replaced_is_freed_in_every_phase() {
+    for step_count in 0..12 {
+        let store = store();
+        let empty = taken_bytes(&store);
+        put_all(&store, 1);
+        let full = taken_bytes(&store);
+        let put_after_steps = |value| {
+            store.ask_for_order().unwrap();
+            (0..step_count).for_each(|_| _ = store.step().unwrap());
+            put_all(&store, value);
+            // While the order is built, into the delta.
+            while store.apply().unwrap() > 0 {}
+        };
+        put_after_steps(2);
+        store.clear().unwrap();
+        while store.step().unwrap() == Progress::More {}
+        assert_eq!(taken_bytes(&store), empty, "cleared after {step_count} steps");
+        put_after_steps(3);
+        while !is_ready(&store) {
+            store.ask_for_order().unwrap();
+            store.step().unwrap();
+        }
+        while store.step().unwrap() == Progress::More {}
+        assert_eq!(taken_bytes(&store), full, "built after {step_count} steps");
+        put_all(&store, 4);
+        store.catch_up(Early::Wait).unwrap();
+        assert_eq!(taken_bytes(&store), full, "in order");
+    }
+}

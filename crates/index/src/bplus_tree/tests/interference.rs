@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
+use super::super::inner::Seek;
+use super::super::search::Target;
 use super::super::{Direction, Edit, Keys};
 use super::rig::{Items, Rig, Unreadable, scan};
 use crate::Position;
@@ -67,4 +69,25 @@ fn a_key_that_moves_the_others_in_their_leaf() {
 fn keys_that_split_the_leaf() {
     let twins = (0..40u8).map(|last| &*[&b"12345678a"[..], &[last]].concat().leak());
     scans_while_putting(&twins.chain([&b"9"[..]]).collect::<Vec<_>>());
+}
+
+/// A thread that has come to a leaf by a parent that others change then looks at no neighbour that it finds there.
+#[test]
+fn a_parent_that_has_changed_shows_no_neighbours() {
+    let mut rig = Rig::new(40);
+    let keys: Vec<&'static [u8]> = (0..2000u32).map(|number| &*number.to_be_bytes().to_vec().leak()).collect();
+    let (first, later) = keys.split_at(1000);
+    rig.put(first);
+    let new: Vec<_> = later.iter().map(|&key| (key, rig.item(key))).collect();
+    let (tree, _pin) = (&rig.tree, epoch::pin());
+    let mut seek = Seek::At(Target::whole(&rig.items, first[999]));
+    let Ok((leaf, path)) = tree.descend(&mut seek, |_, _, _| Ok(())) else { panic!("nobody changes it") };
+    assert!(tree.pair(leaf.node, &path, |node| tree.leaf(node)).is_some());
+    new.iter().for_each(|&(key, new)| assert_eq!(rig.apply_one(key, Edit::Insert(new)), Ok(())));
+    let looked = Cell::new(false);
+    let look = |node| {
+        looked.set(true);
+        tree.leaf(node)
+    };
+    assert!(tree.pair(leaf.node, &path, look).is_none() && !looked.get());
 }

@@ -69,6 +69,13 @@ fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
     let (rig, key) = killed(None);
     rig.write_batch(&[(key, Some(2))]);
     assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a batch");
+    let (rig, key) = killed(None);
+    let pin = epoch::pin();
+    drop(rig.index.lock(rig.cx(), key.signature));
+    drop(pin);
+    // The fences of the one that relies on it complete nothing of the one that made it durable.
+    thread::scope(|scope| _ = scope.spawn(|| rig.put(key, 2)));
+    assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put after another thread's look");
     let (rig, key) = killed(Some(canary::SEGMENT_LEFT_AS_FOUND));
     rig.put(key, 2);
     assert!(lost_in(&rig.medium, key, 2) > 0, "the twin was not caught");

@@ -1,0 +1,76 @@
+//! What whoever takes or releases a snapshot owes to others.
+
+use std::sync::Arc;
+
+use engine::{Engine, Error};
+use parking_lot::Mutex;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::{HiKv, Parameters};
+
+const REGION_BYTES: u64 = 5 << 20;
+const KEY_COUNT: u8 = 50;
+
+type Store = HiKv<Sim, HostDram>;
+
+fn store() -> Arc<Store> {
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+    Arc::new(HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap())
+}
+
+/// Puts every key; what then takes room, once nobody reads what was replaced.
+fn taken_bytes(store: &Store, value: u8) -> u64 {
+    (0..KEY_COUNT).for_each(|key| store.put(&[key], &[value; 40]).unwrap());
+    settled_bytes(store)
+}
+
+fn settled_bytes(store: &Store) -> u64 {
+    while store.stats().garbage_count > 0 {
+        store.tidy();
+    }
+    store.stats().live_bytes
+}
+
+#[test]
+fn what_a_snapshot_keeps_is_free_after_it() {
+    let store = store();
+    let before = taken_bytes(&store, 1);
+    let snapshot = store.take_snapshot().unwrap();
+    assert!(taken_bytes(&store, 2) > before, "it keeps nothing");
+    store.release_snapshot(snapshot);
+    assert_eq!(settled_bytes(&store), before);
+}
+
+#[test]
+fn who_would_wait_for_itself_takes_none() {
+    let (store, mut taken) = (store(), None);
+    store.put(b"key", b"value").unwrap();
+    assert!(store.get(b"key", &mut |_, _| taken = Some(store.take_snapshot())).unwrap());
+    assert!(matches!(taken, Some(Err(Error::InsideCallback))), "{taken:?}");
+}
+
+/// Two of one epoch would see what only the first has kept, and the epoch could fall.
+#[test]
+fn who_takes_one_is_alone_until_the_epoch_has_advanced() {
+    let (store, alone) = (store(), Arc::new(Mutex::new(Vec::new())));
+    let (theirs, noted) = (Arc::clone(&store), Arc::clone(&alone));
+    store.medium.observe(Box::new(move |_, _| noted.lock().push(theirs.snapshots.taking.is_locked())));
+    store.take_snapshot().unwrap();
+    store.medium.unobserve();
+    let alone = alone.lock();
+    assert!(!alone.is_empty() && alone.iter().all(|is_alone| *is_alone), "{alone:?}");
+}
+
+#[test]
+fn epochs_do_not_come_round() {
+    const LAST: u32 = u32::MAX - 2;
+    let first = store();
+    first.heap.set_snapshot_epoch(&first.medium, LAST);
+    let store = HiKv::open(first.medium.clone(), HostDram).unwrap();
+    let snapshot = store.take_snapshot().unwrap();
+    assert!(matches!(store.take_snapshot(), Err(Error::TooManySnapshots { count }) if count == u64::from(LAST) + 1));
+    store.put(b"key", b"value").unwrap();
+    store.release_snapshot(snapshot);
+    assert!(store.take_snapshot().is_err() && store.get(b"key", &mut |_, _| ()).unwrap());
+}

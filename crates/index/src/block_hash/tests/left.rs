@@ -1,0 +1,125 @@
+//! What a crash or a killed process left, and what becomes of it when the power fails once more.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pmem_sim::{Model, Sim};
+
+use super::crash::{Wrong, as_another, crashed, crowded, look, named_record, some, store, use_again, with};
+use super::rig::{Name, Rig, bytes_of, mixed};
+use crate::block_hash::Content;
+
+/// How often a key lies in the table.
+fn count_of(rig: &Rig, name: Name) -> usize {
+    let _pin = epoch::pin();
+    let (images, wanted) = (rig.table.segment(name.0).images(&rig.medium), bytes_of(name));
+    let slots = images.iter().flat_map(|(.., image)| image.slots());
+    slots.filter(|(_, slot)| matches!(slot.content(), Content::Whole { key, .. } if key == wanted)).count()
+}
+
+/// What crashes in a move leave of which a key is there twice, and that key.
+fn twins() -> Vec<(Arc<Rig>, Name)> {
+    let (rig, contents, next) = crowded(Model::Line);
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&images);
+    rig.medium.observe(Box::new(move |medium, _| noted.lock().extend(medium.images(4, medium.step_count()))));
+    rig.put(next, 5);
+    rig.medium.unobserve();
+    let left = std::mem::take(&mut *images.lock());
+    let opened = left.iter().map(|image| Arc::new(Rig::opened(Sim::from_image(image, Model::Line))));
+    let twin = |rig: &Arc<Rig>| contents.keys().copied().find(|&name| count_of(rig, name) == 2);
+    opened.filter_map(|rig| twin(&rig).map(|twin| (rig, twin))).collect()
+}
+
+/// A key that is there twice is there once, durably, before it is written; else what was written over would be back.
+#[test]
+fn of_twins_one_is_gone_before_their_key_is_written() {
+    let twins = twins();
+    assert!(!twins.is_empty(), "no crash leaves any");
+    for (rig, twin) in twins.into_iter().take(4) {
+        let replaced = with(&rig.contents(), &[(twin, Some(9))]);
+        assert_eq!(crashed(&rig, &replaced, |rig| rig.put(twin, 9)), [""; 0]);
+        let removed = with(&replaced, &[(twin, None)]);
+        assert_eq!(crashed(&rig, &removed, |rig| rig.remove(twin)), [""; 0]);
+    }
+}
+
+/// One thread finds a key twice, drops one, and writes nothing; the next one writes the other.
+#[test]
+fn of_twins_one_is_gone_before_another_thread_writes_their_key() {
+    for (rig, twin) in twins().into_iter().take(4) {
+        let replaced = with(&rig.contents(), &[(twin, Some(9))]);
+        let pin = epoch::pin();
+        drop(rig.locked(twin));
+        drop(pin);
+        as_another(&rig, move |rig| rig.put(twin, 9));
+        let wrong = Wrong::default();
+        look(&rig.medium, &[replaced], &wrong);
+        assert_eq!(*wrong.lock(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_sweep_leaves_one_of_twins_whenever_it_is_cut_off() {
+    for (rig, twin) in twins().into_iter().take(4) {
+        let contents = rig.contents();
+        assert_eq!(crashed(&rig, &contents, Rig::sweep), [""; 0]);
+        assert_eq!(count_of(&rig, twin), 1);
+        rig.remove(twin);
+        let wrong = Wrong::default();
+        look(&rig.medium, &[with(&contents, &[(twin, None)])], &wrong);
+        assert_eq!(*wrong.lock(), [""; 0]);
+    }
+}
+
+/// What has no lock bit is taken for durable by readers: so it is once a sweep has come by.
+#[test]
+fn what_a_killed_process_left_is_durable_when_it_was_swept() {
+    let (rig, killed) = (store(Model::Line, &some()), Arc::new(Mutex::new(Vec::new())));
+    let noted = Arc::clone(&killed);
+    rig.medium.observe(Box::new(move |medium, _| noted.lock().extend(medium.killed())));
+    rig.put(mixed(0), 9);
+    rig.remove(mixed(1));
+    rig.medium.unobserve();
+    let killed = std::mem::take(&mut *killed.lock());
+    assert!(killed.len() > 5);
+    for image in killed {
+        let rig = Rig::opened(Sim::from_image(&image, Model::Line));
+        rig.sweep();
+        let (contents, wrong) = (rig.contents(), Wrong::default());
+        look(&rig.medium, &[contents], &wrong);
+        assert_eq!(*wrong.lock(), [""; 0]);
+    }
+}
+
+/// What is opened of a batch that counts carries it out, and forgets it when that is durable; and is sure that nothing names the
+/// record before anybody may have its room.
+#[test]
+fn a_batch_is_carried_out_however_often_its_opening_is_cut_off() {
+    let changes = [(mixed(0), Some(9)), (mixed(1000), Some(1000))];
+    let (rig, after) = (store(Model::Line, &some()), with(&some(), &changes));
+    let counting = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&counting);
+    rig.medium.observe(Box::new(move |medium, _| {
+        let images = medium.images(4, medium.step_count()).into_iter();
+        noted.lock().extend(images.filter(|image| named_record(&Sim::from_image(image, Model::Line)).is_some()));
+    }));
+    rig.batch(&changes);
+    rig.medium.unobserve();
+    let counting = std::mem::take(&mut *counting.lock());
+    assert!(counting.len() > 8, "{}", counting.len());
+    for image in counting.iter().step_by(counting.len() / 8) {
+        let (medium, wrong) = (Sim::from_image(image, Model::Line), Wrong::default());
+        let (noted, allowed, record) = (Arc::clone(&wrong), [after.clone()], named_record(&medium).expect("it was"));
+        medium.observe(Box::new(move |medium, _| {
+            if named_record(medium).is_none() {
+                look(medium, &allowed, &noted);
+            }
+        }));
+        let rig = Arc::new(Rig::opened(medium.clone()));
+        medium.unobserve();
+        use_again(&rig, record);
+        look(&medium, std::slice::from_ref(&after), &wrong);
+        assert_eq!(*wrong.lock(), [""; 0]);
+    }
+}

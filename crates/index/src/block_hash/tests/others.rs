@@ -1,0 +1,162 @@
+//! What the table owes to the sweep, to readers who may still look at what was unlinked, and to the process after a killed one.
+
+use std::sync::Arc;
+use std::thread;
+
+use heap::{Place, PlaceKind};
+use parking_lot::Mutex;
+use pmem_sim::{Image, Model, Sim};
+
+use super::rig::{Name, Rig, mixed};
+use crate::Position;
+use crate::block_hash::Slot;
+use crate::segmented::Segmented;
+
+const NAME: Name = (0x1234_5678_9ABC_DEF0, 1);
+
+/// A store whose sweep has not come by, with a key whose item lies beside the table; the item's place.
+fn unswept() -> (Rig, Place) {
+    unswept_of(200)
+}
+
+/// With so many others.
+fn unswept_of(key_count: u32) -> (Rig, Place) {
+    let rig = Rig::new(Model::Line);
+    (0..key_count).for_each(|number| rig.put(mixed(number), 1));
+    let place = rig.heap.reserve(&rig.medium, 40, 0).unwrap().publish();
+    let pin = epoch::pin();
+    let (buckets, _) = rig.locked(NAME);
+    let slot = Slot::of_item(NAME.0, Position::of(place));
+    buckets.insert(&slot).expect("there is room").settle(&rig.medium).unwrap();
+    drop(pin);
+    (Rig::opened(rig.medium.clone()), place)
+}
+
+/// Does something to a store.
+type Act = fn(&Rig);
+
+/// The sweep frees what it does not meet, unless it was told; readers may still look at what was taken out.
+#[test]
+fn the_sweep_is_told_of_what_it_will_not_meet() {
+    let ways: [(&str, Act); 4] = [
+        ("replaced", |rig| rig.put(NAME, 2)),
+        ("removed", |rig| rig.remove(NAME)),
+        ("replaced by a batch", |rig| rig.batch(&[(NAME, Some(2))])),
+        ("removed by a batch", |rig| rig.batch(&[(NAME, None)])),
+    ];
+    for (what, unlink) in ways {
+        let (rig, place) = unswept();
+        let _reader = epoch::pin();
+        unlink(&rig);
+        assert_eq!(rig.heap.mark_reached(place), Ok(false), "{what}, and it would be freed under a reader");
+    }
+    let (rig, _) = unswept();
+    let _reader = epoch::pin();
+    let old = Place { offset: rig.table.segment(0).offset(), kind: PlaceKind::Segment };
+    rig.split(mixed(0).0);
+    assert_eq!(rig.table.split_counts().0, 1);
+    assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
+}
+
+/// At each step of `act`: whether the partition is locked, and all buckets of the segment.
+fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
+    let (locks, theirs) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(rig));
+    let noted = Arc::clone(&locks);
+    rig.medium.observe(Box::new(move |_, _| {
+        let _pin = epoch::pin();
+        let segment = theirs.table.segment(NAME.0);
+        noted.lock().push((theirs.table.partitions[0].is_locked(), segment.is_frozen()));
+    }));
+    act(rig);
+    rig.medium.unobserve();
+    std::mem::take(&mut *locks.lock())
+}
+
+/// Who splits a segment, chains one to it or sweeps it has it for itself, and the directory, too.
+#[test]
+fn a_segment_is_frozen_while_it_is_split_chained_or_swept() {
+    let ways: [(&str, u32, Act); 3] = [
+        ("split", 200, |rig| rig.split(mixed(0).0)),
+        ("chained", 0, |rig| rig.split(NAME.0)),
+        ("swept", 200, Rig::sweep_first),
+    ];
+    for (what, key_count, act) in ways {
+        let (rig, _) = unswept_of(key_count);
+        let locks = locks_during(&Arc::new(rig), act);
+        assert!(!locks.is_empty() && locks.iter().all(|&locks| locks == (true, true)), "{what}: {locks:?}");
+    }
+}
+
+/// A thread that waits for its lock meanwhile looks it up again.
+#[test]
+fn a_segment_that_was_split_is_dead() {
+    let (rig, _pin) = (Rig::new(Model::Line), epoch::pin());
+    (0..200).for_each(|number| rig.put(mixed(number), 1));
+    let old = rig.table.segment(mixed(0).0);
+    rig.split(mixed(0).0);
+    assert!(rig.table.split_counts().0 == 1 && old.is_dead());
+}
+
+/// How many things `act` leaves to be freed when this thread is not pinned any more.
+fn left_by(rig: &Rig, act: impl FnOnce()) -> u64 {
+    rig.free_garbage();
+    let _reader = epoch::pin();
+    act();
+    rig.limbo.len()
+}
+
+#[test]
+fn what_was_unlinked_is_left_to_be_freed() {
+    let rig = Rig::new(Model::Line);
+    (0..200).for_each(|number| rig.put(mixed(number), number));
+    let (one, other) = (mixed(0).0, mixed(0).0 ^ 1 << 63);
+    assert_eq!(left_by(&rig, || rig.split(one)), 3, "the segment, its table, and a directory that was doubled");
+    assert_eq!(left_by(&rig, || rig.split(one)), 3, "again");
+    assert_eq!(left_by(&rig, || rig.split(other)), 2, "of a segment of less depth");
+    assert_eq!(rig.table.split_counts(), (3, 0));
+    assert_eq!(left_by(&rig, || rig.batch(&[(mixed(0), Some(7))])), 1, "what readers ask while a batch is carried out");
+    assert_eq!(left_by(&rig, || rig.clear()), 1, "the tables");
+    rig.free_garbage();
+}
+
+/// What may be left of a store with as many keys of one signature as it has room for, when its process is killed while a segment is
+/// chained; the next key.
+fn killed() -> (Vec<Image>, Name) {
+    let (rig, killed) = (Rig::new(Model::Line), Arc::new(Mutex::new(Vec::new())));
+    let next = (0..).map(|number| (NAME.0, number)).find(|&name| rig.try_put(name, 1).is_err());
+    let (next, noted) = (next.expect("a segment has an end"), Arc::clone(&killed));
+    rig.medium.observe(Box::new(move |medium, _| noted.lock().extend(medium.killed())));
+    rig.split(next.0);
+    rig.medium.unobserve();
+    (std::mem::take(&mut *killed.lock()), next)
+}
+
+/// Another process writes the next key in each of these ways, and the power fails: those that lose it.
+fn losing_ways() -> Vec<&'static str> {
+    let alone: fn(&Rig, Name) = |rig, name| rig.put(name, 2);
+    let batch: fn(&Rig, Name) = |rig, name| rig.batch(&[(name, Some(2))]);
+    let after_another: fn(&Rig, Name) = |rig, name| {
+        let pin = epoch::pin();
+        drop(rig.table.lock(rig.cx(), name.0));
+        drop(pin);
+        // Its fences complete nothing of this one.
+        thread::scope(|scope| _ = scope.spawn(|| rig.put(name, 2)));
+    };
+    let (images, next) = killed();
+    assert!(images.len() > 2);
+    let ways = [("a put", alone), ("a batch", batch), ("a put after another's look", after_another)];
+    let is_losing = |write: fn(&Rig, Name)| {
+        images.iter().any(|image| {
+            let rig = Rig::opened(Sim::from_image(image, Model::Line));
+            write(&rig, next);
+            let is_lost = |image: &Image| Rig::opened(Sim::from_image(image, Model::Line)).get(next) != Some(2);
+            rig.medium.images(16, 1).iter().any(is_lost)
+        })
+    };
+    ways.into_iter().filter(|(_, write)| is_losing(*write)).map(|(what, _)| what).collect()
+}
+
+#[test]
+fn a_chain_that_a_killed_process_left_is_durable_before_it_is_written_to() {
+    assert_eq!(losing_ways(), [""; 0]);
+}
