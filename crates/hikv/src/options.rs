@@ -51,6 +51,7 @@ pub struct Options {
     pub(crate) clock: Clock,
     pub(crate) read_cache_bytes: u64,
     pub(crate) pre_evict: bool,
+    pub(crate) tree_order: Option<usize>,
 }
 
 /// See [`Options::block_delays`].
@@ -106,6 +107,7 @@ impl Default for Options {
             clock: Clock::default(),
             read_cache_bytes: 0,
             pre_evict: false,
+            tree_order: None,
         }
     }
 }
@@ -267,6 +269,13 @@ impl Options {
         Options { pre_evict, ..self }
     }
 
+    /// Pairs of a node of a new store of the engine `ink`: 7, 15, 31, 63, 127 or 255 (default: 63). A store that is there keeps its
+    /// own; a store of another engine is not opened with it.
+    #[must_use]
+    pub fn tree_order(self, tree_order: usize) -> Options {
+        Options { tree_order: Some(tree_order), ..self }
+    }
+
     /// The clock by which keys expire (default: the system's). Another one is for tests: background threads sleep by the
     /// system's time whatever it says.
     #[must_use]
@@ -317,6 +326,7 @@ impl Options {
         match engine {
             _ if self.read_cache_bytes > 0 && !engine.has_read_cache() => refused("read cache"),
             _ if self.pre_evict && engine != EngineKind::RewoHash => refused("pre-eviction"),
+            _ if self.tree_order.is_some() && engine != EngineKind::Ink => refused("order of a tree"),
             _ => Ok(()),
         }
     }
@@ -340,6 +350,9 @@ impl Options {
         if let Some((count, bound)) = self.order_queues.filter(|&(count, bound)| count == 0 || !bound.is_power_of_two())
         {
             return error(format!("{count} queues of {bound}: one is wanted at least, of a power of two"));
+        }
+        if let Some(order) = self.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
+            return error(format!("a tree of order {order}: one of {:?} is wanted", engine_ink::ORDERS));
         }
         if self.read_cache_bytes > READ_CACHE_BYTES_MAX {
             return error(format!(
