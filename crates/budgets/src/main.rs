@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use hikv::EngineKind;
 
 use crate::kinds::Executed;
 use crate::operation::{Loop, Operation, Order};
@@ -60,6 +61,9 @@ struct Arguments {
     /// With `--profile`: of which kind of store.
     #[arg(long, default_value = "hash")]
     order: Order,
+    /// Of which engine; the table has HiKV's.
+    #[arg(long, default_value_t, conflicts_with_all = ["check", "write"])]
+    engine: EngineKind,
     /// One loop, in the program that is stepped through.
     #[arg(long, hide = true)]
     traced: Option<Operation>,
@@ -83,7 +87,8 @@ fn main() -> ExitCode {
 
 impl Arguments {
     fn measured_loop(&self) -> Loop {
-        Loop { dir: self.dir.clone(), records: self.records, operations: self.operations, order: self.order }
+        let Arguments { records, operations, order, engine, .. } = *self;
+        Loop { dir: self.dir.clone(), records, operations, order, engine }
     }
 
     fn count_all(&self) -> Result<(), Failure> {
@@ -117,6 +122,7 @@ impl Arguments {
 
     fn count(&self, operation: Operation, order: Order) -> Result<(Executed, Mappings), Failure> {
         let mut program = std::process::Command::new(std::env::current_exe()?);
+        program.args(["--engine", self.engine.name()]);
         program.arg("--dir").arg(&self.dir).args(["--traced", operation.name(), "--order", order.name()]);
         program.args(["--records", &self.records.to_string(), "--operations", &self.operations.to_string()]);
         tracer::count_between_marks(program).map_err(|failure| format!("{}: {failure}", operation.name()).into())

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use bench::{stamp, write_key};
 use clap::ValueEnum;
-use hikv::{Options, Ordered, Store};
+use hikv::{EngineKind, Options, Ordered, Store};
 
 use crate::Failure;
 use crate::tracer::{boundary, mark};
@@ -108,13 +108,15 @@ pub(crate) struct Loop {
     pub(crate) records: u64,
     pub(crate) operations: u64,
     pub(crate) order: Order,
+    pub(crate) engine: EngineKind,
 }
 
 impl Loop {
     /// Loads the store, warms up, and runs the loop between two marks.
     pub(crate) fn run(&self, operation: Operation) -> Result<(), Failure> {
         let dir = tempfile::Builder::new().prefix("hikv-budgets-").tempdir_in(&self.dir)?;
-        let store = Options::new().ordered(self.order == Order::Ordered).open(dir.path().join("store"))?;
+        let store =
+            Options::new().engine(self.engine).ordered(self.order == Order::Ordered).open(dir.path().join("store"))?;
         let mut value = [0; VALUE_BYTES];
         for record in 0..self.records {
             stamp(record, 0, &mut value);

@@ -33,7 +33,7 @@ pub enum EngineKind {
     /// A persistent hash table of buckets of a block, written without a log: small items lie in it, and nothing has an order
     /// (Rewo-Hash).
     RewoHash,
-    /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
+    /// A persistent B+tree: keys in order at once, and of them in volatile memory no more than what some begin with (InK).
     Ink,
     /// An ordered index in volatile memory, and a log that acknowledges a write with one fence (PMEKV).
     Pmekv,
@@ -61,6 +61,11 @@ impl EngineKind {
     /// Whether its background makes room in full buckets ahead of inserts: [`Options::pre_evict`].
     pub(crate) fn has_pre_eviction(self) -> bool {
         self == EngineKind::RewoHash
+    }
+
+    /// Whether its tree's nodes may have other numbers of keys: [`Options::tree_order`].
+    pub(crate) fn has_tree_order(self) -> bool {
+        self == EngineKind::Ink
     }
 
     /// Its number in a store's first bytes.
@@ -138,7 +143,9 @@ pub(crate) fn format<M: Medium>(
         EngineKind::RewoHash => rewo_hash(RewoHash::format(medium, HostDram, parameters)?, options),
         EngineKind::Ink => {
             let parameters = with_lanes(parameters, INK_LANE_COUNT_MAX);
-            Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
+            let order = options.tree_order.unwrap_or(engine_ink::Options::default().order);
+            let tree = engine_ink::Options { order, ..engine_ink::Options::default() };
+            Ok(ink(Ink::format(medium, HostDram, &parameters, tree)?, options))
         }
         EngineKind::Pmekv => {
             let parameters = with_lanes(parameters, PMEKV_LANE_COUNT_MAX);

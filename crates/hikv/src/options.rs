@@ -51,6 +51,7 @@ pub struct Options {
     pub(crate) clock: Clock,
     pub(crate) read_cache_bytes: u64,
     pub(crate) pre_evict: bool,
+    pub(crate) tree_order: Option<usize>,
 }
 
 /// See [`Options::block_delays`].
@@ -106,6 +107,7 @@ impl Default for Options {
             clock: Clock::default(),
             read_cache_bytes: 0,
             pre_evict: false,
+            tree_order: None,
         }
     }
 }
@@ -267,6 +269,13 @@ impl Options {
         Options { pre_evict, ..self }
     }
 
+    /// Pairs of a node of a new store of the engine `ink`: 7, 15, 31, 63, 127 or 255 (default: 63). A store that is there keeps its
+    /// own; a store of another engine is not opened with it.
+    #[must_use]
+    pub fn tree_order(self, tree_order: usize) -> Options {
+        Options { tree_order: Some(tree_order), ..self }
+    }
+
     /// The clock by which keys expire (default: the system's). Another one is for tests: background threads sleep by the
     /// system's time whatever it says.
     #[must_use]
@@ -313,11 +322,14 @@ impl Options {
 
     /// What an engine has no use for is not taken in silence.
     fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
-        let refused = |what| Err(OpenError::Option { what: format!("engine {engine} has no {what}") });
-        match engine {
-            _ if self.read_cache_bytes > 0 && !engine.has_read_cache() => refused("read cache"),
-            _ if self.pre_evict && !engine.has_pre_eviction() => refused("pre-eviction"),
-            _ => Ok(()),
+        let asked = [
+            (self.read_cache_bytes > 0, engine.has_read_cache(), "read cache"),
+            (self.pre_evict, engine.has_pre_eviction(), "pre-eviction"),
+            (self.tree_order.is_some(), engine.has_tree_order(), "order of a tree"),
+        ];
+        match asked.into_iter().find(|(is_asked, is_there, _)| *is_asked && !is_there) {
+            Some((_, _, what)) => Err(OpenError::Option { what: format!("engine {engine} has no {what}") }),
+            None => Ok(()),
         }
     }
 
@@ -340,6 +352,9 @@ impl Options {
         if let Some((count, bound)) = self.order_queues.filter(|&(count, bound)| count == 0 || !bound.is_power_of_two())
         {
             return error(format!("{count} queues of {bound}: one is wanted at least, of a power of two"));
+        }
+        if let Some(order) = self.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
+            return error(format!("a tree of order {order}: one of {:?} is wanted", engine_ink::ORDERS));
         }
         if self.read_cache_bytes > READ_CACHE_BYTES_MAX {
             return error(format!(

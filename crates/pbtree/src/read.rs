@@ -12,7 +12,7 @@ use crate::value::Value;
 
 /// Lines of a value that are asked for while its key is compared: those of half a KiB. The processor sees by itself what comes behind
 /// them.
-pub(crate) const VALUE_LINES_AHEAD: u64 = 8;
+const VALUE_LINES_AHEAD: u64 = 8;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Shows a key's value to `show` and answers with what that says; `None` if the key is not there. `show` runs under the

@@ -9,13 +9,15 @@ use crate::Error;
 use crate::descent::Reached;
 use crate::locks::{Mode, Patience};
 use crate::node::Target;
-use crate::read::VALUE_LINES_AHEAD;
 use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::value::Value;
 
 /// Values that are on their way to the cache while one is read: about as many lines as a processor waits for at once.
 const VALUES_AHEAD: usize = 8;
+
+/// Of each of them the first lines. The processor sees by itself what comes behind; what takes long is a page that it has not met lately.
+const SCANNED_LINES_AHEAD: u64 = 2;
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,10 +75,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let within = pairs_within(leaf, from, direction)?;
         let count = within.len();
         let pair = |turn| if direction == Direction::Forward { within.start + turn } else { within.end - 1 - turn };
-        (0..count.min(VALUES_AHEAD)).for_each(|turn| leaf.node.prefetch_value(pair(turn), VALUE_LINES_AHEAD));
+        (0..count.min(VALUES_AHEAD)).for_each(|turn| leaf.node.prefetch_value(pair(turn), SCANNED_LINES_AHEAD));
         for turn in 0..count {
             if turn + VALUES_AHEAD < count {
-                leaf.node.prefetch_value(pair(turn + VALUES_AHEAD), VALUE_LINES_AHEAD);
+                leaf.node.prefetch_value(pair(turn + VALUES_AHEAD), SCANNED_LINES_AHEAD);
             }
             if let Some(value) = self.value_of(leaf, pair(turn))? {
                 page.item(leaf.node.key(pair(turn))?, &value);

@@ -91,9 +91,10 @@ fn what_an_engine_lacks_is_said_and_changes_nothing() {
 fn options_that_an_engine_has_no_use_for_are_refused() {
     let dir = tempdir().unwrap();
     let cached = [EngineKind::HiKv, EngineKind::RewoHash];
-    let cases: [(Options, &[EngineKind], _); 2] = [
+    let cases: [(Options, &[EngineKind], _); 3] = [
         (Options::new().read_cache_bytes(1 << 16), &cached, "read cache"),
         (Options::new().pre_evict(true), &[EngineKind::RewoHash], "pre-eviction"),
+        (Options::new().tree_order(7), &[EngineKind::Ink], "order of a tree"),
     ];
     for &engine in EngineKind::ALL {
         for (wanted, engines, what) in &cases {
@@ -114,6 +115,27 @@ fn options_that_an_engine_has_no_use_for_are_refused() {
             options(engine).open(&path).unwrap();
         }
     }
+}
+
+#[test]
+fn a_tree_keeps_the_order_that_it_was_made_with() {
+    let dir = tempdir().unwrap();
+    let ink = || options(EngineKind::Ink);
+    let node_count = |store: &Store| {
+        let figures = store.stats().figures;
+        figures.iter().find(|figure| figure.name == "ink_nodes").expect("a tree counts its nodes").value
+    };
+    let refused = ink().tree_order(8).open(dir.path().join("8"));
+    assert!(matches!(refused.map(drop), Err(OpenError::Option { what }) if what.contains("order 8")));
+    let (narrow, wide) = (dir.path().join("7"), dir.path().join("63"));
+    let store = ink().tree_order(7).open(&narrow).unwrap();
+    (0..60u32).for_each(|number| store.put(number.to_be_bytes(), "value").unwrap());
+    assert!(node_count(&store) > 8.0);
+    store.close().unwrap();
+    assert!(node_count(&ink().tree_order(255).open(&narrow).unwrap()) > 8.0);
+    let store = ink().open(&wide).unwrap();
+    (0..60u32).for_each(|number| store.put(number.to_be_bytes(), "value").unwrap());
+    assert_eq!(node_count(&store), 1.0);
 }
 
 #[test]

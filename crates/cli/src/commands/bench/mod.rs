@@ -92,6 +92,9 @@ pub(crate) struct Bench {
     /// Changes that each queue holds, a power of two
     #[arg(long, default_value_t = 4096, value_parser = value_parser!(u64).range(2..=1 << 20))]
     queue_bound: u64,
+    /// Pairs of a node of the engine ink's tree: 7, 15, 31, 63, 127 or 255 [default: 63]
+    #[arg(long)]
+    tree_order: Option<usize>,
     /// Leave the store behind, and say where
     #[arg(long)]
     keep: bool,
@@ -193,6 +196,7 @@ impl Bench {
     fn options(&self, is_pool: bool, is_ordered: bool) -> Options {
         let options = self.kept.options(self.read_cache.options(self.durable.options())).background(!is_pool);
         let options = self.variant.options(options, is_ordered);
+        let options = self.tree_order.into_iter().fold(options, Options::tree_order);
         self.latencies
             .options(options)
             .verify_reads(self.verified.level())
