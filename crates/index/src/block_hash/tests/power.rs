@@ -28,7 +28,7 @@ fn a_put_a_replacement_and_a_removal_are_there_or_not() {
 }
 
 fn batch() -> Vec<Change> {
-    let new = (1000..1010).map(|number| (mixed(number), Some(number)));
+    let new = (1000..1004).map(|number| (mixed(number), Some(number)));
     let changed = [(mixed(0), None), (mixed(1), Some(9)), (mixed(2000), None)];
     new.chain(changed).collect()
 }
