@@ -125,3 +125,11 @@ fn an_insert_that_moves_another_key_loses_neither() {
         assert_eq!(rig.table.move_count(), 1);
     }
 }
+
+#[test]
+fn moves_ahead_of_inserts_lose_nothing() {
+    for model in MODELS {
+        let (rig, contents, _) = crowded(model);
+        assert_eq!(crashed(&rig, &contents, |rig| assert!(rig.relieve() > 0)), [""; 0], "{model:?}");
+    }
+}
