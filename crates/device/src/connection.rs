@@ -296,7 +296,7 @@ mod tests {
         hikv::Options::new().durability(hikv::Durability::Process)
     }
 
-    /// A host that has reset its controller, and writes on, must not find what it wrote replaced by what it had given up.
+    /// A host that has reset a controller, and writes on, must not find the new write replaced by one that was given up.
     #[test]
     fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
         let (_dir, shared, controller) = enabled(&volatile());
