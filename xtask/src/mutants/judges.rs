@@ -52,6 +52,7 @@ const JOURNALED: Suite = Suite { arguments: &["journaled", "killed", "backup"], 
 const PBTREE: Suite = test("hikv-pbtree", &["--test", "pbtree"]);
 const PMEKV: Suite = test("hikv-engine-pmekv", &["--test", "pmekv"]);
 const REWO: Suite = test("hikv-engine-rewo-hash", &["--test", "rewo"]);
+const ROOM: Suite = test("hikv-engine-hikv", &["--test", "room"]);
 const SERVER: Suite = test("hikv-server", &["--test", "server"]);
 const UNDO_LOG: Suite = test("hikv-undo-log", &["--test", "undo_log"]);
 const TRACED: Suite = Suite {
@@ -65,7 +66,7 @@ const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "no_room", "in_
 const EXPLORED_SPLITS: Suite = explored(&["a_split", "one_line", "given_up", "around_a_split"]);
 const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "deferred", "journaled", "killed"]);
 
-/// A crate with mutants or a folder of one, its own tests and those above it, the narrowest first.
+/// A crate with mutants, or a folder or a file of one, its own tests and those above it, the narrowest first.
 pub(super) struct Judges {
     /// Below `crates`.
     place: &'static str,
@@ -88,8 +89,8 @@ pub(super) fn packages() -> impl Iterator<Item = &'static str> {
 const INDEX_SLOW: &[Suite] =
     &[plain("hikv-engine-hikv"), ENGINE, modelled("hikv-index"), EXPLORED, EXPLORED_SPLITS, CONTENTION, EXPLORED_REST];
 
-/// A folder stands before its crate.
-const JUDGES: [Judges; 16] = [
+/// A folder, or a file, stands before its crate.
+const JUDGES: [Judges; 17] = [
     Judges {
         place: "epoch",
         quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
@@ -111,8 +112,13 @@ const JUDGES: [Judges; 16] = [
     Judges { place: "undo-log", quick: &[lib("hikv-undo-log"), UNDO_LOG], slow: &[PBTREE] },
     Judges { place: "pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
     Judges {
+        place: "engines/hikv/src/read/cached.rs",
+        quick: &[plain("hikv-engine-hikv"), explored(&["who_reads_a_put"])],
+        slow: &[explored(&["cached"])],
+    },
+    Judges {
         place: "engines/hikv",
-        quick: &[plain("hikv-engine-hikv"), ENGINE],
+        quick: &[plain("hikv-engine-hikv"), ENGINE, ROOM],
         slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
     },
     Judges { place: "engines/ink", quick: &[INK], slow: &[CONTENTION] },

@@ -17,8 +17,8 @@
 //! the entries of a batch and its end.
 //!
 //! # One step for readers
-//! While the table is there, readers ask it before the tree. It appears at one moment, with all keys; a reader that looked before had the
-//! answer from the tree of that time, or from the tree as it changed: then a reader that comes later finds the table, or the whole tree. A
+//! While the table is there, readers ask it before the tree (`shown.rs`). It appears at one moment, with all keys; a reader that
+//! looked before had the answer from the tree of that time, or from the tree as it changed: then a reader that comes later finds the table, or the whole tree. A
 //! scan reads a leaf of the tree and lays the table over it (`ordered.rs`), and reads again where a table came or went meanwhile. Nobody
 //! else writes while a table is there, so what the table says of a leaf's keys is what they hold. A scan of several leaves is no snapshot.
 
@@ -35,6 +35,7 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::record::version;
+use crate::shown::Shown;
 use crate::write::{Prepared, edit, entry};
 use crate::{Pmekv, canary};
 
@@ -44,9 +45,7 @@ pub(crate) type Table = BTreeMap<Vec<u8>, Option<Position>>;
 /// The batch that is changing the tree, if one is.
 #[derive(Default)]
 pub(crate) struct Batches {
-    /// Odd while the table is shown.
-    turn: AtomicU64,
-    table: RwLock<Option<Arc<Table>>>,
+    pub(crate) shown: Shown<RwLock<Option<Arc<Table>>>>,
     number: AtomicU64,
     /// The tree could not learn of all of the batch in the table, which stays there.
     is_stuck: AtomicBool,
@@ -62,31 +61,8 @@ impl Batches {
 
     /// What a key holds that is in the batch under way. The caller is pinned.
     pub(crate) fn held(&self, key: &[u8]) -> Option<Option<Position>> {
-        let (_, table) = self.shown();
+        let (_, table) = self.shown.now();
         table?.get(key).copied()
-    }
-
-    /// The turn, and the table that is shown in it.
-    pub(crate) fn shown(&self) -> (u64, Option<Arc<Table>>) {
-        let turn = self.turn();
-        (turn, if turn % 2 == 1 { self.table.read().clone() } else { None })
-    }
-
-    /// Changes when a table is shown, and when it is taken away.
-    pub(crate) fn turn(&self) -> u64 {
-        self.turn.load(Ordering::Acquire)
-    }
-
-    /// The turn is raised under the table's lock: a reader of the turn before must not have of this table what others do not yet.
-    fn show(&self, table: Table) {
-        let mut shown = self.table.write();
-        *shown = Some(Arc::new(table));
-        self.turn.fetch_add(1, Ordering::AcqRel);
-    }
-
-    fn take_away(&self) {
-        self.turn.fetch_add(1, Ordering::AcqRel);
-        *self.table.write() = None;
     }
 }
 
@@ -249,13 +225,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.tickets.raise(change.hash, ticket);
         }
         self.medium.health()?;
-        self.batches.show(table);
+        self.batches.shown.show(table);
         if let Err(error) = edits.iter().try_for_each(|(key, _, edit)| self.learn(key, *edit)) {
             self.batches.is_stuck.store(true, Ordering::Release);
             return Err(error);
         }
         self.expect_if(expires);
-        self.batches.take_away();
+        self.batches.shown.take_away();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
 }

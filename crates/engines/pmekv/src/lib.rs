@@ -56,6 +56,7 @@ mod reaper;
 mod record;
 mod recover;
 mod room;
+mod shown;
 mod tickets;
 mod update;
 mod write;

@@ -80,9 +80,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Reads a leaf, with the batch that is changing the tree, if one is. The caller is pinned.
     fn read_leaf(&self, from: Bound<&[u8]>, direction: Direction, leaf: &mut Leaf) -> Result<(), Error> {
         loop {
-            let (turn, table) = self.batches.shown();
+            let (turn, table) = self.batches.shown.now();
             self.tree.read_page(&self.records(), from, direction, &mut leaf.page)?;
-            if self.batches.turn() != turn {
+            if self.batches.shown.turn() != turn {
                 continue;
             }
             leaf.positions.clear();

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pmem::MediumError;
+
 use crate::region::PAGE_BYTES;
 use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
@@ -51,4 +53,26 @@ fn what_an_unfinished_making_left_of_the_log_is_gone_before_the_base_is_made() {
     });
     create();
     assert!(seen.load(Ordering::Relaxed) > 0);
+}
+
+/// It has neither the region nor a right to the files, which are its parent's.
+#[test]
+fn a_forked_child_grows_nothing() {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let options =
+        JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
+    let journal = Journaled::create(files.handles(), PAGE_BYTES, [1; 16], options).unwrap();
+    // SAFETY: the child makes one call, which takes no lock, and leaves without unwinding into the harness.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let grown = journal.grow_to(9 * PAGE_BYTES);
+        let is_refused = matches!(grown, Err(MediumError::Os { errno: libc::ECHILD }));
+        // SAFETY: it leaves at once; no destructor of the parent's runs in the child.
+        unsafe { libc::_exit(i32::from(!is_refused)) };
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours, and `status` lives through the call.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "it was not refused");
+    journal.grow_to(9 * PAGE_BYTES).unwrap();
 }

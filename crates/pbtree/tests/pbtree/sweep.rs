@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use pbtree::{AtOnce, Change, NewValue, Options, Tree};
+use heap::{Heap, Place};
+use pbtree::{AtOnce, Change, NewValue, Options, Retire, Tree};
 use pmem::Canary;
 use pmem_sim::{Lent, Model, Sim};
 
-use crate::subject::parameters;
+use crate::subject::{parameters, put};
 
 type Store = Tree<Sim, Lent, AtOnce>;
 /// How long the first is held up, in looks at what the second has found.
@@ -50,4 +51,23 @@ fn returns_early(canary: Option<Canary>) -> bool {
 fn a_sweep_returns_when_all_free_space_is_known() {
     assert!(!returns_early(None));
     assert!(returns_early(Some(pbtree::canary::SWEEP_NOT_AWAITED)));
+}
+
+/// For readers that never go.
+struct Never;
+
+impl Retire<Sim, Lent> for Never {
+    fn retire(&self, _: &Sim, _: &Heap<Lent>, _: Place) {}
+}
+
+/// The sweep frees what it does not meet, unless it was told; readers may still look at what was let go of.
+#[test]
+fn the_sweep_is_told_of_what_it_will_not_meet() {
+    for change in [Change::Delete, put(b"another")] {
+        let (sim, _) = reopened(None);
+        let tree = Tree::open(sim, Options::default(), Lent, Never).unwrap();
+        let place = tree.get(b"key", |value| value.place).unwrap().expect("it is there");
+        tree.write(0, b"key", change, &mut |_| true).unwrap();
+        assert_eq!(tree.heap().mark_reached(place), Ok(false), "it would be freed under a reader");
+    }
 }

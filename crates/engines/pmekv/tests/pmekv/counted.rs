@@ -1,15 +1,17 @@
 //! Fences and lines of each operation: one fence an insert, an update and a delete, and one line beside the record.
 
-use std::sync::Mutex;
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{BatchOp, Engine};
+use engine::{BatchOp, Direction, Engine, OrderedEngine, ScanCursor};
 use engine_pmekv::{Options, Pmekv};
 use items::layout::HEADER_BYTES;
 use pmem::{Counted, Counts, Medium, Offset, Probe, Probed, Span};
 use pmem_os::HostDram;
-use pmem_sim::{Model, Sim};
+use pmem_sim::{Model, Sim, StepKind};
 
-use crate::subject::PARAMETERS;
+use crate::subject::{OnSim, PARAMETERS};
 
 type Store = Pmekv<Counted<Sim>, HostDram>;
 
@@ -63,7 +65,8 @@ fn reads_and_what_changes_nothing_cost_nothing() {
     let store = warm();
     let read = cost(&store, || assert!(store.get(&key(3), &mut |_, _| {}).unwrap()));
     let missed = cost(&store, || assert!(!store.delete(&key(99)).unwrap()));
-    assert_eq!([read, missed], [Counts::default(); 2]);
+    let none = cost(&store, || store.write_batch(&[BatchOp::Delete { key: &key(99) }]).unwrap());
+    assert_eq!([read, missed, none], [Counts::default(); 3]);
 }
 
 /// One fence for sixteen, and what each takes by itself of lines.
@@ -150,4 +153,43 @@ fn a_segment_costs_a_fence_more() {
     let fences = cost(&store, || (0..3_000).for_each(|round| store.put(&key(round % 8), b"v").unwrap())).fence_count;
     // Four segments begin at the most, and chunks of the heap for records and segments, each of which has a fence of its own.
     assert!((3_001..3_016).contains(&fences), "{fences}");
+}
+
+/// Steps of a log that reading costs, of a key, of one that is not there, and of all: none where nothing is to be waited for.
+fn reading_steps(sim: &Sim, store: &OnSim) -> [u64; 3] {
+    let steps = |read: &dyn Fn()| {
+        let before = sim.step_count();
+        read();
+        sim.step_count() - before
+    };
+    let get = |number| steps(&|| _ = store.get(&key(number), &mut |_, _| {}).unwrap());
+    let scan = || {
+        let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
+        assert!(!store.scan(&mut cursor, &mut |_, _| ControlFlow::Continue(())).unwrap());
+    };
+    [get(1), get(3), steps(&scan)]
+}
+
+/// Whoever has waited for a log, a writer or a reader who came before it, spares those who come after.
+#[test]
+fn what_was_waited_for_once_is_waited_for_by_nobody() {
+    let sim = Sim::new(0, Model::Span);
+    let store = Arc::new(Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap());
+    store.put(&key(1), b"value").unwrap();
+    assert_eq!(reading_steps(&sim, &store), [0; 3], "a put");
+    store.write_batch(&[BatchOp::Put { key: &key(1), value: b"" }, BatchOp::Put { key: &key(2), value: b"" }]).unwrap();
+    assert_eq!(reading_steps(&sim, &store), [0; 3], "a batch");
+    store.clear().unwrap();
+    assert_eq!(reading_steps(&sim, &store), [0; 3], "a clear");
+    let (theirs, first, second) = (Arc::clone(&store), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(9)));
+    let (noted, noted_then) = (Arc::clone(&first), Arc::clone(&second));
+    sim.observe(Box::new(move |sim, kind| {
+        if kind == StepKind::WaitBegin {
+            noted.store(reading_steps(sim, &theirs)[0], Ordering::Relaxed);
+            noted_then.store(reading_steps(sim, &theirs)[0], Ordering::Relaxed);
+        }
+    }));
+    store.put(&key(1), b"another").unwrap();
+    sim.unobserve();
+    assert_eq!((first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)), (2, 0), "readers before their writer");
 }

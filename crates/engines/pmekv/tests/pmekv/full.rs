@@ -1,12 +1,14 @@
 //! A region that is full and cannot grow: what makes room goes on.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use engine::{Clock, Decision, Engine, Error, Expiry, Held, Progress};
 use engine_pmekv::{Options, Pmekv};
-use pmem::MediumError;
+use pmem::{MediumError, relax_by};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
 
@@ -36,7 +38,7 @@ fn fill(sim: &Sim, store: &OnSim) -> u32 {
 fn free_all(store: &OnSim) {
     while store.stats().garbage_count > 0 {
         store.tidy();
-        std::thread::yield_now();
+        thread::yield_now();
     }
 }
 
@@ -195,4 +197,36 @@ fn a_streamed_value_makes_room_for_its_entry() {
     for number in 0..200 {
         store.put_from_until(b"streamed", 100, &mut &[number; 100][..], Expiry::NEVER).unwrap();
     }
+}
+
+thread_local! {
+    /// How often this thread has let others run.
+    static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does `work`; how often this thread waited for others. Another test's store may count for itself meanwhile.
+fn wait_count(work: impl FnOnce()) -> u32 {
+    relax_by(|_| {
+        WAIT_COUNT.set(WAIT_COUNT.get() + 1);
+        thread::yield_now();
+    });
+    WAIT_COUNT.set(0);
+    work();
+    engine::relax_by_threads();
+    WAIT_COUNT.get()
+}
+
+/// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.
+#[test]
+fn nobody_waits_for_room_that_does_not_come() {
+    let sim = Sim::new(0, Model::Line);
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
+    let count = fill(&sim, &store);
+    let large = || assert!(store.put(&key(count), &[7; 60_000]).is_err());
+    assert_eq!(wait_count(large), 0, "nothing was replaced");
+    let inside = || {
+        assert!(store.delete(&key(1)).unwrap());
+        large();
+    };
+    assert_eq!(wait_count(|| assert!(store.get(&key(0), &mut |_, _| inside()).unwrap())), 0, "inside a callback");
 }

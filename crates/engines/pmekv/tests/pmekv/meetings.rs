@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use engine::{BatchOp, Engine, OpenError};
+use engine::{BatchOp, Engine, OpenError, OrderedEngine};
 use engine_pmekv::{Options, Pmekv, canary};
 use heap::Parameters;
+use parking_lot::Mutex;
 use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Image, Model, Sim, StepKind};
@@ -80,6 +82,30 @@ fn figures_are_told_beside_a_checkpoint() {
     assert_eq!([figure("pmekv_nodes"), figure("pmekv_checkpoints")], [Some(1.0), Some(2.0)]);
     store.clear().unwrap();
     assert!(store.stats().figures.iter().any(|figure| figure.name == "pmekv_nodes" && figure.value == 0.0));
+}
+
+/// How long a put is held up, in looks at who must not go on meanwhile.
+const LOOK_COUNT: usize = 20_000;
+
+/// Else what is just being written would be damage.
+#[test]
+fn the_order_is_checked_when_nobody_writes() {
+    let (sim, store) = made(NONE, ROOMY, 1);
+    store.put(b"key", b"1").unwrap();
+    let (theirs, outcome) = (Arc::clone(&store), Arc::new(Mutex::new(None)));
+    let noted = Arc::clone(&outcome);
+    at_first(&sim, StepKind::Write, move |_| {
+        let theirs = Arc::clone(&theirs);
+        let checking = thread::spawn(move || theirs.check_order(&mut |damage| panic!("{damage:?}")).unwrap());
+        for _ in (0..LOOK_COUNT).take_while(|_| !checking.is_finished()) {
+            thread::yield_now();
+        }
+        *noted.lock() = Some((checking.is_finished(), checking));
+    });
+    store.put(b"meanwhile", b"2").unwrap();
+    sim.unobserve();
+    let (is_early, checking) = outcome.lock().take().expect("an entry was written");
+    assert_eq!((is_early, checking.join().unwrap()), (false, 2));
 }
 
 const KEYS: [[u8; 1]; 8] = [[0], [1], [2], [3], [4], [5], [6], [7]];

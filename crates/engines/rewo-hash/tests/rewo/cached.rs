@@ -16,7 +16,7 @@ use testkit::{
 
 use crate::crash::{batch, expiring, refills, settings, shape};
 use crate::damaged::flip_value;
-use crate::hooked::{Hooked, failing, hook, unhook};
+use crate::hooked::{Hooked, deferring, failing, hook, unhook};
 use crate::subject::{OfCached, OnSim, PARAMETERS};
 
 fn store() -> OnSim {
@@ -175,7 +175,7 @@ fn hooked(broken: Option<Canary>) -> Rc<OnHooked> {
     first.put(b"k", b"old").unwrap();
     drop(first);
     let sim = broken.map_or(sim.clone(), |canary| sim.with_canary(canary));
-    let store = Rc::new(RewoHash::open(Hooked(sim), HostDram).unwrap().caching(1 << 20).unwrap());
+    let store = Rc::new(RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20).unwrap());
     (0..2).for_each(|_| assert_eq!(got(&store), b"old"));
     assert_eq!(store.stats().figure("cache_hit_count"), Some(1.0));
     store
@@ -196,6 +196,18 @@ fn held(store: &OnHooked) -> Vec<u8> {
     };
     store.update(b"k", &mut see).unwrap();
     held
+}
+
+/// The background looks for the items of an opened store while others go on without waiting: what it finds may be lost, so it leaves
+/// it out.
+#[test]
+fn what_may_be_lost_is_not_brought_in_by_the_background() {
+    let sim = Sim::new(0, Model::Span);
+    RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", b"old").unwrap();
+    let store = RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20).unwrap();
+    deferring(|| while store.step().unwrap() == Progress::More {});
+    (0..3).for_each(|_| assert_eq!(got(&store), b"old"));
+    assert_eq!(store.stats().figure("cache_miss_count"), Some(1.0));
 }
 
 /// Does `work` before each access of this thread, but for those of `work` itself, while `during` runs.
@@ -245,7 +257,7 @@ fn a_put_that_failed_is_pending_no_more() {
 #[test]
 fn a_read_ends_when_writes_of_its_key_do() {
     for limit_bytes in [0, 1 << 20] {
-        let store = RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+        let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
         let store = Rc::new(store.caching(limit_bytes).unwrap());
         assert!(failing(|| store.put(b"k", b"new")).is_err());
         let (writer, put_count) = (Rc::clone(&store), Rc::new(Cell::new(0)));

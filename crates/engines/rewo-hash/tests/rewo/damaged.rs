@@ -50,7 +50,7 @@ fn twins_of_a_store_that_is_only_read_are_one_item() {
     let (last, images) = moved_images();
     let mut twin_count = 0;
     for image in images {
-        let open = || RewoHash::open(Hooked(Sim::from_image(&image, Model::Line)), HostDram).unwrap();
+        let open = || RewoHash::open(Hooked::on(Sim::from_image(&image, Model::Line)), HostDram).unwrap();
         let len = open().len().unwrap();
         reading_only(|| {
             let store = open();
@@ -127,6 +127,17 @@ fn an_absence_that_damage_makes_is_told() {
     }
     assert!(hidden > 5 && told == hidden, "{hidden} {told}");
     assert!(filled().verifying(Verify::Absence).put(b"another", b"value").is_ok());
+}
+
+/// An item beside the table whose key is damaged is no other key's: nobody is told that the key is not there, or puts it twice.
+#[test]
+fn a_key_whose_item_is_damaged_is_not_absent() {
+    const LONG: &[u8] = b"a key that is longer than a slot";
+    let store = filled();
+    flip_value(store.medium(), LONG);
+    for outcome in [get(&store, LONG).map(drop), store.put(LONG, b"new"), store.delete(LONG).map(drop)] {
+        assert!(matches!(outcome, Err(engine::Error::Corrupt { .. })), "{outcome:?}");
+    }
 }
 
 #[test]

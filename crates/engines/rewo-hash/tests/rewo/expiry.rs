@@ -44,7 +44,7 @@ fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
 #[test]
 fn an_item_that_a_walk_has_missed_is_reaped_by_the_next() {
     let clock = Clock::manual(100);
-    let store = RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+    let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let store = Rc::new(store.by_clock(clock.clone()));
     while store.step().unwrap() == Progress::More {}
     let (walked, walker) = (Rc::new(Cell::new(false)), Rc::clone(&store));

@@ -1,15 +1,19 @@
 //! Writes that fail: what finds no room leaves nothing behind, and what is shown stays whole.
 
+use std::cell::Cell;
+use std::thread;
+
 use engine::{BatchOp, Engine, Progress};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
+use pmem::relax_by;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
 use crate::damaged::wrong;
 use crate::hooked::{Hooked, failing};
 use crate::splits::key;
-use crate::subject::{PARAMETERS, needed_bytes};
+use crate::subject::{OnSim, PARAMETERS, needed_bytes};
 
 /// Of all numbers of segments that a chunk has left, one is odd: a split then finds room for one half alone.
 #[test]
@@ -34,8 +38,57 @@ fn a_split_that_finds_room_for_one_half_gives_it_back() {
 /// What is not known to be durable is visible all the same: its items keep their room.
 #[test]
 fn a_batch_whose_log_fails_keeps_the_room_of_what_it_shows() {
-    let store = RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+    let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let put = |key, value| BatchOp::Put { key, value };
     assert!(failing(|| store.write_batch(&[put(b"a", &[1; 40]), put(b"b", &[2; 40])])).is_err());
     assert_eq!(wrong(&store), Vec::<String>::new());
+}
+
+/// Items beside the table that a batch replaces or deletes are free once nobody reads them.
+#[test]
+fn what_a_batch_replaced_is_freed() {
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    (0..3).for_each(|number| store.put(&key(number), &[1; 100]).unwrap());
+    let keys = [key(0), key(1)];
+    store.write_batch(&[BatchOp::Put { key: &keys[0], value: &[2; 100] }, BatchOp::Delete { key: &keys[1] }]).unwrap();
+    while store.stats().garbage_count > 0 {
+        store.tidy();
+    }
+    assert_eq!(store.stats().live_bytes, needed_bytes(&store));
+}
+
+thread_local! {
+    /// How often this thread has let others run.
+    static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does `work` while a value of the store is read; how often this thread waited for others. Another test's store may count for itself
+/// meanwhile.
+fn wait_count_inside(store: &OnSim, work: impl Fn()) -> u32 {
+    relax_by(|_| {
+        WAIT_COUNT.set(WAIT_COUNT.get() + 1);
+        thread::yield_now();
+    });
+    WAIT_COUNT.set(0);
+    assert!(store.get(&key(0), &mut |_, _| work()).unwrap());
+    engine::relax_by_threads();
+    WAIT_COUNT.get()
+}
+
+/// What was deleted, or cleared, is free when this thread's own callback is over.
+#[test]
+fn nobody_waits_for_its_own_end() {
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    let is_put = |number: &u32| store.put(&key(*number), &[1; 4_000]).is_ok();
+    assert!((0..10).all(|number| is_put(&number)));
+    store.medium().fail_grow_after(0);
+    let count = (10..).take_while(is_put).count() as u32;
+    let deletes_and_puts = || {
+        assert!(store.delete(&key(1)).unwrap());
+        assert!(!is_put(&(10 + count)), "what was deleted may be looked at");
+    };
+    assert_eq!(wait_count_inside(&store, deletes_and_puts), 0, "a full region");
+    store.medium().fail_grow_after(100);
+    assert_eq!(wait_count_inside(&store, || store.clear().unwrap()), 0, "a clear");
+    assert_eq!(store.len().unwrap(), 0);
 }

@@ -1,14 +1,17 @@
 //! A simulated region that tells a thread's test of each load, store and wait before it happens.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
+use parking_lot::Mutex;
 use pmem::{
-    Acknowledge, Bytes, Canary, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket,
+    Acknowledge, Bytes, Canary, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span,
+    Ticket, Waited,
 };
-use pmem_sim::Sim;
+use pmem_sim::{Model, Sim};
 
 /// What is about to happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +25,7 @@ type Hook = Rc<dyn Fn(Access)>;
 
 thread_local! {
     static IS_FAILING: Cell<bool> = const { Cell::new(false) };
+    static IS_DEFERRED: Cell<bool> = const { Cell::new(false) };
     static IS_READ_ONLY: Cell<bool> = const { Cell::new(false) };
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
@@ -31,6 +35,14 @@ pub(crate) fn failing<R>(work: impl FnOnce() -> R) -> R {
     IS_FAILING.set(true);
     let done = work();
     IS_FAILING.set(false);
+    done
+}
+
+/// Does `work`, while others have written what is not durable yet and nobody waits for.
+pub(crate) fn deferring<R>(work: impl FnOnce() -> R) -> R {
+    IS_DEFERRED.set(true);
+    let done = work();
+    IS_DEFERRED.set(false);
     done
 }
 
@@ -57,16 +69,26 @@ fn tell(access: Access) {
     hook.into_iter().for_each(|hook| hook(access));
 }
 
-pub(crate) struct Hooked(pub(crate) Sim);
+pub(crate) struct Hooked {
+    sim: Sim,
+    /// As a log has them: up to where it is durable when the words are that were published by this key last.
+    published: Mutex<BTreeMap<u64, Ticket>>,
+}
+
+impl Hooked {
+    pub(crate) fn on(sim: Sim) -> Hooked {
+        Hooked { sim, published: Mutex::default() }
+    }
+}
 
 // SAFETY: the memory is the inner medium's, and so is every promise about it.
 unsafe impl Bytes for Hooked {
     fn base(&self) -> NonNull<u8> {
-        self.0.base()
+        self.sim.base()
     }
 
     fn len_bytes(&self) -> u64 {
-        self.0.len_bytes()
+        self.sim.len_bytes()
     }
 
     fn is_writable(&self) -> bool {
@@ -75,49 +97,58 @@ unsafe impl Bytes for Hooked {
 
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {
         tell(Access::Load);
-        self.0.load(at, ordering)
+        self.sim.load(at, ordering)
     }
 
     fn store(&self, at: Offset, word: u64, ordering: Ordering) {
         assert!(self.is_writable(), "a region that is only read is changed");
         tell(Access::Store);
-        self.0.store(at, word, ordering);
+        self.sim.store(at, word, ordering);
     }
 
     fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
-        self.0.compare_exchange(at, current, new)
+        self.sim.compare_exchange(at, current, new)
     }
 
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
         // SAFETY: the caller's promise, passed on.
-        unsafe { self.0.write(at, bytes) }
+        unsafe { self.sim.write(at, bytes) }
     }
 
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
         // SAFETY: the caller's promise, passed on.
-        unsafe { self.0.stream(at, parts) }
+        unsafe { self.sim.stream(at, parts) }
     }
 }
 
 impl Persist for Hooked {
     fn durability(&self) -> Durability {
-        self.0.durability()
+        self.sim.durability()
     }
 
     fn flush(&self, span: Span) {
-        self.0.flush(span);
+        self.sim.flush(span);
     }
 
     fn order(&self) {
-        self.0.order();
+        self.sim.order();
+    }
+
+    fn publish(&self, words: &[(Offset, u64)], key: u64) {
+        words.iter().for_each(|_| tell(Access::Store));
+        self.sim.publish(words, key);
+        self.published.lock().insert(key, self.sim.commit(Level::Strongest));
     }
 
     fn commit_published(&self, at: Offset, key: u64) -> Ticket {
-        self.0.commit_published(at, key)
+        match self.sim.model() {
+            Model::Line => self.sim.commit_published(at, key),
+            _ => self.published.lock().get(&key).copied().unwrap_or_default(),
+        }
     }
 
     fn commit(&self, level: Level) -> Ticket {
-        self.0.commit(level)
+        self.sim.commit(level)
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
@@ -125,17 +156,25 @@ impl Persist for Hooked {
         if IS_FAILING.get() {
             return Err(MediumError::ReadOnly);
         }
-        self.0.wait(ticket)
+        self.sim.wait(ticket)
     }
 }
 
-impl Acknowledge for Hooked {}
+impl Acknowledge for Hooked {
+    fn acknowledge_now(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        if IS_DEFERRED.get() { Ok(Waited::Deferred) } else { self.acknowledge(ticket) }
+    }
+
+    fn deferred(&self) -> Option<Ticket> {
+        IS_DEFERRED.get().then(Ticket::default)
+    }
+}
 
 impl Residency for Hooked {}
 
 impl Space for Hooked {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
-        self.0.grow(to_bytes)
+        self.sim.grow(to_bytes)
     }
 }
 
@@ -145,6 +184,6 @@ impl Medium for Hooked {
     }
 
     fn breaks(&self, canary: Canary) -> bool {
-        self.0.breaks(canary)
+        self.sim.breaks(canary)
     }
 }

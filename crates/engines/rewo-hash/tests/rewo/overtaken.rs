@@ -74,7 +74,7 @@ impl Standing {
 /// the second has not so many stores.
 fn stays(store_count: usize) -> Option<bool> {
     let sim = Sim::new(0, Model::Span);
-    let store: Arc<Store> = Arc::new(RewoHash::format(Hooked(sim.clone()), HostDram, &PARAMETERS).unwrap());
+    let store: Arc<Store> = Arc::new(RewoHash::format(Hooked::on(sim.clone()), HostDram, &PARAMETERS).unwrap());
     store.put(KEY, b"old").unwrap();
     let (theirs, outcome) = (Arc::clone(&store), Rc::new(Cell::new(None)));
     let noted = Rc::clone(&outcome);

@@ -55,7 +55,7 @@ type Store = RewoHash<Hooked, HostDram>;
 fn filled(key_count: u32, parameters: &Parameters, broken: Option<Canary>) -> Arc<Store> {
     let sim = Sim::new(0, Model::Line);
     let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
-    let store = RewoHash::format(Hooked(sim), HostDram, parameters).unwrap();
+    let store = RewoHash::format(Hooked::on(sim), HostDram, parameters).unwrap();
     (0..key_count).for_each(|i| store.put(&key(i), b"old").unwrap());
     Arc::new(store)
 }

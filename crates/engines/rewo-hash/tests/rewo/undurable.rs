@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::Engine;
+use engine::{BatchOp, Cursor, Engine};
 use engine_rewo_hash::RewoHash;
 use index::block_hash::canary;
 use parking_lot::Mutex;
@@ -20,12 +20,14 @@ use crate::moves::{moving, wrong};
 use crate::splits::{first, key};
 use crate::subject::{OfRewoHash, PARAMETERS, buckets};
 
+type Store = RewoHash<Hooked, HostDram>;
+
 /// The key is put in a store of `last` keys; before its log is waited for another put comes, which moves an item or splits; before
 /// that is waited for the key is read. Whether it is there now, whatever the power takes.
 fn is_durable_when_read(last: u32, put: &[u8], broken: Option<Canary>) -> bool {
     let sim = Sim::new(0, Model::Span);
     let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
-    let store = Rc::new(RewoHash::format(Hooked(sim.clone()), HostDram, &PARAMETERS).unwrap());
+    let store = Rc::new(RewoHash::format(Hooked::on(sim.clone()), HostDram, &PARAMETERS).unwrap());
     (0..last).for_each(|i| store.put(&key(i), b"a value").unwrap());
     // So that its next slot is the one that it had at first, which moves are tried from first.
     store.put(put, b"between").unwrap();
@@ -78,6 +80,43 @@ fn what_is_split_is_settled_in_its_new_place() {
     let last = first("split_count");
     assert!((0..4).all(|i| is_durable_when_read(last, &key(i), None)));
     assert!((0..4).all(|i| !is_durable_when_read(last, &key(i), Some(canary::LOCK_BITS_LOST_BY_SPLIT))));
+}
+
+/// While `write`, which makes it another value, waits for its log, `look` says whether it sees that of the key. Whether it did, and
+/// whether it stays, whatever the power takes then.
+fn met(write: impl FnOnce(&Store), look: impl Fn(&Store) -> bool + 'static) -> Option<(bool, bool)> {
+    let sim = Sim::new(0, Model::Span);
+    let store = Rc::new(RewoHash::format(Hooked::on(sim.clone()), HostDram, &PARAMETERS).unwrap());
+    store.put(b"key", b"old").unwrap();
+    let (theirs, outcome, is_inside) = (Rc::clone(&store), Rc::new(Cell::new(None)), Cell::new(false));
+    let noted = Rc::clone(&outcome);
+    hook(move |access| {
+        if access != Access::Wait || is_inside.replace(true) {
+            return;
+        }
+        let (is_seen, images) = (look(&theirs), sim.images(20, 1));
+        let open = |image| RewoHash::open(Sim::from_image(image, Model::Span), HostDram).unwrap();
+        noted.set(Some((is_seen, images.iter().map(open).all(|store| is_new(&store, b"key")))));
+    });
+    write(&store);
+    unhook();
+    outcome.get()
+}
+
+#[test]
+fn what_a_walk_shows_is_durable() {
+    let walk = |store: &Store| {
+        let mut is_shown = false;
+        let next = store.walk(Cursor::Start, &mut |_, value, _| is_shown = value == b"another").unwrap();
+        is_shown && next == Cursor::End
+    };
+    assert_eq!(met(|store| store.put(b"key", b"another").unwrap(), walk), Some((true, true)));
+}
+
+#[test]
+fn what_a_batch_carried_out_is_settled_by_who_reads_it() {
+    let write = |store: &Store| store.write_batch(&[BatchOp::Put { key: b"key", value: b"another" }]).unwrap();
+    assert_eq!(met(write, |store| is_new(store, b"key")), Some((true, true)));
 }
 
 fn kills() -> Settings {

@@ -28,7 +28,7 @@ fn a_put_a_replacement_and_a_removal_are_there_or_not() {
 }
 
 fn batch() -> Vec<Change> {
-    let new = (1000..1010).map(|number| (mixed(number), Some(number)));
+    let new = (1000..1004).map(|number| (mixed(number), Some(number)));
     let changed = [(mixed(0), None), (mixed(1), Some(9)), (mixed(2000), None)];
     new.chain(changed).collect()
 }
@@ -123,5 +123,13 @@ fn an_insert_that_moves_another_key_loses_neither() {
         let after = with(&contents, &[(next, Some(5))]);
         assert_eq!(crashed(&rig, &after, |rig| rig.put(next, 5)), [""; 0], "{model:?}");
         assert_eq!(rig.table.move_count(), 1);
+    }
+}
+
+#[test]
+fn moves_ahead_of_inserts_lose_nothing() {
+    for model in MODELS {
+        let (rig, contents, _) = crowded(model);
+        assert_eq!(crashed(&rig, &contents, |rig| assert!(rig.relieve() > 0)), [""; 0], "{model:?}");
     }
 }

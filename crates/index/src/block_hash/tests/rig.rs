@@ -149,6 +149,12 @@ impl Rig {
         self.table.split(self.cx(), signature, Full { segment }).unwrap();
     }
 
+    /// Makes room in full buckets of the first segment ahead of inserts; how many items have moved.
+    pub(super) fn relieve(&self) -> u64 {
+        let _pin = epoch::pin();
+        self.table.pre_evict(self.cx(), Cursor::default()).0
+    }
+
     /// Removes everything, and frees it.
     pub(super) fn clear(&self) {
         self.table.clear(self.cx()).unwrap().free(self.cx());

@@ -1,0 +1,144 @@
+//! What readers ask in the place of the index, while it is shown.
+//!
+//! The turn is odd while something is shown; who finds it even asks the index. It is raised within the step that puts something
+//! there: a reader of the turn before, who comes to look late, must not have of it what others, who find the turn even, do not have
+//! yet. It is raised before what was shown is taken away: by then the index has it all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use word::Word;
+
+/// Where it lies.
+pub(crate) trait Place {
+    type It;
+    /// Puts something there, or nothing, and does `then` before anybody can see that.
+    fn put(&self, it: Option<Arc<Self::It>>, then: impl FnOnce());
+    /// What is there.
+    fn get(&self) -> Option<Arc<Self::It>>;
+}
+
+impl<T> Place for RwLock<Option<Arc<T>>> {
+    type It = T;
+
+    fn put(&self, it: Option<Arc<T>>, then: impl FnOnce()) {
+        let mut place = self.write();
+        *place = it;
+        then();
+    }
+
+    fn get(&self) -> Option<Arc<T>> {
+        self.read().clone()
+    }
+}
+
+/// Something that is shown, or nothing. One thread at a time shows and takes away.
+pub(crate) struct Shown<P, W = AtomicU64> {
+    turn: W,
+    place: P,
+}
+
+impl<P: Default> Default for Shown<P> {
+    fn default() -> Shown<P> {
+        Shown { turn: AtomicU64::new(0), place: P::default() }
+    }
+}
+
+impl<P: Place, W: Word> Shown<P, W> {
+    /// Changes when something is shown, and when it is taken away.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Acquire)
+    }
+
+    /// The turn, and what is shown in it.
+    pub(crate) fn now(&self) -> (u64, Option<Arc<P::It>>) {
+        let turn = self.turn();
+        (turn, if turn % 2 == 1 { self.place.get() } else { None })
+    }
+
+    pub(crate) fn show(&self, it: P::It) {
+        self.place.put(Some(Arc::new(it)), || _ = self.turn.fetch_add(1, Ordering::AcqRel));
+    }
+
+    pub(crate) fn take_away(&self) {
+        self.turn.fetch_add(1, Ordering::AcqRel);
+        self.place.put(None, || ());
+    }
+}
+
+/// Every interleaving of a reader and of who shows one thing after another; and the twin whose turn is raised too late.
+#[cfg(test)]
+mod interleavings {
+    use std::panic::catch_unwind;
+
+    use loom::sync::RwLock;
+    use loom::sync::atomic::AtomicU64 as Number;
+    use loom::thread;
+    use word_model::Modelled;
+
+    use super::*;
+
+    /// The model's place; what follows is done when the others may look already, if it is broken.
+    struct Modelling<const IS_BROKEN: bool>(RwLock<Option<Arc<u64>>>);
+
+    impl<const IS_BROKEN: bool> Place for Modelling<IS_BROKEN> {
+        type It = u64;
+
+        fn put(&self, it: Option<Arc<u64>>, then: impl FnOnce()) {
+            let mut place = self.0.write().unwrap();
+            *place = it;
+            if IS_BROKEN {
+                drop(place);
+                then();
+            } else {
+                then();
+                drop(place);
+            }
+        }
+
+        fn get(&self) -> Option<Arc<u64>> {
+            self.0.read().unwrap().clone()
+        }
+    }
+
+    /// What is shown, and the index that learns of it, while that is shown.
+    struct Store<const IS_BROKEN: bool> {
+        shown: Shown<Modelling<IS_BROKEN>, Modelled>,
+        index: Number,
+    }
+
+    impl<const IS_BROKEN: bool> Store<IS_BROKEN> {
+        fn write(&self, number: u64) {
+            self.shown.show(number);
+            self.index.store(number, Ordering::Release);
+            self.shown.take_away();
+        }
+
+        fn read(&self) -> u64 {
+            let (_, shown) = self.shown.now();
+            shown.map_or_else(|| self.index.load(Ordering::Acquire), |shown| *shown)
+        }
+    }
+
+    /// Who reads twice sees no older number the second time.
+    fn never_falls<const IS_BROKEN: bool>() {
+        let shown = Shown { turn: Modelled::new(0), place: Modelling::<IS_BROKEN>(RwLock::new(None)) };
+        let store = loom::sync::Arc::new(Store { shown, index: Number::new(0) });
+        let theirs = loom::sync::Arc::clone(&store);
+        let writer = thread::spawn(move || (1..3).for_each(|number| theirs.write(number)));
+        let read = [store.read(), store.read()];
+        assert!(read[0] <= read[1], "{read:?}");
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_reader_sees_no_older_number_after_a_newer() {
+        loom::model(never_falls::<false>);
+    }
+
+    #[test]
+    fn a_turn_that_is_raised_late_is_caught() {
+        assert!(catch_unwind(|| loom::model(never_falls::<true>)).is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! What is visible and not durable yet, on a log: whoever meets it waits until it is durable, and who comes after that waits for nothing.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, Mutex};
+
+use pmem_sim::{Model, Sim, StepKind};
+use testkit::{Direction, Operations, Subject};
+
+use crate::subject::Crashed;
+
+const KEY: &[u8] = b"key";
+
+fn get<S: Operations>(store: &S) -> Option<Vec<u8>> {
+    store.get(KEY).unwrap()
+}
+
+fn scanned<S: Operations>(store: &S) -> Option<Vec<u8>> {
+    let mut found = None;
+    let mut show = |key: &[u8], value: &[u8]| {
+        if key == KEY {
+            found = Some(value.to_vec());
+        }
+        ControlFlow::Continue(())
+    };
+    store.scan(Bound::Unbounded, Direction::Forward, &mut show).unwrap();
+    found
+}
+
+/// Looks twice while a writer waits for its log: what is seen, whether it stays, whatever the power takes then; and how many steps
+/// the second look has.
+fn met<S: Subject<Medium = Sim> + Send + Sync + 'static>(look: fn(&S) -> Option<Vec<u8>>) -> (Vec<u8>, bool, u64) {
+    let sim = Sim::new(0, Model::Span);
+    let store = Arc::new(S::format(sim.clone()).unwrap());
+    [&b"before"[..], KEY, b"zzz"].iter().for_each(|key| store.put(key, b"old").unwrap());
+    let (theirs, outcome) = (Arc::clone(&store), Arc::new(Mutex::new(None)));
+    let noted = Arc::clone(&outcome);
+    sim.observe(Box::new(move |sim, kind| {
+        if kind == StepKind::WaitBegin {
+            let seen = look(&theirs);
+            let images = sim.images(16, 1);
+            let is_there = |image| get(&S::open(Sim::from_image(image, Model::Span)).unwrap()) == seen;
+            let (stays, before) = (images.iter().all(is_there), sim.step_count());
+            assert_eq!(look(&theirs), seen);
+            *noted.lock().unwrap() = Some((seen.unwrap(), stays, sim.step_count() - before));
+        }
+    }));
+    store.put(KEY, b"new").unwrap();
+    sim.unobserve();
+    let outcome = outcome.lock().unwrap().take();
+    outcome.expect("a writer waits for its log")
+}
+
+#[test]
+fn what_is_met_is_durable_and_waited_for_once() {
+    let expected = (b"new".to_vec(), true, 0);
+    assert_eq!(met::<Crashed>(get), expected, "a value of its own, read");
+    assert_eq!(met::<Crashed>(scanned), expected, "a value of its own, scanned");
+    assert_eq!(met::<Crashed<true>>(get), expected, "a value written over another, read");
+    assert_eq!(met::<Crashed<true>>(scanned), expected, "a value written over another, scanned");
+}
