@@ -1,6 +1,7 @@
 //! A segment's volatile side: locks and counters of its buckets, and the segments chained to it.
 
 use std::iter;
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -129,6 +130,13 @@ impl Segment {
     /// The lock of a bucket beyond those that the caller holds, unless another thread holds it.
     pub(super) fn try_lock(&self, number: usize) -> Option<Locked<'_>> {
         self.locks[number].try_lock()
+    }
+
+    /// Asks the cache for the locks and counters of these buckets.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, numbers: [usize; 2]) {
+        pmem::arch::prefetch(ptr::from_ref(&self.locks).cast());
+        numbers.into_iter().for_each(|number| pmem::arch::prefetch(ptr::from_ref(&self.counters[number]).cast()));
     }
 
     /// What changes whenever a bucket's slot is used anew, or its item leaves for another bucket.

@@ -24,7 +24,7 @@ const OLD: &[u8] = b"a longer one";
 const NEW: &[u8] = b"b";
 
 #[derive(Clone, Copy, Debug)]
-struct Host;
+pub(crate) struct Host;
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
