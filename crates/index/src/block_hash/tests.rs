@@ -3,4 +3,4 @@
 pub(crate) use batches::Host;
 
 mod batches;
-
+mod interleavings;
