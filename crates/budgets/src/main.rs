@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hikv::EngineKind;
+use hikv::{EngineKind, Options};
 
 use crate::kinds::Executed;
 use crate::operation::{Loop, Operation, Order};
@@ -61,9 +61,15 @@ struct Arguments {
     /// With `--profile`: of which kind of store.
     #[arg(long, default_value = "hash")]
     order: Order,
-    /// Of which engine; the table has HiKV's.
+    /// The engine that keeps the stores; the table is of hikv's.
     #[arg(long, default_value_t, conflicts_with_all = ["check", "write"])]
     engine: EngineKind,
+    /// The length of values; the table's is the default.
+    #[arg(long, default_value_t = 256, conflicts_with_all = ["check", "write"], value_parser = clap::value_parser!(u64).range(8..))]
+    value_bytes: u64,
+    /// Copies of items in so much volatile memory; the table's stores have none.
+    #[arg(long, default_value_t = 0, conflicts_with_all = ["check", "write"])]
+    read_cache: u64,
     /// One loop, in the program that is stepped through.
     #[arg(long, hide = true)]
     traced: Option<Operation>,
@@ -87,13 +93,24 @@ fn main() -> ExitCode {
 
 impl Arguments {
     fn measured_loop(&self) -> Loop {
-        let Arguments { records, operations, order, engine, .. } = *self;
-        Loop { dir: self.dir.clone(), records, operations, order, engine }
+        Loop {
+            dir: self.dir.clone(),
+            records: self.records,
+            operations: self.operations,
+            options: Options::new()
+                .engine(self.engine)
+                .read_cache_bytes(self.read_cache)
+                .ordered(self.order == Order::Ordered),
+            order: self.order,
+            value_bytes: self.value_bytes as usize,
+        }
     }
 
     fn count_all(&self) -> Result<(), Failure> {
         let mut table = Table::default();
-        for order in Order::ALL {
+        // Of the other engines some have no order, and some have nothing else.
+        let is_of = |order: &Order| self.engine == EngineKind::HiKv || *order == Order::Hash;
+        for order in Order::ALL.into_iter().filter(is_of) {
             let (idle, _) = self.count(Operation::Nothing, order)?;
             let own = table::median(&idle.operations, |counts| counts.instructions);
             println!("{}: {own:.0} instructions of the loop itself, which are taken off", order.name());
@@ -122,8 +139,9 @@ impl Arguments {
 
     fn count(&self, operation: Operation, order: Order) -> Result<(Executed, Mappings), Failure> {
         let mut program = std::process::Command::new(std::env::current_exe()?);
-        program.args(["--engine", self.engine.name()]);
         program.arg("--dir").arg(&self.dir).args(["--traced", operation.name(), "--order", order.name()]);
+        program.args(["--engine", self.engine.name(), "--read-cache", &self.read_cache.to_string()]);
+        program.args(["--value-bytes", &self.value_bytes.to_string()]);
         program.args(["--records", &self.records.to_string(), "--operations", &self.operations.to_string()]);
         tracer::count_between_marks(program).map_err(|failure| format!("{}: {failure}", operation.name()).into())
     }

@@ -8,13 +8,12 @@ use std::path::PathBuf;
 
 use bench::{stamp, write_key};
 use clap::ValueEnum;
-use hikv::{EngineKind, Options, Ordered, Store};
+use hikv::{Options, Ordered, Store};
 
 use crate::Failure;
 use crate::tracer::{boundary, mark};
 
 const KEY_BYTES: usize = 16;
-const VALUE_BYTES: usize = 256;
 /// Keys of one `multi_get`.
 const GROUP_COUNT: usize = 16;
 /// Far from the records that are loaded.
@@ -107,20 +106,20 @@ pub(crate) struct Loop {
     pub(crate) dir: PathBuf,
     pub(crate) records: u64,
     pub(crate) operations: u64,
+    pub(crate) options: Options,
     pub(crate) order: Order,
-    pub(crate) engine: EngineKind,
+    pub(crate) value_bytes: usize,
 }
 
 impl Loop {
     /// Loads the store, warms up, and runs the loop between two marks.
     pub(crate) fn run(&self, operation: Operation) -> Result<(), Failure> {
         let dir = tempfile::Builder::new().prefix("hikv-budgets-").tempdir_in(&self.dir)?;
-        let store =
-            Options::new().engine(self.engine).ordered(self.order == Order::Ordered).open(dir.path().join("store"))?;
-        let mut value = [0; VALUE_BYTES];
+        let store = self.options.open(dir.path().join("store"))?;
+        let mut value = vec![0; self.value_bytes];
         for record in 0..self.records {
             stamp(record, 0, &mut value);
-            store.put(key_of(record), value)?;
+            store.put(key_of(record), &value)?;
         }
         // Kept alive: order is dropped with its last handle.
         let _ordered = self.put_in_order(&store)?;
@@ -154,8 +153,8 @@ fn keys(first: u64, count: u64) -> Vec<Key> {
 }
 
 #[inline(never)]
-fn repeat(store: &Store, operation: Operation, keys: &[Key], value: &[u8; VALUE_BYTES]) -> Result<(), Failure> {
-    let mut copy = Vec::with_capacity(VALUE_BYTES);
+fn repeat(store: &Store, operation: Operation, keys: &[Key], value: &[u8]) -> Result<(), Failure> {
+    let mut copy = Vec::with_capacity(value.len());
     boundary();
     for group in keys.chunks(operation.keys_at_once()) {
         let key = &group[0];

@@ -1,4 +1,4 @@
-//! `--read-cache`: copies of hot items in volatile memory.
+//! `--read-cache`: copies of hot items in volatile memory; `--read-cache-threads`: who writes them.
 
 use clap::Args;
 use hikv::Options;
@@ -14,21 +14,29 @@ pub(crate) struct ReadCache {
     /// default none. Stores of the engines hikv and rewo-hash have them; others are not opened with it
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=1 << 37))]
     read_cache: Option<u64>,
+    /// Have so many threads write the copies beside the items' writers, for the engine rewo-hash; by default the writers do. They sleep while
+    /// nobody writes
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(..=16))]
+    read_cache_threads: Option<u64>,
 }
 
 impl ReadCache {
-    /// The options, with the memory that is asked for.
+    /// The options, with the memory and the threads that are asked for.
     pub(crate) fn options(&self, options: Options) -> Options {
-        options.read_cache_bytes(self.read_cache.unwrap_or(0))
+        let thread_count = self.read_cache_threads.unwrap_or(0) as usize;
+        options.read_cache_bytes(self.read_cache.unwrap_or(0)).read_cache_threads(thread_count)
     }
 
-    /// Gives the option to a server's parameters.
+    /// Gives the options to a server's parameters.
     pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
-        given::text(parameters, "read-cache", self.read_cache.map(|bytes| bytes.to_string()).as_deref())
+        let text = |number: Option<u64>| number.map(|number| number.to_string());
+        given::text(parameters, "read-cache", text(self.read_cache).as_deref())?;
+        given::text(parameters, "read-cache-threads", text(self.read_cache_threads).as_deref())
     }
 
     /// What a server's parameters ask for.
     pub(crate) fn of(parameters: &Parameters) -> ReadCache {
-        ReadCache { read_cache: parameters.value("read-cache").and_then(|bytes| bytes.parse().ok()) }
+        let number = |name| parameters.value(name).and_then(|number| number.parse().ok());
+        ReadCache { read_cache: number("read-cache"), read_cache_threads: number("read-cache-threads") }
     }
 }

@@ -1,6 +1,6 @@
 //! What an operation can fail with.
 
-use std::fmt;
+use std::{fmt, io};
 
 use heap::HeapError;
 use items::ItemError;
@@ -278,12 +278,15 @@ impl From<HeapError> for Error {
 pub enum OpenError {
     /// The region's head, chunks or medium.
     Heap(HeapError),
+    /// The operating system gives it no thread.
+    Thread(io::Error),
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Heap(error) => error.fmt(f),
+            OpenError::Thread(error) => write!(f, "no thread can be started: {error}"),
         }
     }
 }

@@ -63,6 +63,11 @@ impl EngineKind {
         self == EngineKind::RewoHash
     }
 
+    /// Whether threads of its own may write them: [`Options::read_cache_threads`].
+    pub(crate) fn has_read_cache_threads(self) -> bool {
+        self == EngineKind::RewoHash
+    }
+
     /// Whether its tree's nodes may have other numbers of keys: [`Options::tree_order`].
     pub(crate) fn has_tree_order(self) -> bool {
         self == EngineKind::Ink
@@ -178,7 +183,7 @@ fn pmekv<M: Medium>(pmekv: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Eng
 
 fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     let store = store.verifying(options.verify).by_clock(options.clock.clone()).pre_evicting(options.pre_evict);
-    Ok(Arc::new(store.caching(options.read_cache_bytes)?))
+    Ok(Arc::new(store.caching(options.read_cache_bytes, HostDram)?.copying_by(options.read_cache_threads)?))
 }
 
 fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
@@ -186,8 +191,10 @@ fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
 }
 
 fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
-    let hikv =
-        hikv.verifying(options.verify).compacting_above(options.compact_above).caching(options.read_cache_bytes)?;
+    let hikv = hikv
+        .verifying(options.verify)
+        .compacting_above(options.compact_above)
+        .caching(options.read_cache_bytes, HostDram)?;
     let order = match options.order_queues {
         _ if !options.ordered => Ordered::never(HostDram),
         Some((queue_count, queue_bound)) => Ordered::bounded(queue_count, queue_bound, HostDram),

@@ -50,6 +50,7 @@ pub struct Options {
     pub(crate) sync_on_request: bool,
     pub(crate) clock: Clock,
     pub(crate) read_cache_bytes: u64,
+    pub(crate) read_cache_threads: usize,
     pub(crate) pre_evict: bool,
     pub(crate) tree_order: Option<usize>,
 }
@@ -66,6 +67,8 @@ pub(crate) struct BlockDelays {
 const REGION_BYTES_MAX: u64 = 1 << 40;
 /// What the cache's words have room for.
 const READ_CACHE_BYTES_MAX: u64 = 1 << 37;
+/// As many writers as can leave a copy to another thread at once.
+const READ_CACHE_THREADS_MAX: usize = 16;
 /// Enough that splits of many writers rarely wait for one another, few enough that an empty store is small.
 const PARTITION_COUNT: u32 = 32;
 
@@ -106,6 +109,7 @@ impl Default for Options {
             sync_on_request: false,
             clock: Clock::default(),
             read_cache_bytes: 0,
+            read_cache_threads: 0,
             pre_evict: false,
             tree_order: None,
         }
@@ -262,6 +266,14 @@ impl Options {
         Options { read_cache_bytes, ..self }
     }
 
+    /// So many threads write the copies of the engine `rewo-hash`'s cached table beside the items' writers (default: 0, the writers do), 16
+    /// at most. They sleep while nobody writes; a copy that none of them has begun with is its writer's to write. A store of another
+    /// engine is not opened with it, nor one without [`Options::read_cache_bytes`].
+    #[must_use]
+    pub fn read_cache_threads(self, read_cache_threads: usize) -> Options {
+        Options { read_cache_threads, ..self }
+    }
+
     /// Has the background of a store of the engine `rewo-hash` make room in full buckets ahead of inserts (default: no). A store of
     /// another engine is not opened with it.
     #[must_use]
@@ -324,6 +336,7 @@ impl Options {
     fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
         let asked = [
             (self.read_cache_bytes > 0, engine.has_read_cache(), "read cache"),
+            (self.read_cache_threads > 0, engine.has_read_cache_threads(), "threads for a read cache"),
             (self.pre_evict, engine.has_pre_eviction(), "pre-eviction"),
             (self.tree_order.is_some(), engine.has_tree_order(), "order of a tree"),
         ];
@@ -361,6 +374,13 @@ impl Options {
                 "a read cache of {} bytes: the limit is {READ_CACHE_BYTES_MAX}",
                 self.read_cache_bytes
             ));
+        }
+        if self.read_cache_threads > READ_CACHE_THREADS_MAX {
+            let count = self.read_cache_threads;
+            return error(format!("{count} threads for a read cache: the limit is {READ_CACHE_THREADS_MAX}"));
+        }
+        if self.read_cache_threads > 0 && self.read_cache_bytes == 0 {
+            return error("threads for a read cache of 0 bytes".to_owned());
         }
         self.engine.map_or(Ok(()), |engine| self.check_engine(engine))?;
         if self.region_bytes_max > REGION_BYTES_MAX {

@@ -19,9 +19,8 @@ pub(crate) struct Background {
     pub(crate) reap: Option<Cursor>,
     /// Where the walk goes on that fills the cached table of an opened store.
     pub(crate) filling: Option<Cursor>,
-    /// Where the walk goes on that makes room in full buckets, and how many items there were when it began.
+    /// Where the walk goes on that makes room in full buckets.
     evicting: Option<Cursor>,
-    evicted_at_count: u64,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
@@ -48,18 +47,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.reap(background)
     }
 
-    /// Relieves full buckets of a segment, where that is asked for. It walks again once the number of keys has changed.
+    /// Relieves full buckets of a segment, where that is asked for. It walks again once there may be something to find.
     fn pre_evict_step(&self, background: &mut Background) -> Progress {
         if !self.pre_evicts {
             return Progress::Idle;
         }
         let cursor = match background.evicting {
             Some(cursor) => cursor,
-            None if self.table.len() == background.evicted_at_count => return Progress::Idle,
-            None => {
-                background.evicted_at_count = self.table.len();
-                Cursor::default()
-            }
+            None if self.table.take_crowding() => Cursor::default(),
+            None => return Progress::Idle,
         };
         let _pin = epoch::pin();
         let (_, next) = self.table.pre_evict(self.cx(), cursor);

@@ -5,9 +5,11 @@
 //! Splits and moves change nothing: a copy is its key's, wherever the slot lies. After open the background offers every item, until
 //! there is no room; if there is for all, misses are absences from then on.
 
-use engine::{Error, Expiry, OpenError, Progress, Verify, Version};
+use std::sync::Arc;
+
+use engine::{Error, Expiry, Figure, OpenError, Progress, Verify, Version};
 use index::block_hash::{Key, Slot};
-use index::cached_table::{Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
+use index::cached_table::{CacheStats, Copied, CopyThreads, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
 use index::segmented::Cursor;
 use index::{CachedTable, cached_table};
 use pmem::{Dram, Medium};
@@ -39,12 +41,12 @@ impl Seen<'_> {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// The same store with a cached table of so many bytes; none if that is 0.
+    /// The same store with a cached table of so many bytes of `dram`; none if that is 0.
     ///
     /// # Errors
     /// There is no such memory.
-    pub fn caching(self, limit_bytes: u64) -> Result<RewoHash<M, D>, OpenError> {
-        let cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes)).transpose()?;
+    pub fn caching(self, limit_bytes: u64, dram: impl Dram + 'static) -> Result<RewoHash<M, D>, OpenError> {
+        let cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes, dram).map(Arc::new)).transpose()?;
         if let Some(cache) =
             cache.as_ref().filter(|_| !self.heap.is_swept() && !self.medium.breaks(canary::UNFILLED_TRUSTED))
         {
@@ -52,6 +54,25 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             self.background.lock().filling = Some(Cursor::default());
         }
         Ok(RewoHash { cache, ..self })
+    }
+
+    /// The same store, the copies of whose cached table so many threads write beside the items' writers; if there is a table, and the
+    /// store can be written to.
+    ///
+    /// # Errors
+    /// There is no such thread, or no memory.
+    pub fn copying_by(self, thread_count: usize) -> Result<RewoHash<M, D>, OpenError> {
+        let Some(cache) = self.cache.as_ref().filter(|_| thread_count > 0 && self.medium.is_writable()) else {
+            return Ok(self);
+        };
+        cache.take_hand_overs();
+        let threads = CopyThreads::start(cache, thread_count).map_err(OpenError::Thread)?;
+        Ok(RewoHash { copy_threads: Some(threads), ..self })
+    }
+
+    /// The cached table, if there is one.
+    pub fn cached_table(&self) -> Option<&CachedTable> {
+        self.cache.as_deref()
     }
 
     /// Shows the key's copy, if there is one.
@@ -83,6 +104,19 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.cache.as_ref().map(|cache| cache.begin(sought(key)))
     }
 
+    /// As [`Self::hide`]; what is put is left to a thread that serves the table, if one does.
+    #[inline(always)]
+    pub(crate) fn hide_handing<'k>(&self, key: Key<'k>, new: Option<&Slot>) -> Hidden<'_, 'k> {
+        let mut hidden = self.hide(key);
+        if let (Some(hidden), Some(slot)) = (&mut hidden, new)
+            && self.cache.as_ref().is_some_and(|cache| cache.is_served())
+            && let Ok(seen) = self.seen(slot)
+        {
+            hidden.hand_over(&seen.copy());
+        }
+        hidden
+    }
+
     /// After it was waited for, with what it put.
     #[inline(always)]
     pub(crate) fn reveal(&self, hidden: Hidden<'_, '_>, new: Option<&Slot>) {
@@ -96,7 +130,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Before the store is cleared.
     pub(crate) fn hide_all(&self) -> Option<cached_table::Clear<'_>> {
-        let cache = self.cache.as_ref().filter(|_| !self.medium.breaks(canary::CLEAR_HIDES_NOTHING));
+        let cache = self.cached_table().filter(|_| !self.medium.breaks(canary::CLEAR_HIDES_NOTHING));
         cache.map(CachedTable::begin_clear)
     }
 
@@ -132,4 +166,43 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         cache.bring_in(permit, sought(key), &self.whole(&slot)?.copy());
         Ok(true)
     }
+}
+
+/// Those of the cached table, and of the threads that write its copies.
+pub(crate) fn figures<'a>(
+    cache: &'a CacheStats,
+    threads: Option<&'a CopyThreads>,
+) -> impl Iterator<Item = Figure> + 'a {
+    let of_cache = Figure::of_cache(
+        cache.hit_ratio(),
+        cache.hit_count + cache.absent_count,
+        cache.miss_count,
+        cache.evicted_count,
+        cache.live_bytes,
+    );
+    let of_threads = threads.map(|threads| {
+        [
+            Figure::gauge(
+                "cache_thread_count",
+                "Threads that write copies of items beside their writers",
+                threads.alive_count() as f64,
+            ),
+            Figure::gauge(
+                "cache_awake_thread_count",
+                "Those that look out for copies to write, and do not sleep",
+                threads.awake_count() as f64,
+            ),
+            Figure::counter(
+                "cache_served_count",
+                "Copies that those threads wrote since open",
+                cache.served_count as f64,
+            ),
+            Figure::counter(
+                "cache_taken_back_count",
+                "Copies left to those threads since open that no thread had taken: their writers wrote them",
+                cache.taken_back_count as f64,
+            ),
+        ]
+    });
+    of_cache.into_iter().chain(of_threads.into_iter().flatten())
 }

@@ -33,13 +33,14 @@ mod read;
 mod reaper;
 mod write;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Clock, EngineStats, ExpiredHook, Figure, Verify};
 use epoch::Limbo;
 use heap::Heap;
 use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
-use index::cached_table::CacheStats;
+use index::cached_table::CopyThreads;
 use index::segmented::{Context, Garbage};
 use index::{BlockHash, CachedTable};
 use parking_lot::Mutex;
@@ -56,7 +57,8 @@ pub struct RewoHash<M, D: Dram> {
     medium: M,
     heap: Heap<D>,
     table: BlockHash,
-    cache: Option<CachedTable>,
+    cache: Option<Arc<CachedTable>>,
+    copy_threads: Option<CopyThreads>,
     limbo: Limbo<Garbage>,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
@@ -121,7 +123,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     fn gather_stats(&self) -> EngineStats {
-        let (space, cache) = (self.heap.stats(), self.cache.as_ref().map(CachedTable::stats));
+        let (space, cache) = (self.heap.stats(), self.cached_table().map(CachedTable::stats));
+        let of_cache = cache.iter().flat_map(|cache| cached::figures(cache, self.copy_threads.as_ref()));
         EngineStats {
             items: self.table.len(),
             taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
@@ -131,7 +134,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             garbage_bytes: self.limbo.bytes(),
             reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
-            figures: self.figures().into_iter().chain(cache.iter().flat_map(cache_figures)).collect(),
+            figures: self.figures().into_iter().chain(of_cache).collect(),
             ..EngineStats::of_space(space)
         }
     }
@@ -157,14 +160,4 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             ),
         ]
     }
-}
-
-fn cache_figures(cache: &CacheStats) -> [Figure; 5] {
-    Figure::of_cache(
-        cache.hit_ratio(),
-        cache.hit_count + cache.absent_count,
-        cache.miss_count,
-        cache.evicted_count,
-        cache.live_bytes,
-    )
 }

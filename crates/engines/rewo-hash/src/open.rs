@@ -60,6 +60,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             heap,
             table,
             cache: None,
+            copy_threads: None,
             limbo: Limbo::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),

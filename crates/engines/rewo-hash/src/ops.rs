@@ -74,7 +74,9 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.may_write()?;
-        Ok(self.write(self.key(key)?, &mut None, &mut |_| true)? == Answer::Done(Before::Present))
+        let key = self.key(key)?;
+        self.aim(key);
+        Ok(self.write(key, &mut None, &mut |_| true)? == Answer::Done(Before::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {

@@ -59,7 +59,19 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         check_value(value.len() as u64)?;
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
-        self.with_room(|| self.write(key, &mut Some(self.prepare(key, &item)?), &mut |_| true)).map(drop)
+        let put = || {
+            self.aim(key);
+            self.write(key, &mut Some(self.prepare(key, &item)?), &mut |_| true)
+        };
+        self.with_room(put).map(drop)
+    }
+
+    /// Asks the cache for what a write of the key begins with.
+    #[inline(always)]
+    pub(crate) fn aim(&self, key: Key<'_>) {
+        let _pin = epoch::pin();
+        self.table.aim(&self.medium, key.signature);
+        self.cached_table().into_iter().for_each(|cache| cache.aim(key.signature));
     }
 
     /// Step 1.
@@ -136,7 +148,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             }
             let old = found.map(|found| found.slot);
             let is_late = self.medium.breaks(canary::COPY_HIDDEN_LATE);
-            let mut hidden = if is_late { None } else { self.hide(key) };
+            let mut hidden = if is_late { None } else { self.hide_handing(key, new) };
             if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
                 self.reveal(hidden.take(), new);
             }

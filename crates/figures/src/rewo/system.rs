@@ -44,13 +44,25 @@ pub(super) struct Made<'a> {
     pub(super) read_block_ns: u64,
 }
 
+/// Who writes the cached table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Copies {
+    /// There is none.
+    None,
+    /// Whoever writes the item.
+    ByWriters,
+    /// A thread beside: one for the one that writes.
+    ByAThread,
+}
+
 type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
 
-/// Each by name. `rewo-no-copy` has no cached table, `rewo-bpe` moves items ahead of inserts.
-pub(super) const ALL: [(&str, Make); 6] = [
-    ("rewo", |made| made.rewo(true, false)),
-    ("rewo-no-copy", |made| made.rewo(false, false)),
-    ("rewo-bpe", |made| made.rewo(true, true)),
+/// Each by name. `rewo-no-copy` has no cached table, a thread writes that of `rewo-pool`, and `rewo-bpe` moves items ahead of inserts.
+pub(super) const ALL: [(&str, Make); 7] = [
+    ("rewo", |made| made.rewo(Copies::ByWriters, false)),
+    ("rewo-no-copy", |made| made.rewo(Copies::None, false)),
+    ("rewo-pool", |made| made.rewo(Copies::ByAThread, false)),
+    ("rewo-bpe", |made| made.rewo(Copies::ByWriters, true)),
     ("pfht", |made| made.rival::<Pfht<Memory>>()),
     ("path", |made| made.rival::<PathHash<Memory>>()),
     ("level", |made| made.rival::<LevelHash<Memory>>()),
@@ -77,7 +89,7 @@ impl Made<'_> {
     }
 
     /// Of as many segments as are asked for. Items that come and go have the table split until it has them.
-    fn rewo(&self, has_copy: bool, pre_evicts: bool) -> Result<Box<dyn System>, Error> {
+    fn rewo(&self, copies: Copies, pre_evicts: bool) -> Result<Box<dyn System>, Error> {
         let partition_count = self.segments.min(PARTITIONS_MAX);
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count, region_bytes: 1 << 20 };
         let store = RewoHash::format(self.memory(1 << 20)?, HostDram, &parameters)?;
@@ -90,8 +102,9 @@ impl Made<'_> {
         if segment_count != u64::from(self.segments) {
             return Err(format!("{segment_count} segments and not {}: a power of two is wanted", self.segments).into());
         }
-        let copy_bytes = if has_copy { self.slot_count() * COPY_BYTES_MAX } else { 0 };
-        let store = Arc::new(store.of_fixed_size().pre_evicting(pre_evicts).caching(copy_bytes)?);
+        let copy_bytes = if copies == Copies::None { 0 } else { self.slot_count() * COPY_BYTES_MAX };
+        let store = store.of_fixed_size().pre_evicting(pre_evicts).caching(copy_bytes, HostDram)?;
+        let store = Arc::new(store.copying_by(usize::from(copies == Copies::ByAThread))?);
         let background = pre_evicts.then(|| Background::start(&store));
         Ok(Box::new(Rewo { store, slot_count: self.slot_count(), _background: background }))
     }

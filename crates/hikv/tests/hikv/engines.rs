@@ -91,8 +91,10 @@ fn what_an_engine_lacks_is_said_and_changes_nothing() {
 fn options_that_an_engine_has_no_use_for_are_refused() {
     let dir = tempdir().unwrap();
     let cached = [EngineKind::HiKv, EngineKind::RewoHash];
-    let cases: [(Options, &[EngineKind], _); 3] = [
+    let threads = Options::new().read_cache_bytes(1 << 16).read_cache_threads(1);
+    let cases: [(Options, &[EngineKind], _); 4] = [
         (Options::new().read_cache_bytes(1 << 16), &cached, "read cache"),
+        (threads, &[EngineKind::RewoHash], "threads for a read cache"),
         (Options::new().pre_evict(true), &[EngineKind::RewoHash], "pre-eviction"),
         (Options::new().tree_order(7), &[EngineKind::Ink], "order of a tree"),
     ];
@@ -114,6 +116,10 @@ fn options_that_an_engine_has_no_use_for_are_refused() {
             }
             options(engine).open(&path).unwrap();
         }
+    }
+    for (bytes, threads, what) in [(0, 1, "of 0 bytes"), (1 << 16, 17, "the limit is 16")] {
+        let refused = Options::new().read_cache_bytes(bytes).read_cache_threads(threads).open(dir.path().join("none"));
+        assert!(matches!(refused, Err(OpenError::Option { what: said }) if said.contains(what)), "{threads}");
     }
 }
 

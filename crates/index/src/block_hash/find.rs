@@ -9,13 +9,14 @@
 use std::hint;
 use std::ops::ControlFlow;
 
-use pmem::{Medium, MediumError, Offset, Waited};
+use pmem::{LINE_BYTES, Medium, MediumError, Offset, Waited};
 
 use super::batch::Overlay;
 use super::canary;
 use super::image::{Image, Stored, Words};
-use super::layout::{bucket, choices};
+use super::layout::{BUCKET_BYTES, bucket, choices};
 use super::segment::Segment;
+use super::slot::Heads;
 use super::{BlockHash, Content, Slot};
 use crate::Position;
 
@@ -29,6 +30,12 @@ pub struct Key<'a> {
 }
 
 impl Key<'_> {
+    /// How slots begin that may hold it.
+    #[inline(always)]
+    pub(super) fn heads(&self) -> Heads {
+        Heads::of(self.bytes, self.signature)
+    }
+
     /// Whether `slot` holds it: where the slot does not say, `is_key` is asked, which knows items.
     #[inline(always)]
     pub(super) fn is_in<E>(
@@ -155,11 +162,14 @@ impl<'a, M: Medium> Look<'a, M> {
         key: Key<'_>,
         is_key: &mut impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<ControlFlow<Option<Slot>>, E> {
-        let is_believed = self.medium.breaks(canary::LOCK_BIT_BELIEVED);
+        let (is_believed, heads) = (self.medium.breaks(canary::LOCK_BIT_BELIEVED), key.heads());
         for (choice, at) in self.buckets() {
             let view = self.view(at);
             let meta = view.meta();
             for i in meta.slots().filter(|&i| !is_believed || !meta.is_locked(i)) {
+                if !heads.may_be(meta.shape(i), view.head(i)) {
+                    continue;
+                }
                 let slot = view.slot(meta, i);
                 if !key.may_be_in(&slot) {
                     continue;
@@ -194,6 +204,19 @@ impl<'a, M: Medium> Look<'a, M> {
 }
 
 impl BlockHash {
+    /// Asks the cache for what a write of the signature begins with, all at once: its buckets, their locks and their counters. The caller
+    /// is pinned.
+    #[inline(always)]
+    pub fn aim<M: Medium>(&self, medium: &M, signature: u64) {
+        let (start, segment) = self.root().both(self.geometry, signature);
+        let numbers = choices(signature);
+        segment.prefetch(numbers);
+        let lines = (0..BUCKET_BYTES).step_by(LINE_BYTES as usize);
+        let lines =
+            numbers.into_iter().flat_map(|number| lines.clone().map(move |byte| bucket(start, number).plus(byte)));
+        lines.for_each(|line| medium.prefetch_line(line));
+    }
+
     /// The key's slot. `is_key` says whether the item at a position has the key, of which it has the signature. The caller is
     /// pinned while it uses the position.
     ///
@@ -206,6 +229,7 @@ impl BlockHash {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Slot>, E> {
+        self.aim(medium, key.signature);
         loop {
             match Look::begin(self, medium, key.signature).find(key, &mut is_key)? {
                 ControlFlow::Break(found) => return Ok(found),

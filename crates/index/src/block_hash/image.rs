@@ -20,6 +20,13 @@ pub(super) trait Words {
         Meta(self.word(0))
     }
 
+    /// The first eight bytes of slot `i`.
+    #[inline(always)]
+    fn head(&self, i: usize) -> u64 {
+        let (word, shift) = (slot_start(i) / 8, slot_start(i) % 8 * 8);
+        self.word(word) >> shift | self.word(word + 1) << 1 << (63 - shift)
+    }
+
     /// Slot `i`, of the shape that `meta` says.
     #[inline(always)]
     fn slot(&self, meta: Meta, i: usize) -> Slot {
@@ -56,13 +63,15 @@ impl<M: Medium> Stored<'_, M> {
     /// Stores a slot's bytes, and flushes them. The caller holds the bucket's lock, and the slot is free: of the words at its ends
     /// the neighbours' bytes stay as they are.
     pub(super) fn write_slot(&self, i: usize, slot: &Slot, is_flushed: bool) {
-        let (start, bytes) = (slot_start(i), slot.bytes());
-        for word in start / 8..=(start + SLOT_BYTES - 1) / 8 {
-            let mut now = self.word(word).to_le_bytes();
-            for (at, byte) in (word * 8..).zip(&mut now) {
-                *byte = at.checked_sub(start).and_then(|i| bytes.get(i)).copied().unwrap_or(*byte);
-            }
-            self.medium.store(self.at.plus(8 * word as u64), u64::from_le_bytes(now), Ordering::Release);
+        let start = slot_start(i);
+        let (first, last) = (start / 8, (start + SLOT_BYTES - 1) / 8);
+        let mut bytes = [0; 40];
+        for word in [first, last] {
+            bytes[(word - first) * 8..][..8].copy_from_slice(&self.word(word).to_le_bytes());
+        }
+        bytes[start % 8..][..SLOT_BYTES].copy_from_slice(slot.bytes());
+        for (word, bytes) in (first..=last).zip(bytes.as_chunks::<8>().0) {
+            self.medium.store(self.at.plus(8 * word as u64), u64::from_le_bytes(*bytes), Ordering::Release);
         }
         if is_flushed {
             self.medium.flush(self.at.plus(start as u64).span(SLOT_BYTES as u64));

@@ -48,10 +48,10 @@ mod slot;
 mod split;
 mod sweep;
 #[cfg(all(test, not(miri)))]
-mod tests;
+pub(crate) mod tests;
 mod write;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -88,6 +88,8 @@ pub struct BlockHash {
     turn: Mutex<()>,
     /// The batch that is carried out, or null.
     overlay: Pointer<Overlay>,
+    /// See [`BlockHash::take_crowding`].
+    is_crowding: AtomicBool,
     move_count: AtomicU64,
     split_count: AtomicU64,
     chained_count: AtomicU64,
@@ -102,6 +104,7 @@ impl BlockHash {
             partitions: (0..geometry.partition_count()).map(|_| Mutex::new(())).collect(),
             turn: Mutex::new(()),
             overlay: Pointer::new(overlay),
+            is_crowding: AtomicBool::new(true),
             move_count: AtomicU64::new(0),
             split_count: AtomicU64::new(0),
             chained_count: AtomicU64::new(0),

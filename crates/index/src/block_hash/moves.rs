@@ -22,6 +22,9 @@
 //! | 3 its bit on there: published, with its lock bit; ordered | the item, or equal twins |
 //! | 4 the counter of the bucket that it leaves + 1; its bit off there: published, with its lock bit | twins, or the item |
 //! | 5 memory: fence, lock bits off. A log's stay: nobody has waited, and a thread that meets them does | the item |
+//!
+//! A walk finds no more than the last one unless a bucket has lost its room since, or has become light. A write that does either says so
+//! in a word of the table's, after it has published, so that the background need not walk, nor count keys, to know that there is nothing to do.
 
 use std::sync::atomic::Ordering;
 
@@ -36,7 +39,7 @@ use crate::segmented::{Context, Cursor, Segmented};
 use crate::shared::Locked;
 
 /// A bucket is light with so many items: with one more it is not as full as the one that is relieved was.
-const LIGHT_FILLED_MAX: u32 = FILLED_MAX - 2;
+pub(super) const LIGHT_FILLED_MAX: u32 = FILLED_MAX - 2;
 
 /// An item that can move: its bucket and slot, and the bucket that it goes to, locked.
 struct Move<'a> {
@@ -63,7 +66,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         }
         segment.count(1);
         self.table.move_count.fetch_add(1, Ordering::Relaxed);
+        let table = self.table;
         let published = self.fill(moved.from, slot, Some(moved.i));
+        table.note_crowding();
         if published.is_done() {
             clear_bits(medium, moved.to.at);
         }
@@ -140,6 +145,20 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 }
 
 impl BlockHash {
+    /// Whether [`BlockHash::pre_evict`] may find more than before: since this was last asked a bucket has lost its room for an insert, or
+    /// has become light.
+    pub fn take_crowding(&self) -> bool {
+        self.is_crowding.load(Ordering::Relaxed) && self.is_crowding.swap(false, Ordering::Acquire)
+    }
+
+    /// A walk ahead of inserts may find something. What it would find is published.
+    #[inline(always)]
+    pub(super) fn note_crowding(&self) {
+        if !self.is_crowding.load(Ordering::Relaxed) {
+            self.is_crowding.store(true, Ordering::Release);
+        }
+    }
+
     /// Moves items of full buckets of the segment at `cursor` into light ones, ahead of inserts: how many, and the cursor of the next
     /// segment. The caller is pinned, and the store was swept.
     pub fn pre_evict<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, cursor: Cursor) -> (u64, Cursor) {

@@ -1,6 +1,7 @@
 //! A segment's volatile side: locks and counters of the buckets, and the segments chained to it.
 
 use std::iter;
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -135,6 +136,13 @@ impl Segment {
     #[cfg(test)]
     pub(super) fn is_frozen(&self) -> bool {
         self.locks.iter().all(Lock::is_locked)
+    }
+
+    /// Asks the cache for the locks and counters of these buckets.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, numbers: [usize; 2]) {
+        pmem::arch::prefetch(ptr::from_ref(&self.locks).cast());
+        numbers.into_iter().for_each(|number| pmem::arch::prefetch(ptr::from_ref(&self.counters[number]).cast()));
     }
 
     /// What changes whenever a bucket's slot is used anew, or its item leaves for another bucket.

@@ -159,9 +159,58 @@ impl Slot {
     }
 }
 
+/// How slots begin that may hold a key, by their kind: what the first eight bytes are, of those that count. Most slots that are looked
+/// at hold another key, and this tells it of nearly all of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heads([(u64, u64); 4]);
+
+impl Heads {
+    /// No eight bytes are so.
+    const NONE: (u64, u64) = (1, 0);
+
+    #[inline(always)]
+    pub(super) fn of(key: &[u8], signature: u64) -> Heads {
+        let of_few = || key.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let first = key.first_chunk().map_or_else(of_few, |bytes| u64::from_le_bytes(*bytes));
+        let fixed = if key.len() == FIXED_KEY_BYTES { (first, !0) } else { Heads::NONE };
+        let short = match key.len() {
+            len @ ..7 => (first << 8 | len as u64, (1 << (8 * (len + 1))) - 1),
+            len @ ..=SHORT_BYTES_MAX => (first << 8 | len as u64, !0),
+            _ => Heads::NONE,
+        };
+        Heads([fixed, short, (signature, !0), Heads::NONE])
+    }
+
+    /// Whether a slot of this shape may hold the key that begins so.
+    #[inline(always)]
+    pub(super) fn may_be(&self, shape: u8, head: u64) -> bool {
+        let (bytes, counted) = self.0[usize::from(shape >> KIND_SHIFT & 3)];
+        head & counted == bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slot_begins_as_one_of_its_key_and_as_few_others() {
+        let keys: Vec<Vec<u8>> = (0..30).flat_map(|len| [vec![7; len], (0..len as u8).collect()]).collect();
+        let slots = |key: &Vec<u8>| {
+            [Slot::whole(key, b""), Slot::whole(key, b"value"), Some(Slot::of_item(9, Position::from_word(0x70)))]
+        };
+        for (i, key) in keys.iter().enumerate() {
+            for slot in slots(key).into_iter().flatten() {
+                let head = u64::from_le_bytes(*slot.bytes().first_chunk().unwrap());
+                assert!(Heads::of(key, 9).may_be(slot.shape(), head), "{key:?}");
+                assert!(slot.position().is_none() || !Heads::of(key, 8).may_be(slot.shape(), head));
+                for other in keys.iter().skip(i / 2 * 2 + 2).filter(|_| slot.position().is_none()) {
+                    let is_alike = key.len() == other.len() && key[..7.min(key.len())] == other[..7.min(key.len())];
+                    assert!(is_alike || !Heads::of(other, 9).may_be(slot.shape(), head), "{key:?} {other:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn small_items_come_back_and_larger_ones_do_not_fit() {

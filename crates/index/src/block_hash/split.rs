@@ -86,6 +86,7 @@ impl BlockHash {
         let is_unsettled = is_unsettled && !cx.medium.breaks(canary::LOCK_BITS_LOST_BY_SPLIT);
         let tables = commit_split(cx, segment, partition, &halves, is_unsettled)?;
         self.switch(cx, segment, partition, tables);
+        self.note_crowding();
         self.split_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -148,6 +149,7 @@ impl BlockHash {
         cx.medium.flush(last.span(8));
         cx.medium.order();
         segment.link(place.offset);
+        self.note_crowding();
         self.chained_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

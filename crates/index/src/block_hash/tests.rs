@@ -2,6 +2,7 @@
 
 mod batches;
 mod crash;
+mod interleavings;
 mod left;
 mod others;
 mod power;

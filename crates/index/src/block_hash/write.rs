@@ -7,6 +7,7 @@ use super::canary;
 use super::find::Key;
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, Meta, bucket, choices};
+use super::moves::LIGHT_FILLED_MAX;
 use super::segment::{Segment, clear_bits};
 use super::{BlockHash, Slot};
 use crate::Position;
@@ -128,14 +129,14 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<At>, E> {
-        let mut found: Option<At> = None;
+        let (mut found, heads): (Option<At>, _) = (None, key.heads());
         for bucket in self.buckets() {
             let stored = self.stored(bucket);
             let meta = stored.meta();
             if meta.filled() > FILLED_MAX {
                 return Err(HeapError::Damaged { offset: bucket.at.0, what: "a bucket has no free slot" }.into());
             }
-            for i in meta.slots() {
+            for i in meta.slots().filter(|&i| heads.may_be(meta.shape(i), stored.head(i))) {
                 let slot = stored.slot(meta, i);
                 if key.is_in(&slot, &mut is_key)? {
                     match found {
@@ -174,10 +175,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     /// [`Full`], and nothing has changed.
     #[inline(always)]
     pub fn insert(self, slot: &Slot) -> Result<Published<'a>, Full> {
-        let roomy = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
-        let filled = |bucket: &Bucket| self.stored(*bucket).meta().filled();
-        let bucket = self.buckets().filter(roomy).min_by_key(filled);
-        if let Some(bucket) = bucket {
+        let filled = self.buckets().map(|bucket| (self.stored(bucket).meta().filled(), bucket));
+        let emptiest = filled.filter(|(filled, _)| *filled < FILLED_MAX).min_by_key(|(filled, _)| *filled);
+        if let Some((_, bucket)) = emptiest {
             self.segment.count(1);
             return Ok(self.fill(bucket, slot, None));
         }
@@ -201,7 +201,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.segment.count(-1);
         self.segment.raise(old.bucket.number);
         let meta = self.stored(old.bucket).meta().without(old.i);
-        self.publish(old.bucket, meta)
+        let table = self.table;
+        let published = self.publish(old.bucket, meta);
+        if meta.filled() == LIGHT_FILLED_MAX {
+            table.note_crowding();
+        }
+        published
     }
 
     /// Steps 3 to 5: the slot goes into a free one of the bucket, and slot `old` is emptied by the same word.
@@ -224,7 +229,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             medium.order();
             stored.write_slot(i, slot, true);
         }
-        self.publish(bucket, meta)
+        let table = self.table;
+        let published = self.publish(bucket, meta);
+        if old.is_none() && meta.filled() >= FILLED_MAX {
+            table.note_crowding();
+        }
+        published
     }
 
     /// Steps 4 and 5.

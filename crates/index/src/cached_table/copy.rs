@@ -15,6 +15,7 @@ use word::Word;
 
 use super::Sought;
 use super::lines::{LINE_WORDS, Lines};
+use super::signals::HANDED_WORDS_MAX;
 
 /// The longest value that is copied, in bytes. Of longer ones the store's memory is read as fast as it can be.
 pub const VALUE_BYTES_MAX: usize = 4096;
@@ -74,6 +75,12 @@ impl Head {
 
     fn expires(self) -> bool {
         self.0 >> 48 != 0
+    }
+
+    /// Where its value begins, in words.
+    #[inline(always)]
+    fn value_start(self) -> usize {
+        self.body_start() + self.key_bytes().div_ceil(8)
     }
 
     fn body_start(self) -> usize {
@@ -170,7 +177,7 @@ impl Taken {
         let load = |i: usize| copies.word(place + i).load(Relaxed);
         self.version = [load(2), load(3)];
         self.expiry_ms = if head.expires() { load(HEAD_WORDS) } else { NEVER };
-        let start = head.body_start() + head.key_bytes().div_ceil(8);
+        let start = head.value_start();
         self.value_bytes = head.value_bytes();
         for (i, word) in self.words[..self.value_bytes.div_ceil(8)].iter_mut().enumerate() {
             word.write(load(start + i).to_le());
@@ -183,6 +190,39 @@ impl Taken {
         // SAFETY: `take` wrote the words that have these bytes, each in the order of its bytes.
         let value = unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.value_bytes) };
         Copied { value, version: self.version, expiry_ms: self.expiry_ms }
+    }
+}
+
+/// A whole copy, taken out of words that nobody writes to.
+pub(super) struct Own {
+    bytes: [u8; HANDED_WORDS_MAX * 8],
+    head: Head,
+}
+
+impl Own {
+    pub(super) fn take<W: Word>(copies: &Lines<W>, place: usize) -> Own {
+        let mut own = Own { bytes: [0; HANDED_WORDS_MAX * 8], head: head(copies, place) };
+        let words = own.bytes.as_chunks_mut::<8>().0.iter_mut().take(own.head.words());
+        words.enumerate().for_each(|(i, word)| *word = copies.word(place + i).load(Relaxed).to_le_bytes());
+        own
+    }
+
+    fn word(&self, i: usize) -> u64 {
+        u64::from_le_bytes(self.bytes.as_chunks::<8>().0[i])
+    }
+
+    /// Its key.
+    pub(super) fn key(&self) -> Sought<'_> {
+        Sought { bytes: &self.bytes[self.head.body_start() * 8..][..self.head.key_bytes()], signature: self.word(0) }
+    }
+
+    /// All else of it.
+    pub(super) fn copy(&self) -> NewCopy<'_> {
+        NewCopy {
+            value: &self.bytes[self.head.value_start() * 8..][..self.head.value_bytes()],
+            version: [self.word(2), self.word(3)],
+            expiry_ms: if self.head.expires() { self.word(HEAD_WORDS) } else { NEVER },
+        }
     }
 }
 

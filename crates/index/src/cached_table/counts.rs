@@ -1,4 +1,5 @@
-//! What searches are counted by: threads have lines of their own.
+//! What searches are counted by: threads have lines of their own, where nobody else counts, and those of which there are too many share
+//! the last. A search by a thread of the first kind has no locked instruction.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,11 +14,15 @@ pub(super) enum Counted {
     Absent,
     Miss,
     Evicted,
+    /// A copy that was handed over, and written.
+    Served,
+    /// A copy that was handed over, and that its writer took back.
+    TakenBack,
 }
 
 #[derive(Default)]
 #[repr(align(64))]
-struct OfThread([AtomicU64; 4]);
+struct OfThread([AtomicU64; 6]);
 
 #[derive(Default)]
 pub(super) struct Counts([OfThread; LINE_COUNT]);
@@ -25,7 +30,14 @@ pub(super) struct Counts([OfThread; LINE_COUNT]);
 impl Counts {
     #[inline(always)]
     pub(super) fn count(&self, counted: Counted) {
-        self.0[epoch::thread_index() % LINE_COUNT].0[counted as usize].fetch_add(1, Ordering::Relaxed);
+        let thread = epoch::thread_index();
+        match self.0[..LINE_COUNT - 1].get(thread) {
+            Some(own) => {
+                let own = &own.0[counted as usize];
+                own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            }
+            None => _ = self.0[LINE_COUNT - 1].0[counted as usize].fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     pub(super) fn sum(&self) -> CacheStats {
@@ -35,6 +47,8 @@ impl Counts {
             absent_count: of(Counted::Absent),
             miss_count: of(Counted::Miss),
             evicted_count: of(Counted::Evicted),
+            served_count: of(Counted::Served),
+            taken_back_count: of(Counted::TakenBack),
             ..CacheStats::default()
         }
     }

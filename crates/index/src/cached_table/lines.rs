@@ -1,17 +1,22 @@
 //! Lines of words, all zero at first.
 //!
-//! Each starts where a line of the host's cache does: an allocation with that alignment would be written to the end before it is
-//! used, while one of words is pages of zeros that the operating system gives at the first touch.
+//! The table's are lent by the host in one piece, aligned so that it may come in huge pages: a search goes to two lines that have nothing
+//! to do with those of the search before.
 
-use std::alloc::{Layout, alloc_zeroed};
+use std::alloc::Layout;
 use std::ops::Deref;
-use std::ptr::slice_from_raw_parts_mut;
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use pmem::Dram;
 use word::Word;
 
 /// Words of a line.
 pub(super) const LINE_WORDS: usize = 8;
+const LINE_BYTES: usize = LINE_WORDS * size_of::<u64>();
+/// A host may lend memory of this length and alignment in huge pages.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A line of the host's cache.
 #[repr(C)]
@@ -19,34 +24,87 @@ pub(super) struct Line<W>(pub(super) [W; LINE_WORDS]);
 
 /// Many of them.
 pub(super) struct Lines<W> {
-    words: Box<[W]>,
-    /// Where the first begins, in words.
-    start: usize,
+    first: NonNull<W>,
     count: usize,
+    _memory: Memory<W>,
 }
 
-impl Lines<AtomicU64> {
-    /// Memory that the operating system gives when it is first touched; `None` if it has not so much. There is one line at least.
-    pub(super) fn zeroed(count: usize) -> Option<Lines<AtomicU64>> {
-        let word_count = (count.max(1) + 1) * LINE_WORDS;
-        let layout = Layout::array::<AtomicU64>(word_count).ok()?;
-        // SAFETY: the layout has a size.
-        let words = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
-        if words.is_null() {
-            return None;
-        }
-        // SAFETY: it was allocated as so many words, which may be zero, and is nobody else's.
-        let words = unsafe { Box::from_raw(slice_from_raw_parts_mut(words, word_count)) };
-        let start = words.as_ptr().align_offset(LINE_WORDS * size_of::<AtomicU64>()).min(LINE_WORDS);
-        Some(Lines { words, start, count })
+/// Whose memory it is.
+#[expect(dead_code, reason = "held for their ends alone")]
+enum Memory<W> {
+    Lent(Lent),
+    Own(Own<W>),
+}
+
+/// A box of words. Others point into it, which a box forbids.
+struct Own<W>(NonNull<[W]>);
+
+impl<W> Drop for Own<W> {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and its only user is dropped.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-#[cfg(test)]
+/// Memory that goes back to its lender.
+struct Lent {
+    memory: NonNull<u8>,
+    layout: Layout,
+    dram: Arc<dyn Dram>,
+}
+
+// SAFETY: the words are reached by shared references alone, as those of a slice that is shared; the memory is this value's.
+unsafe impl<W: Send + Sync> Send for Lines<W> {}
+
+// SAFETY: as above.
+unsafe impl<W: Send + Sync> Sync for Lines<W> {}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: it was lent with this layout, and its only user is dropped.
+        unsafe { self.dram.give_back(self.memory, self.layout) }
+    }
+}
+
+impl Lines<AtomicU64> {
+    /// Memory of the host's; `None` if it has not so much. There is one line at least.
+    pub(super) fn lent(count: usize, dram: &Arc<dyn Dram>) -> Option<Lines<AtomicU64>> {
+        let count = count.max(1);
+        let bytes = count.checked_mul(LINE_BYTES)?;
+        let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
+        let layout = Layout::from_size_align(bytes, align).ok()?;
+        let lent = Lent { memory: dram.lend(layout)?, layout, dram: Arc::clone(dram) };
+        Some(Lines { first: lent.memory.cast(), count, _memory: Memory::Lent(lent) })
+    }
+}
+
 impl<W: Word> Lines<W> {
-    /// As `zeroed`, of a model checker's words.
-    pub(super) fn modelled(count: usize) -> Lines<W> {
-        Lines { words: (0..count * LINE_WORDS).map(|_| W::new(0)).collect(), start: 0, count }
+    /// Some of the program's memory, for few lines, and for words that are no memory's.
+    pub(super) fn own(count: usize) -> Lines<W> {
+        let words: Box<[W]> = (0..(count + 1) * LINE_WORDS).map(|_| W::new(0)).collect();
+        let words = NonNull::from(Box::leak(words));
+        let first = words.cast::<W>();
+        let start = first.as_ptr().align_offset(LINE_BYTES).min(LINE_WORDS);
+        // SAFETY: there is a line's words more than are used.
+        Lines { first: unsafe { first.add(start) }, count, _memory: Memory::Own(Own(words)) }
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[W] {
+        // SAFETY: there are so many words from the first on, lent or own, zero or more since, and they stay while this lives.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count * LINE_WORDS) }
+    }
+
+    /// Word `i` of them all.
+    #[inline(always)]
+    pub(super) fn word(&self, i: usize) -> &W {
+        &self.words()[i]
+    }
+
+    /// How many words there are.
+    #[inline(always)]
+    pub(super) fn word_count(&self) -> usize {
+        self.count * LINE_WORDS
     }
 }
 
@@ -55,22 +113,7 @@ impl<W> Deref for Lines<W> {
 
     #[inline(always)]
     fn deref(&self) -> &[Line<W>] {
-        let words = &self.words[self.start..][..self.count * LINE_WORDS];
-        // SAFETY: a line is so many words, one after the other.
-        unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), self.count) }
-    }
-}
-
-impl<W: Word> Lines<W> {
-    /// Word `i` of them all.
-    #[inline(always)]
-    pub(super) fn word(&self, i: usize) -> &W {
-        &self.words[self.start + i]
-    }
-
-    /// How many words there are.
-    #[inline(always)]
-    pub(super) fn word_count(&self) -> usize {
-        self.count * LINE_WORDS
+        // SAFETY: a line is so many words, one after the other, and there are so many of them.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr().cast(), self.count) }
     }
 }

@@ -15,7 +15,8 @@
 //! | 4 [`Write::put`], [`Write::removed`] or [`Write::unchanged`]: the copy is written anew, taken away or shown again | without a lock | find it |
 //!
 //! Step 4 does so only if no other write of the bucket *began* since 1, and none is pending: the store may have published the other
-//! one last, or may have cleared itself. Otherwise the copy goes, and a later read brings it back.
+//! one last, or may have cleared itself. Otherwise the copy goes, and a later read brings it back. In between another thread may write
+//! the copy, if there are such (`signals`): then step 4 shows it.
 //!
 //! # Reading
 //! A reader that misses, of a bucket without a pending write, notes how many have begun (a [`Permit`]). With the permit, the reader
@@ -41,24 +42,30 @@ pub mod canary;
 mod copy;
 mod counts;
 mod lines;
+mod pool;
 mod read;
 mod ring;
+mod signals;
 #[cfg(all(test, not(miri)))]
 mod tests;
 mod write;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use heap::HeapError;
-use pmem::{Backoff, Medium, Waited};
+use pmem::{Backoff, Dram, Medium, Waited};
 use word::Word;
 
 use bucket::Bucket;
 use counts::Counts;
 use lines::{LINE_WORDS, Line, Lines};
+use pool::Wakes;
 use ring::Ring;
+use signals::Signals;
 
 pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
+pub use pool::CopyThreads;
 pub use read::{Look, Permit};
 pub use write::{Clear, Write};
 
@@ -90,6 +97,10 @@ pub struct CacheStats {
     pub miss_count: u64,
     /// Copies that were evicted.
     pub evicted_count: u64,
+    /// Copies that were handed over, and written by another thread than their writer.
+    pub served_count: u64,
+    /// Copies that were handed over, and that their writers took back, since no thread had looked at them.
+    pub taken_back_count: u64,
     /// Volatile memory, in bytes.
     pub dram_bytes: u64,
     /// Bytes of copies that are found.
@@ -115,19 +126,23 @@ pub struct CachedTable<W: Word = AtomicU64> {
     /// Misses of complete buckets are absences.
     is_filled: AtomicBool,
     counts: Counts,
+    /// What copies are handed over by, if anybody serves the table.
+    signals: OnceLock<Signals<W>>,
+    wakes: Wakes,
 }
 
 impl CachedTable<AtomicU64> {
-    /// An empty table of a store that has no item, of `limit_bytes` at most ([`LIMIT_BYTES_MIN`] at least).
+    /// An empty table of a store that has no item, of `limit_bytes` of `dram` at most ([`LIMIT_BYTES_MIN`] at least).
     ///
     /// # Errors
     /// [`HeapError::NoDram`].
-    pub fn new(limit_bytes: u64) -> Result<CachedTable<AtomicU64>, HeapError> {
+    pub fn new(limit_bytes: u64, dram: impl Dram + 'static) -> Result<CachedTable<AtomicU64>, HeapError> {
         let line_count = (limit_bytes.max(LIMIT_BYTES_MIN) / size_of::<Line<AtomicU64>>() as u64) as usize;
         let bucket_count = line_count / BUCKET_SHARE;
         let copy_line_count = line_count - bucket_count;
         let ring_count = (copy_line_count / RING_LINES_MIN).clamp(1, RING_COUNT_MAX);
-        let lines = |count| Lines::zeroed(count).ok_or(HeapError::NoDram { wanted_bytes: limit_bytes as usize });
+        let dram: Arc<dyn Dram> = Arc::new(dram);
+        let lines = |count| Lines::lent(count, &dram).ok_or(HeapError::NoDram { wanted_bytes: limit_bytes as usize });
         Ok(CachedTable::of(lines(bucket_count)?, lines(copy_line_count)?, ring_count, Backoff::relax))
     }
 }
@@ -136,7 +151,16 @@ impl<W: Word> CachedTable<W> {
     fn of(buckets: Lines<W>, copies: Lines<W>, ring_count: usize, relax: fn(&mut Backoff)) -> CachedTable<W> {
         let ring_words = copies.len() / ring_count * LINE_WORDS;
         let rings = (0..ring_count).map(|i| Ring::new(i * ring_words, ring_words)).collect();
-        CachedTable { buckets, copies, rings, relax, is_filled: AtomicBool::new(true), counts: Counts::default() }
+        CachedTable {
+            buckets,
+            copies,
+            rings,
+            relax,
+            is_filled: AtomicBool::new(true),
+            counts: Counts::default(),
+            signals: OnceLock::new(),
+            wakes: Wakes::default(),
+        }
     }
 
     /// The store may have items that were never offered: misses are no absences until [`Self::is_filled`] is said.
@@ -157,11 +181,30 @@ impl<W: Word> CachedTable<W> {
     /// What became of searches since it was made.
     pub fn stats(&self) -> CacheStats {
         let live_words: u64 = self.rings.iter().map(Ring::live_words).sum();
+        let line_count = self.buckets.len() + self.copies.len() + self.signals.get().map_or(0, Signals::line_count);
         CacheStats {
-            dram_bytes: ((self.buckets.len() + self.copies.len()) * size_of::<Line<W>>()) as u64,
+            dram_bytes: (line_count * size_of::<Line<W>>()) as u64,
             live_bytes: live_words * 8,
             ..self.counts.sum()
         }
+    }
+
+    /// From now on writers hand copies over; any thread may [`Self::serve`] them.
+    pub fn take_hand_overs(&self) {
+        self.signals.get_or_init(Signals::new);
+    }
+
+    /// Asks the cache for what a write of the signature begins with.
+    #[inline(always)]
+    pub fn aim(&self, signature: u64) {
+        let line: *const Line<W> = &self.buckets[share(signature, self.buckets.len())];
+        pmem::arch::prefetch(line.cast());
+    }
+
+    /// True if writers may hand copies over.
+    #[inline(always)]
+    pub fn is_served(&self) -> bool {
+        self.signals.get().is_some()
     }
 
     /// True if there is no room for a copy of the key without eviction.

@@ -5,6 +5,7 @@ use word::Word;
 use super::bucket::{Entry, LockedBucket};
 use super::copy::{self, head};
 use super::counts::Counted;
+use super::signals::{Ended, Handed};
 use super::{CachedTable, NewCopy, Sought};
 
 /// A write that began and is pending. Dropped, it leaves no copy of the key: nobody said what became of it.
@@ -14,6 +15,8 @@ pub struct Write<'a, 'k, W: Word = std::sync::atomic::AtomicU64> {
     key: Sought<'k>,
     begun: u64,
     is_pending: bool,
+    had_copy: bool,
+    handed: Option<Handed<'a, W>>,
 }
 
 /// A clear of the store that began and is pending.
@@ -29,10 +32,11 @@ impl<W: Word> CachedTable<W> {
     pub fn begin<'a, 'k>(&'a self, key: Sought<'k>) -> Write<'a, 'k, W> {
         let bucket = self.lock(key.signature);
         let begun = bucket.begin();
-        if let Some((i, entry)) = self.entry_of(&bucket, key) {
+        let old = self.entry_of(&bucket, key);
+        if let Some((i, entry)) = old {
             bucket.set(i, entry.hidden());
         }
-        Write { table: self, key, begun, is_pending: true }
+        Write { table: self, key, begun, is_pending: true, had_copy: old.is_some(), handed: None }
     }
 
     /// As [`Self::begin`], of every key; to be called before the store's clear takes effect.
@@ -58,14 +62,21 @@ impl<W: Word> CachedTable<W> {
         copy: &NewCopy<'_>,
         may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
     ) -> bool {
-        let is_there = self.try_enter(key, copy, may);
+        let is_there = self.try_enter(key, copy, |entry| entry, may);
         if !is_there {
             self.lock(key.signature).set_complete(false);
         }
         is_there
     }
 
-    fn try_enter(&self, key: Sought<'_>, copy: &NewCopy<'_>, may: impl FnOnce(&LockedBucket<'_, W>) -> bool) -> bool {
+    /// As [`Self::enter`], but the bucket is not said to be incomplete; the entry is as `made` makes it.
+    fn try_enter(
+        &self,
+        key: Sought<'_>,
+        copy: &NewCopy<'_>,
+        made: fn(Entry) -> Entry,
+        may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
+    ) -> bool {
         let Some(words) = copy.words(key.bytes) else { return false };
         let Some(filling) = self.fill(key.signature) else { return false };
         let Some(place) = filling.write(key, copy, words) else { return false };
@@ -79,9 +90,26 @@ impl<W: Word> CachedTable<W> {
             return is_there;
         };
         self.evict_for(&bucket, i, old.is_some());
-        bucket.set(i, Entry::new(key.signature, place));
+        bucket.set(i, made(Entry::new(key.signature, place)));
         filling.keep(words);
         true
+    }
+
+    /// Writes a copy in the place of the key's own, if that has room; its entry.
+    fn write_over(&self, bucket: &LockedBucket<'_, W>, key: Sought<'_>, copy: &NewCopy<'_>) -> Option<(usize, Entry)> {
+        let (i, entry) = self.entry_of(bucket, key)?;
+        let capacity_words = head(&self.copies, entry.place()).capacity_words();
+        copy.words(key.bytes).filter(|&words| words <= capacity_words)?;
+        copy.write(&self.copies, entry.place(), key, capacity_words);
+        Some((i, entry))
+    }
+
+    /// Writes a copy that stays hidden, for the write that was the `begun`th, if that is alone; true if it is there.
+    pub(super) fn write_hidden(&self, key: Sought<'_>, copy: &NewCopy<'_>, begun: u64) -> bool {
+        let bucket = self.lock(key.signature);
+        let is_over = is_alone(&bucket, begun) && self.write_over(&bucket, key, copy).is_some();
+        drop(bucket);
+        is_over || self.try_enter(key, copy, Entry::hidden, |bucket| is_alone(bucket, begun))
     }
 
     /// Entry `i` is going to be another copy's.
@@ -96,23 +124,46 @@ impl<W: Word> CachedTable<W> {
 }
 
 impl<W: Word> Write<'_, '_, W> {
+    /// Between steps 1 and 2: leaves the copy to a thread that serves the table, if there is one. It is what [`Self::put`] is going to
+    /// be told.
+    #[inline]
+    pub fn hand_over(&mut self, copy: &NewCopy<'_>) {
+        let Some(signals) = self.table.signals.get() else { return };
+        self.handed = signals.hand_over(self.key, copy, self.begun);
+    }
+
+    /// What became of the copy that was handed over, if one was.
+    #[inline]
+    pub(super) fn end_handed(&mut self) -> Option<Ended> {
+        let ended = self.handed.take()?.end(self.table.relax);
+        if ended == Ended::TakenBack {
+            self.table.note_taken_back();
+        }
+        Some(ended)
+    }
+
     /// Step 4: the key has this item, and that is durable.
     #[inline]
     pub fn put(mut self, copy: &NewCopy<'_>) {
+        match self.end_handed() {
+            None | Some(Ended::TakenBack) => self.write(copy),
+            Some(Ended::Written) => self.show(),
+            Some(Ended::Refused) => {}
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, copy: &NewCopy<'_>) {
         let (table, key, begun) = (self.table, self.key, self.begun);
         let bucket = table.lock(key.signature);
         if !is_alone(&bucket, begun) {
             return;
         }
-        if let Some((i, entry)) = table.entry_of(&bucket, key) {
-            let capacity_words = head(&table.copies, entry.place()).capacity_words();
-            if copy.words(key.bytes).is_some_and(|words| words <= capacity_words) {
-                copy.write(&table.copies, entry.place(), key, capacity_words);
-                bucket.set(i, entry.shown());
-                bucket.end();
-                self.is_pending = false;
-                return;
-            }
+        if let Some((i, entry)) = table.write_over(&bucket, key, copy) {
+            bucket.set(i, entry.shown());
+            bucket.end();
+            self.is_pending = false;
+            return;
         }
         drop(bucket);
         self.is_pending = !table.enter(key, copy, |bucket| {
@@ -124,15 +175,8 @@ impl<W: Word> Write<'_, '_, W> {
         });
     }
 
-    /// Step 4: the key is not there any more, and that is durable.
-    pub fn removed(mut self) {
-        self.is_pending = false;
-        let bucket = self.forgotten();
-        bucket.end();
-    }
-
-    /// Step 4: nothing was published.
-    pub fn unchanged(mut self) {
+    /// Shows the hidden copy, if it is still there.
+    pub(super) fn show(&mut self) {
         let bucket = self.table.lock(self.key.signature);
         if !is_alone(&bucket, self.begun) {
             return;
@@ -142,6 +186,23 @@ impl<W: Word> Write<'_, '_, W> {
             bucket.set(i, entry.shown());
         }
         bucket.end();
+    }
+
+    /// Step 4: the key is not there any more, and that is durable.
+    pub fn removed(mut self) {
+        self.end_handed();
+        self.is_pending = false;
+        let bucket = self.forgotten();
+        bucket.end();
+    }
+
+    /// Step 4: nothing was published. A copy that another thread wrote goes, with the old one if it lies over that.
+    pub fn unchanged(mut self) {
+        match self.end_handed() {
+            None | Some(Ended::TakenBack) => self.show(),
+            Some(_) if !self.had_copy => self.removed(),
+            Some(_) => {}
+        }
     }
 
     /// The bucket, without a copy of the key.
@@ -161,6 +222,12 @@ impl<W: Word> Write<'_, '_, W> {
         let bucket = self.table.lock(self.key.signature);
         self.begun = bucket.pretend_alone();
     }
+
+    /// The broken twin that does not wait for the signal.
+    pub(super) fn pretend_written(mut self) {
+        self.handed = None;
+        self.show();
+    }
 }
 
 /// Whether no write began since the one that was the `begun`th, and none but that is pending.
@@ -173,6 +240,7 @@ impl<W: Word> Drop for Write<'_, '_, W> {
     #[inline]
     fn drop(&mut self) {
         if self.is_pending {
+            self.end_handed();
             let bucket = self.forgotten();
             bucket.set_complete(false);
             bucket.end();

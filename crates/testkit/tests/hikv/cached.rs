@@ -82,7 +82,7 @@ fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], small_journal()).unwrap();
     let acknowledger = journal.acknowledger();
     let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
-    let store = HiKv::format(journal, HostDram, &parameters).unwrap().caching(1).unwrap();
+    let store = HiKv::format(journal, HostDram, &parameters).unwrap().caching(1, HostDram).unwrap();
     acknowledger.deferred(|| store.put(b"key", b"value")).0.unwrap();
     let (found, receipt) = acknowledger.deferred(|| store.get(b"key", &mut |_, _| {}));
     assert!(found.unwrap());

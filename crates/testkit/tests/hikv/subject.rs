@@ -56,7 +56,7 @@ pub(crate) struct Cached;
 
 impl Kept for Cached {
     fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
-        WithOrder::kept(store).caching(1).expect("there is so much memory")
+        WithOrder::kept(store).caching(1, HostDram).expect("there is so much memory")
     }
 }
 

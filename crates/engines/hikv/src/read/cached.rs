@@ -11,7 +11,7 @@ use index::CachedTable;
 use index::Position;
 use index::cached_table::{Clear, Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
 use items::Item;
-use pmem::Medium;
+use pmem::{Dram, Medium};
 
 use crate::write::publish::Hidden;
 use crate::{HiKv, Memory, item};
@@ -26,8 +26,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ///
     /// # Errors
     /// There is no such memory.
-    pub fn caching(mut self, limit_bytes: u64) -> Result<HiKv<M, D>, OpenError> {
-        self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes)).transpose()?;
+    pub fn caching(mut self, limit_bytes: u64, dram: impl Dram + 'static) -> Result<HiKv<M, D>, OpenError> {
+        self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes, dram)).transpose()?;
         self.cache.iter().for_each(CachedTable::is_unfilled);
         Ok(self)
     }

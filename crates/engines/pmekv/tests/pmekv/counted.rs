@@ -1,8 +1,8 @@
 //! Fences and lines of each operation: one fence an insert, an update and a delete, and one line beside the record.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use engine::{BatchOp, Direction, Engine, OrderedEngine, ScanCursor};
 use engine_pmekv::{Options, Pmekv};

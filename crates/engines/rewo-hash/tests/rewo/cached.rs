@@ -1,6 +1,7 @@
 //! The engine with its cached table: as a map, crashed, under contention, and its broken twins.
 
 use std::cell::Cell;
+use std::fs;
 use std::rc::Rc;
 
 use engine::{BatchOp, Engine, Error, Progress, Verify};
@@ -20,11 +21,11 @@ use crate::hooked::{Hooked, deferring, failing, hook, unhook};
 use crate::subject::{OfCached, OnSim, PARAMETERS};
 
 fn store() -> OnSim {
-    RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap().caching(1 << 20).unwrap()
+    RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap().caching(1 << 20, HostDram).unwrap()
 }
 
 fn restless_store() -> RewoHash<Restless, HostDram> {
-    RewoHash::format(restless(), HostDram, &PARAMETERS).unwrap().caching(1 << 20).unwrap()
+    RewoHash::format(restless(), HostDram, &PARAMETERS).unwrap().caching(1 << 20, HostDram).unwrap()
 }
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
@@ -80,7 +81,7 @@ fn an_opened_stores_table_is_filled() {
     let key = |i: u32| i.to_be_bytes();
     (0..500).for_each(|i| first.put(&key(i), &[i as u8; 30]).unwrap());
     drop(first);
-    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20).unwrap();
+    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20, HostDram).unwrap();
     assert_eq!(value(&store, &key(600)), None);
     assert_eq!(misses(&store), 1.0);
     while store.step().unwrap() == Progress::More {}
@@ -100,7 +101,8 @@ fn damage_is_no_absence_to_a_table_that_is_filled() {
         first.put(b"damaged", &vec![0xA5; len_bytes]).unwrap();
         drop(first);
         flip_value(&sim, &vec![0xA5; len_bytes]);
-        let store = RewoHash::open(sim, HostDram).unwrap().verifying(Verify::Values).caching(1 << 20).unwrap();
+        let store =
+            RewoHash::open(sim, HostDram).unwrap().verifying(Verify::Values).caching(1 << 20, HostDram).unwrap();
         while store.step().unwrap() == Progress::More {}
         let damaged = store.get(b"damaged", &mut |_, _| {});
         assert!(matches!(damaged, Err(Error::Corrupt { .. })), "{len_bytes}: {damaged:?}");
@@ -113,7 +115,7 @@ fn damage_is_no_absence_to_a_table_that_is_filled() {
 fn a_read_brings_its_item_in() {
     let sim = Sim::new(0, Model::Span);
     RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", &[1; 100]).unwrap();
-    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20).unwrap();
+    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20, HostDram).unwrap();
     (0..5).for_each(|_| assert_eq!(value(&store, b"k"), Some(vec![1; 100])));
     assert_eq!(misses(&store), 1.0);
     store.expire(b"k", engine::Expiry::at_ms(1)).unwrap();
@@ -143,7 +145,7 @@ fn on_disk() -> Settings {
     Settings { models: vec![Model::Disk], visitors, nested_images_max: 0, ..settings() }
 }
 
-const CONTENTION: Contention =
+pub(crate) const CONTENTION: Contention =
     Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: false, clear_every: 150, seed: 1 };
 
 #[test]
@@ -166,29 +168,29 @@ fn histories_over_two_keys_are_linearizable() {
     }
 }
 
-type OnHooked = RewoHash<Hooked, HostDram>;
+pub(crate) type OnHooked = RewoHash<Hooked, HostDram>;
 
 /// A store that breaks a rule, or none, and has the key's item in its table.
-fn hooked(broken: Option<Canary>) -> Rc<OnHooked> {
+pub(crate) fn hooked(broken: Option<Canary>) -> Rc<OnHooked> {
     let sim = Sim::new(0, Model::Span);
     let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
     first.put(b"k", b"old").unwrap();
     drop(first);
     let sim = broken.map_or(sim.clone(), |canary| sim.with_canary(canary));
-    let store = Rc::new(RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20).unwrap());
+    let store = Rc::new(RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20, HostDram).unwrap());
     (0..2).for_each(|_| assert_eq!(got(&store), b"old"));
     assert_eq!(store.stats().figure("cache_hit_count"), Some(1.0));
     store
 }
 
-fn got(store: &OnHooked) -> Vec<u8> {
+pub(crate) fn got(store: &OnHooked) -> Vec<u8> {
     let mut shown = Vec::new();
     store.get(b"k", &mut |_, value| shown = value.to_vec()).unwrap();
     shown
 }
 
 /// What the key holds, as a conditional write sees it, which never asks the table.
-fn held(store: &OnHooked) -> Vec<u8> {
+pub(crate) fn held(store: &OnHooked) -> Vec<u8> {
     let mut held = Vec::new();
     let mut see = |seen: Option<engine::Held<'_>>| {
         held = seen.map(|seen| seen.value.to_vec()).unwrap_or_default();
@@ -204,14 +206,14 @@ fn held(store: &OnHooked) -> Vec<u8> {
 fn what_may_be_lost_is_not_brought_in_by_the_background() {
     let sim = Sim::new(0, Model::Span);
     RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", b"old").unwrap();
-    let store = RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20).unwrap();
+    let store = RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20, HostDram).unwrap();
     deferring(|| while store.step().unwrap() == Progress::More {});
     (0..3).for_each(|_| assert_eq!(got(&store), b"old"));
     assert_eq!(store.stats().figure("cache_miss_count"), Some(1.0));
 }
 
 /// Does `work` before each access of this thread, but for those of `work` itself, while `during` runs.
-fn before_each_access(work: impl Fn() + 'static, during: impl FnOnce()) {
+pub(crate) fn before_each_access(work: impl Fn() + 'static, during: impl FnOnce()) {
     let is_inside = Cell::new(false);
     hook(move |_| {
         if !is_inside.replace(true) {
@@ -258,7 +260,7 @@ fn a_put_that_failed_is_pending_no_more() {
 fn a_read_ends_when_writes_of_its_key_do() {
     for limit_bytes in [0, 1 << 20] {
         let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
-        let store = Rc::new(store.caching(limit_bytes).unwrap());
+        let store = Rc::new(store.caching(limit_bytes, HostDram).unwrap());
         assert!(failing(|| store.put(b"k", b"new")).is_err());
         let (writer, put_count) = (Rc::clone(&store), Rc::new(Cell::new(0)));
         let counted = Rc::clone(&put_count);
@@ -286,4 +288,20 @@ fn crashes_show_broken_twins() {
         let verdict = hunt::<Crashed<OfCached>>(canary, &[script], &settings());
         assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
     }
+}
+
+fn resident_pages() -> u64 {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Of a large table what was used takes memory, and no more.
+#[test]
+fn what_is_not_used_takes_no_memory() {
+    let store = RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap();
+    let before = resident_pages();
+    let store = store.caching(1 << 30, HostDram).unwrap();
+    store.put(b"key", b"value").unwrap();
+    let taken = resident_pages().saturating_sub(before);
+    assert!(taken < (1 << 30) / 4096 / 4, "{taken} pages");
 }

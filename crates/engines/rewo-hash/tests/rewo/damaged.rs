@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{BatchOp, Check, Clock, Cursor, Depth, Engine, Expiry, Verify};
+use engine::{BatchOp, Check, Clock, Cursor, Depth, Engine, Expiry, Progress, Verify};
 use engine_rewo_hash::RewoHash;
 use index::block_hash::Slot;
 use index::segmented::Cursor as Place;
@@ -212,4 +212,28 @@ fn the_reaper_does_not_believe_a_damaged_expiry() {
     }
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (1, 0));
     assert!(!wrong(&store).is_empty());
+}
+
+/// The sweep does not take what a damaged slot named for free, nor what it names now for reached: nothing is written over.
+#[test]
+fn what_a_damaged_slot_named_is_not_written_over() {
+    const POSITION_BYTES: u64 = 8;
+    let probe = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    probe.put(b"a", &[0xA5; 100]).unwrap();
+    probe.put(b"b", &[0x5A; 100]).unwrap();
+    let (at, _) = slots(&probe)[0];
+    let image = probe.medium().images(1, 1).remove(0);
+    let region = |medium: &Sim| {
+        // SAFETY: the medium lives, and nobody writes to it meanwhile.
+        unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) }.to_vec()
+    };
+    let has = |medium: &Sim, value: &[u8]| region(medium).windows(value.len()).any(|bytes| bytes == value);
+    for bit in 0..64 {
+        let medium = Sim::from_image(&image, Model::Line);
+        flip(&medium, at.plus(8 + POSITION_BYTES), 1 << bit);
+        let store = RewoHash::open(medium.clone(), HostDram).unwrap();
+        while store.step().unwrap() == Progress::More {}
+        (0..30).for_each(|i| store.put(&key(i), &[7; 100]).unwrap());
+        assert!(has(&medium, &[0xA5; 100]) && has(&medium, &[0x5A; 100]), "bit {bit}");
+    }
 }

@@ -12,6 +12,7 @@ mod killed;
 mod moves;
 mod overtaken;
 mod persists;
+mod served;
 mod splits;
 mod stalled;
 mod subject;

@@ -1,5 +1,7 @@
 //! An insert that moves another item into its other bucket, crashed at every step; and the equal twins that this may leave.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::{Check, Depth, Engine, Error, Progress};
@@ -11,6 +13,7 @@ use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use testkit::{Crashed, Op, Script, Settings, Visitor, explore, hunt};
 
+use crate::hooked::{Hooked, hook, unhook};
 use crate::splits::{first, key};
 use crate::subject::{OfRelieved, OfRewoHash, OnSim, PARAMETERS, buckets};
 
@@ -160,4 +163,20 @@ fn twins_become_one_when_their_key_is_written() {
     assert!(wrong.is_empty() && twin_count > 0, "{twin_count}: {wrong:?}");
     let (wrong, _) = written_over(Some(canary::TWIN_KEPT));
     assert!(!wrong.is_empty(), "the twin was not caught");
+}
+
+/// The background neither walks nor counts keys where no bucket has lost its room.
+#[test]
+fn a_step_with_nothing_to_do_reads_nothing() {
+    let store = RewoHash::format(Hooked(Sim::new(0, Model::Line)), HostDram, &PARAMETERS).unwrap().pre_evicting(true);
+    while store.step().unwrap() == Progress::More {}
+    for i in 0..20 {
+        store.put(&key(i), b"a value").unwrap();
+        let read_count = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&read_count);
+        hook(move |_| counted.set(counted.get() + 1));
+        assert_eq!(store.step().unwrap(), Progress::Idle);
+        unhook();
+        assert_eq!(read_count.get(), 0, "{i}");
+    }
 }

@@ -1,7 +1,7 @@
 //! A reader that begins while a writer stands before a store, and itself stands before a load while the writer ends: at every
 //! pair of such places. What it says was so at some time between.
 //!
-//! Not covered: writers that go on for a part only, and reorderings of loads, which the acquiring loads forbid.
+//! Not covered: writers that go on for a part only, and reorderings; see `index`'s `block_hash::tests::interleavings`.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

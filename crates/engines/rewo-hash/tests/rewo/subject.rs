@@ -61,11 +61,35 @@ impl<M: Over> Made for OfCached<M> {
     type Medium = M::Medium;
 
     fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
-        Ok(OfRewoHash::<M>::format(on, clock)?.caching(1)?)
+        Ok(OfRewoHash::<M>::format(on, clock)?.caching(1, HostDram)?)
     }
 
     fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
-        Ok(OfRewoHash::<M>::open(on, clock)?.caching(1)?)
+        Ok(OfRewoHash::<M>::open(on, clock)?.caching(1, HostDram)?)
+    }
+
+    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
+        OfRewoHash::<M>::settle(engine)
+    }
+
+    fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
+        Some(needed_bytes(engine))
+    }
+}
+
+/// As `OfCached`, with threads that write the copies.
+pub(crate) struct OfServed<M = Sim>(PhantomData<fn() -> M>);
+
+impl<M: Over> Made for OfServed<M> {
+    type Engine = RewoHash<M, HostDram>;
+    type Medium = M::Medium;
+
+    fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(OfCached::<M>::format(on, clock)?.copying_by(2)?)
+    }
+
+    fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(OfCached::<M>::open(on, clock)?.copying_by(2)?)
     }
 
     fn settle(engine: &Self::Engine) -> Result<(), Failure> {

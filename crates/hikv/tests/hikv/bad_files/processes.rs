@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use hikv::{Error, OpenError, Store};
+use hikv::{EngineKind, Error, OpenError, Options, Store};
 
 use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names, key};
 
@@ -161,4 +161,22 @@ fn a_forked_child_gets_an_error_and_disturbs_nothing() {
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, "this process itself");
     drop((open, inherited));
     store.assert_whole();
+}
+
+/// The threads that write copies stayed in the parent: the child does not wait for their end.
+#[test]
+fn a_forked_child_drops_a_store_that_has_threads_of_its_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().engine(EngineKind::RewoHash).read_cache_bytes(1 << 16).read_cache_threads(2);
+    let mut store = Some(options.open(dir.path()).unwrap());
+    let code = forked(|| {
+        // SAFETY: ends a child that waits for ever.
+        unsafe { libc::alarm(60) };
+        drop(store.take());
+        true
+    });
+    assert_eq!(code, 42);
+    let store = store.expect("the child has taken its own");
+    store.put("key", "value").unwrap();
+    assert_eq!(store.get("key").unwrap().as_deref(), Some(&b"value"[..]));
 }

@@ -261,6 +261,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
         record::clear(cx.medium);
         cx.medium.order();
+        self.table.note_crowding();
         self.table.overlay.store(ptr::null_mut(), Ordering::Release);
         // SAFETY: it came from a box, and only who has the turn takes it away.
         cx.retire(Garbage::Table(Table::new(unsafe { Retired::new(overlay) })));

@@ -12,6 +12,8 @@ use word_model::{Weakened, Weakening};
 use super::super::lines::Lines;
 use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
 
+mod served;
+
 /// What a model leaves out.
 trait Twin: Weakening {
     /// Preemptions of a run.
@@ -20,6 +22,11 @@ trait Twin: Weakening {
     const BRINGS_IN_LATE: bool = false;
     const SHOWS_BESIDE_OTHERS: bool = false;
     const SHOWS_EARLY: bool = false;
+    /// Of threads that serve the table: `served`.
+    const SERVES_SHOWN: bool = false;
+    const COMPLETES_UNWRITTEN: bool = false;
+    const SHOWS_UNSIGNALLED: bool = false;
+    const SHOWS_UNCHANGED: bool = false;
 }
 
 struct Sound;
@@ -86,7 +93,7 @@ fn copy<R>(number: u64, with: impl FnOnce(&NewCopy<'_>) -> R) -> R {
 
 impl<T: Twin> Store<T> {
     fn new() -> Arc<Store<T>> {
-        let cache = CachedTable::of(Lines::modelled(1), Lines::modelled(4), 1, |_| thread::yield_now());
+        let cache = CachedTable::of(Lines::own(1), Lines::own(4), 1, |_| thread::yield_now());
         let zero = || AtomicU64::new(0);
         Arc::new(Store { cache, lock: Mutex::new(()), held: zero(), durable: zero(), told: zero() })
     }
@@ -96,6 +103,10 @@ impl<T: Twin> Store<T> {
         let lock = self.lock.lock().unwrap();
         let early = (!T::HIDES_LATE).then(|| self.cache.begin(KEY));
         let number = self.held.load(SeqCst) + 1;
+        let early = early.map(|mut write| {
+            copy(number, |copy| write.hand_over(copy));
+            write
+        });
         self.held.store(number, SeqCst);
         let mut write = early.unwrap_or_else(|| self.cache.begin(KEY));
         drop(lock);
@@ -109,6 +120,8 @@ impl<T: Twin> Store<T> {
             }
             if is_long {
                 drop(write);
+            } else if T::SHOWS_UNSIGNALLED {
+                write.pretend_written();
             } else {
                 copy(number, |copy| write.put(copy));
             }

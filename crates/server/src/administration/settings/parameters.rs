@@ -90,7 +90,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 58] = [
+pub(crate) static PARAMETERS: [Parameter; 59] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -138,6 +138,7 @@ pub(crate) static PARAMETERS: [Parameter; 58] = [
     parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
     parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),
     parameter("read-cache", "0", Kind::Bytes { min: 0, max: 1 << 37 }, Effect::Fixed),
+    parameter("read-cache-threads", "0", int(0, 16), Effect::Fixed),
     parameter("requirepass", "", Kind::Text, Effect::Password),
     parameter("save", "", Kind::Words, Effect::None),
     parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Constant),

@@ -1,0 +1,146 @@
+//! The engine with threads that write the copies of its cached table: as a map, crashed, under contention; and what such a thread does
+//! between any two accesses of a writer.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use engine::Engine;
+use engine_rewo_hash::RewoHash;
+use index::cached_table::canary;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+use testkit::{
+    Contention, Crashed, Operations, Paired, Restless, Settings, Shape, Subject, conformance, contend, explore, hunt,
+    restless,
+};
+
+use crate::cached::{CONTENTION, OnHooked, before_each_access, got, held, hooked};
+use crate::crash::{batch, expiring, refills, settings, shape};
+use crate::hooked::{Hooked, failing, reading_only};
+use crate::subject::{OfServed, PARAMETERS};
+
+#[test]
+fn it_answers_like_a_map() {
+    fn new() -> Box<dyn Operations> {
+        Box::new(Crashed::<OfServed>::format(Sim::new(0, Model::Line)).expect("there is room"))
+    }
+    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
+    let compared = conformance(new, &shape, 0..2);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 1000);
+}
+
+/// The threads have the copies alone: what a crash leaves is what it leaves without them.
+#[test]
+fn it_survives_every_crash() {
+    let settings = Settings { images_per_op_max: 3, nested_images_max: 0, ..settings() };
+    let scripts = [refills(), batch(), expiring()];
+    let counts = explore::<Crashed<OfServed>>(&scripts, &settings);
+    let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(40, 40, 40), "{counts:?}");
+}
+
+#[test]
+fn histories_under_contention_are_linearizable() {
+    for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
+        let store = Crashed::<OfServed<Restless>>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let contention = Contention { seed, key_count, ..CONTENTION };
+        let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
+        assert!(judged > 0);
+        assert_eq!(store.check(), Ok(vec![]));
+    }
+}
+
+#[test]
+fn histories_over_two_keys_are_linearizable() {
+    let store = RewoHash::format(restless(), HostDram, &PARAMETERS).unwrap();
+    let store = store.caching(1 << 20, HostDram).unwrap().copying_by(2).unwrap();
+    let judged = contend(&Paired(&store), &Contention { clear_every: 100, ..CONTENTION });
+    assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
+    let figure = |name| store.stats().figure(name).unwrap();
+    assert_eq!(figure("cache_thread_count"), 2.0);
+    // Those were batches, whose copies their writers write.
+    let handed_over = || figure("cache_served_count") + figure("cache_taken_back_count");
+    assert_eq!(handed_over(), 0.0);
+    (0..100).for_each(|i| store.put(b"k", &[i; 9]).unwrap());
+    assert_eq!(handed_over(), 100.0);
+}
+
+/// Writes what was handed over before each of this thread's accesses while `during` runs; how much that was.
+fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce()) -> u64 {
+    let table = || store.cached_table().expect("it has one");
+    table().take_hand_overs();
+    let before = table().stats().served_count;
+    let server = Rc::clone(store);
+    let serve = move || {
+        server.cached_table().expect("it has one").serve();
+        then();
+    };
+    before_each_access(serve, during);
+    table().stats().served_count - before
+}
+
+/// Whether a reader in the middle of a put whose copy another thread writes is told the old item after the new one.
+fn tells_an_older_item(broken: Option<Canary>) -> bool {
+    let store = hooked(broken);
+    let is_older = Rc::new(Cell::new(false));
+    let (reader, told) = (Rc::clone(&store), Rc::clone(&is_older));
+    let read = move || {
+        if held(&reader) == b"new" && got(&reader) == b"old" {
+            told.set(true);
+        }
+    };
+    let served = serving(&store, read, || store.put(b"k", b"new").unwrap());
+    assert!(broken.is_some() || served == 1);
+    is_older.get() || got(&store) != b"new"
+}
+
+#[test]
+fn a_reader_in_the_middle_of_a_put_is_told_no_older_item() {
+    assert!(!tells_an_older_item(None));
+    assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
+}
+
+/// A copy that another thread has written is shown if its item is durable, and only then.
+#[test]
+fn a_put_that_failed_shows_no_copy() {
+    let store = hooked(None);
+    let hits = || store.stats().figure("cache_hit_count").unwrap();
+    let before = hits();
+    assert_eq!(serving(&store, || {}, || assert!(failing(|| store.put(b"k", b"new")).is_err())), 1);
+    assert_eq!((got(&store), hits()), (b"new".to_vec(), before), "the region tells");
+    assert_eq!(serving(&store, || {}, || store.put(b"k", b"newer").unwrap()), 1);
+    assert_eq!((got(&store), hits()), (b"newer".to_vec(), before + 1.0));
+}
+
+/// A put that finds its segment full begins again; what was written for it is not shown.
+#[test]
+fn puts_that_split_are_served_too() {
+    let sim = Sim::new(0, Model::Span);
+    let store = RewoHash::format(Hooked(sim), HostDram, &PARAMETERS).unwrap();
+    let store = Rc::new(store.caching(1 << 20, HostDram).unwrap());
+    let key = |i: u32| i.to_be_bytes();
+    let served = serving(&store, || {}, || (0..2000).for_each(|i| store.put(&key(i), &[i as u8; 9]).unwrap()));
+    assert!(store.stats().figure("split_count") > Some(2.0) && served >= 2000, "{served}");
+    for i in 0..2000 {
+        let mut shown = None;
+        store.get(&key(i), &mut |_, value| shown = Some(value.to_vec())).unwrap();
+        assert_eq!(shown, Some(vec![i as u8; 9]), "{i}");
+    }
+    assert_eq!(store.stats().figure("cache_miss_count"), Some(0.0), "{:?}", store.stats());
+}
+
+#[test]
+fn crashes_show_a_copy_that_is_shown_early() {
+    let verdict = hunt::<Crashed<OfServed>>(canary::COPY_SHOWN_EARLY, &[refills()], &settings());
+    assert!(verdict.is_caught(), "{verdict:?}");
+}
+
+#[test]
+fn a_table_that_is_not_there_and_a_store_that_is_only_read_have_no_threads() {
+    let made = || RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+    let threads = |store: &OnHooked| store.stats().figure("cache_thread_count");
+    assert_eq!(threads(&made().copying_by(2).unwrap()), None);
+    let store = made().caching(1 << 20, HostDram).unwrap();
+    assert_eq!(threads(&reading_only(|| store.copying_by(2).unwrap())), None);
+}

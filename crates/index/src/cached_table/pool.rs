@@ -1,0 +1,220 @@
+//! The threads that serve a table (`signals`), and their sleep.
+//!
+//! A thread that has found nothing for a while sleeps. Nobody waits for it, so it need not be woken for each request: every sixteenth
+//! that its writer takes back wakes all that sleep. A table to whose store nobody writes has none awake, and one that is written to now
+//! and then has its writers write their copies themselves.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle, Thread};
+
+use word::Word;
+
+use super::CachedTable;
+use super::counts::Counted;
+
+/// Rounds of looking at all signals without a request before a thread sleeps: some tens of microseconds.
+const LINGER_ROUNDS: u32 = 1000;
+/// After so many of them others may run: the writers themselves, where there are more threads than processors.
+const ROUNDS_BETWEEN_YIELDS: u32 = 32;
+/// Of how many requests that nobody had looked at one wakes.
+const WAKES_EVERY: u64 = 16;
+
+/// Whom to wake, and when.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    threads: OnceLock<Box<[Thread]>>,
+    taken_back_count: AtomicU64,
+}
+
+/// Threads that serve a table, until this is dropped.
+#[derive(Debug)]
+pub struct CopyThreads {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// A forked child has none of the threads.
+    process: u32,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    alive_count: AtomicUsize,
+    awake_count: AtomicUsize,
+}
+
+/// One that counts while this lives.
+struct Counting<'a>(&'a AtomicUsize);
+
+impl<'a> Counting<'a> {
+    fn of(count: &'a AtomicUsize) -> Counting<'a> {
+        count.fetch_add(1, Ordering::Relaxed);
+        Counting(count)
+    }
+}
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<W: Word> CachedTable<W> {
+    /// A writer has written its copy itself, since no thread had taken it.
+    pub(super) fn note_taken_back(&self) {
+        self.counts.count(Counted::TakenBack);
+        let Some(threads) = self.wakes.threads.get() else { return };
+        if self.wakes.taken_back_count.fetch_add(1, Ordering::Relaxed).is_multiple_of(WAKES_EVERY) {
+            threads.iter().for_each(Thread::unpark);
+        }
+    }
+}
+
+impl CopyThreads {
+    /// Starts so many threads that serve `table`. Once for a table.
+    ///
+    /// # Errors
+    /// The operating system's, if it cannot start a thread.
+    pub fn start(table: &Arc<CachedTable>, count: usize) -> io::Result<CopyThreads> {
+        let shared = Arc::new(Shared::default());
+        let mut started = CopyThreads { shared, threads: Vec::new(), process: std::process::id() };
+        for _ in 0..count {
+            let (theirs, table) = (Arc::clone(&started.shared), Arc::clone(table));
+            let run = move || theirs.run(&table);
+            started.threads.push(thread::Builder::new().name("hikv-copies".into()).spawn(run)?);
+        }
+        table.wakes.threads.get_or_init(|| started.threads.iter().map(|thread| thread.thread().clone()).collect());
+        Ok(started)
+    }
+
+    /// How many there are. One that panicked is there no more.
+    #[must_use]
+    pub fn alive_count(&self) -> usize {
+        self.shared.alive_count.load(Ordering::Relaxed)
+    }
+
+    /// How many of them look out for requests, and do not sleep.
+    #[must_use]
+    pub fn awake_count(&self) -> usize {
+        self.shared.awake_count.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    fn run(&self, table: &CachedTable) {
+        let _alive = Counting::of(&self.alive_count);
+        while !self.stop.load(Ordering::Acquire) {
+            self.serve_until_idle(table);
+            if !self.stop.load(Ordering::Acquire) {
+                thread::park();
+            }
+        }
+    }
+
+    fn serve_until_idle(&self, table: &CachedTable) {
+        let _awake = Counting::of(&self.awake_count);
+        let mut idle_rounds = 0;
+        while idle_rounds < LINGER_ROUNDS && !self.stop.load(Ordering::Acquire) {
+            idle_rounds = if table.serve() > 0 { 0 } else { idle_rounds + 1 };
+            if idle_rounds % ROUNDS_BETWEEN_YIELDS == ROUNDS_BETWEEN_YIELDS - 1 {
+                thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+impl Drop for CopyThreads {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        if self.process != std::process::id() {
+            std::mem::take(&mut self.threads).into_iter().for_each(std::mem::forget);
+            return;
+        }
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            // One that panicked has told so already; its request was refused.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use pmem::Backoff;
+
+    use super::*;
+    use crate::cached_table::{LIMIT_BYTES_MIN, Look, NewCopy, Sought};
+    use pmem_sim::Lent;
+
+    const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
+    const COPY: NewCopy<'_> = NewCopy { value: b"value", version: [1, 2], expiry_ms: u64::MAX };
+    /// Looks at other threads, each of which lets them run: seconds.
+    const LOOK_COUNT_MAX: u32 = 10_000_000;
+
+    fn table() -> CachedTable {
+        let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
+        table.take_hand_overs();
+        table
+    }
+
+    fn put(table: &CachedTable) {
+        let mut write = table.begin(KEY);
+        write.hand_over(&COPY);
+        write.put(&COPY);
+    }
+
+    fn wait_until(mut is_so: impl FnMut() -> bool) {
+        assert!(
+            (0..LOOK_COUNT_MAX).any(|_| is_so() || {
+                thread::yield_now();
+                false
+            }),
+            "it never is"
+        );
+    }
+
+    fn is_hit(table: &CachedTable) -> bool {
+        matches!(table.look(KEY, || 0, |copied| copied.value.to_vec()), Look::Hit(value) if value == COPY.value)
+    }
+
+    #[test]
+    fn threads_sleep_while_nobody_writes_and_wake_for_those_who_do() {
+        let table = Arc::new(table());
+        let threads = CopyThreads::start(&table, 2).unwrap();
+        wait_until(|| threads.alive_count() == 2 && threads.awake_count() == 0);
+        (0..1000).for_each(|_| _ = is_hit(&table));
+        assert_eq!((threads.awake_count(), table.stats().served_count), (0, 0), "nobody wrote");
+        put(&table);
+        assert!(is_hit(&table) && table.stats().taken_back_count == 1, "a thread that sleeps is not waited for");
+        wait_until(|| {
+            put(&table);
+            assert!(is_hit(&table));
+            table.stats().served_count > 0
+        });
+        wait_until(|| threads.awake_count() == 0);
+    }
+
+    /// It holds the request, and stands before the bucket's lock, when it dies.
+    #[test]
+    fn a_thread_that_dies_leaves_nobody_waiting() {
+        fn dies(backoff: &mut Backoff) {
+            assert!(thread::current().name() != Some("hikv-copies"), "meant to");
+            backoff.relax();
+        }
+        let table = Arc::new(CachedTable { relax: dies, ..table() });
+        put(&table);
+        let mut write = table.begin(KEY);
+        write.hand_over(&COPY);
+        let locked = table.lock(KEY.signature);
+        let threads = CopyThreads::start(&table, 1).unwrap();
+        wait_until(|| threads.threads[0].is_finished());
+        drop(locked);
+        write.put(&COPY);
+        assert!(!is_hit(&table) && threads.alive_count() == 0, "what became of the copy is not known");
+        put(&table);
+        assert!(is_hit(&table), "writers do it themselves");
+    }
+}

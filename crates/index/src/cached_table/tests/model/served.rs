@@ -1,0 +1,156 @@
+//! A writer, and a thread that writes its copy (`signals`); and twins that must be caught: a writer that trusts a copy whose signal has
+//! not come, a thread that gives the signal and has not written, one that shows what it writes, a request that is there before its words,
+//! and a write that came to nothing and shows what was handed over for it. All are caught at one preemption; two take minutes:
+//! `cargo test -p hikv-index --lib cached_table::tests::model::served -- --ignored`.
+
+use std::sync::atomic::Ordering;
+
+use super::super::super::signals::Signals;
+use super::*;
+
+macro_rules! twin {
+    ($name:ident, $what:ident) => {
+        struct $name;
+
+        impl Weakening for $name {}
+
+        impl Twin for $name {
+            const $what: bool = true;
+        }
+    };
+}
+
+twin!(ServesShown, SERVES_SHOWN);
+twin!(CompletesUnwritten, COMPLETES_UNWRITTEN);
+twin!(ShowsUnsignalled, SHOWS_UNSIGNALLED);
+twin!(ShowsUnchanged, SHOWS_UNCHANGED);
+
+struct HandsOverUnordered;
+
+impl Weakening for HandsOverUnordered {
+    fn store(_asked: Ordering) -> Ordering {
+        Ordering::Relaxed
+    }
+}
+
+impl Twin for HandsOverUnordered {}
+
+impl<T: Twin> Store<T> {
+    fn served() -> Arc<Store<T>> {
+        let store = Store::<T>::new();
+        assert!(store.cache.signals.set(Signals::of(1)).is_ok());
+        store
+    }
+
+    /// Puts item 1; nobody else does anything yet.
+    fn put_unserved(&self) {
+        let mut write = self.cache.begin(KEY);
+        copy(1, |copy| write.hand_over(copy));
+        [&self.held, &self.durable, &self.told].into_iter().for_each(|word| word.store(1, SeqCst));
+        copy(1, |copy| write.put(copy));
+    }
+
+    /// As `CachedTable::serve`, or a twin of it.
+    fn serve(&self) {
+        let Some(request) = self.cache.signals.get().and_then(|signals| signals.take(0)) else { return };
+        if !T::SERVES_SHOWN && !T::COMPLETES_UNWRITTEN {
+            return self.cache.serve_one(request);
+        }
+        let own = request.copy();
+        if T::COMPLETES_UNWRITTEN || self.cache.enter(own.key(), &own.copy(), |_| true) {
+            request.complete();
+        }
+    }
+
+    /// A write that turns out not to take place, of an item that is never there.
+    fn put_in_vain(&self) {
+        let _lock = self.lock.lock().unwrap();
+        let mut write = self.cache.begin(KEY);
+        copy(NEVER_THERE, |copy| write.hand_over(copy));
+        if T::SHOWS_UNCHANGED {
+            write.end_handed();
+            write.show();
+        } else {
+            write.unchanged();
+        }
+    }
+}
+
+const NEVER_THERE: u64 = 50;
+
+/// Of a store that has item 1 in its table: `write`, while a thread serves the table and reads.
+fn served_beside<T: Twin>(preemption_count: usize, write: fn(&Store<T>), held: u64) {
+    search(preemption_count, move || {
+        let store = Store::<T>::served();
+        store.put_unserved();
+        let server = Arc::clone(&store);
+        let server = thread::spawn(move || {
+            server.serve();
+            server.get();
+        });
+        write(&store);
+        server.join().unwrap();
+        assert_eq!(store.get(), held);
+    });
+}
+
+fn a_put_is_served<T: Twin>(preemption_count: usize) {
+    served_beside::<T>(preemption_count, |store| store.put(false), 2);
+}
+
+fn a_put_in_vain_is_served<T: Twin>(preemption_count: usize) {
+    served_beside::<T>(preemption_count, Store::put_in_vain, 1);
+}
+
+#[test]
+fn what_another_thread_writes_is_what_the_key_holds() {
+    a_put_is_served::<Sound>(1);
+    a_put_in_vain_is_served::<Sound>(1);
+}
+
+/// With another preemption; and beside another writer, of which one at most has the signal.
+#[test]
+#[ignore = "many minutes"]
+fn of_writes_that_are_served_the_last_one_stays() {
+    a_put_is_served::<Sound>(2);
+    a_put_in_vain_is_served::<Sound>(2);
+    search(2, || {
+        let store = Store::<Sound>::served();
+        let (server, writer) = (Arc::clone(&store), Arc::clone(&store));
+        let (server, writer) = (thread::spawn(move || server.serve()), thread::spawn(move || writer.put(false)));
+        store.put(false);
+        writer.join().unwrap();
+        server.join().unwrap();
+        assert_eq!(store.get(), 2);
+    });
+}
+
+#[test]
+#[should_panic(expected = "was told before")]
+fn a_copy_that_is_trusted_without_its_signal_is_caught() {
+    a_put_is_served::<ShowsUnsignalled>(1);
+}
+
+#[test]
+#[should_panic(expected = "was told before")]
+fn a_signal_without_its_copy_is_caught() {
+    a_put_is_served::<CompletesUnwritten>(1);
+}
+
+#[test]
+#[should_panic(expected = "a read tells what may be lost")]
+fn a_copy_that_is_written_to_be_seen_is_caught() {
+    a_put_is_served::<ServesShown>(1);
+}
+
+#[test]
+#[should_panic]
+fn a_request_before_its_words_is_caught() {
+    a_put_is_served::<HandsOverUnordered>(1);
+}
+
+#[test]
+#[should_panic(expected = "a read tells what may be lost")]
+fn a_write_in_vain_that_shows_its_copy_is_caught() {
+    a_put_in_vain_is_served::<ShowsUnchanged>(1);
+}
