@@ -136,7 +136,7 @@ fn judge(contention: &Contention, plan: Plan) -> (u64, u64) {
 fn keys_are_registers_while_threads_change_roles() {
     let (window_count, change_count) = judge(&CALLS, Plan::Adaptive(Reading::WritesLumped));
     assert!(window_count >= CALLS.thread_count * CALLS.call_count / 10_000, "{window_count} windows");
-    assert!(change_count >= 4, "roles changed {change_count} times");
+    assert!(change_count >= 2, "roles changed {change_count} times");
     judge(&Contention { clear_every: 500, seed: 2, ..CALLS }, Plan::Adaptive(Reading::UpdatesLeftOut));
     judge(&Contention { seed: 3, ..CALLS }, Plan::Fixed(Split { serving: 2, backend: 2 }));
 }
