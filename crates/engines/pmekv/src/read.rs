@@ -25,7 +25,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let _pin = epoch::pin();
             // It is asked before the tree, as for a single key.
-            let (_, table) = self.batches.shown();
+            let (_, table) = self.batches.shown.now();
             let (records, mut shown) = (self.records(), Ok(()));
             let near = |position| records.prefetch_whole(position);
             self.tree.find_many(&records, keys, near, |number, position| {
