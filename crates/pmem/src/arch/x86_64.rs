@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{count_below_scalar, match4_scalar};
 use crate::checksum::crc32c_by_table;
-use registers::{count_fours_below, match4_at_once, put16};
+use registers::{count_fours_below, match4_at_once, put_lines, put16};
 
 const DETECTED: u32 = 1;
 const CLWB: u32 = 2;
@@ -134,12 +134,10 @@ unsafe fn put_all(mut out: *mut u8, mut from: *const u8, len_bytes: usize) -> *m
     // SAFETY: neither pointer goes beyond the length, which the caller vouches for.
     unsafe {
         let past = from.add(len_bytes);
-        let past_lines = from.add(len_bytes & !63);
-        while from < past_lines {
-            for sixteen in [0, 16, 32, 48] {
-                put16(out.add(sixteen), from.add(sixteen));
-            }
-            (out, from) = (out.add(64), from.add(64));
+        let lines_bytes = len_bytes & !63;
+        if lines_bytes > 0 {
+            put_lines(out, from, lines_bytes);
+            (out, from) = (out.add(lines_bytes), from.add(lines_bytes));
         }
         while from < past {
             out = put16(out, from);
@@ -300,10 +298,10 @@ unsafe fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
     }
     let (words, rest) = rest.as_chunks::<8>();
     for word in words {
-        // SAFETY: as above; it touches two registers.
+        // SAFETY: as above; it reads the word.
         unsafe {
-            asm!("crc32 {crc}, {word}", crc = inout(reg) crc, word = in(reg) u64::from_le_bytes(*word),
-                options(pure, nomem, nostack, preserves_flags));
+            asm!("crc32 {crc}, qword ptr [{word}]", crc = inout(reg) crc, word = in(reg) word,
+                options(pure, readonly, nostack, preserves_flags));
         }
     }
     let (halves, tail) = rest.as_chunks::<4>();
@@ -336,6 +334,13 @@ mod tests {
     fn general_registers_do_what_vector_registers_do() {
         let source: [u8; 101] = core::array::from_fn(|i| (i * 7) as u8);
         for start in 0..source.len() - 16 {
+            let mut lines = [Aligned([0; 16]), Aligned([0; 16]), Aligned([0; 16]), Aligned([0; 16])];
+            if let Some(line) = source[start..].first_chunk::<64>() {
+                // SAFETY: 64 aligned bytes of ours, and as many of the source.
+                unsafe { words::put_lines(lines.as_mut_ptr().cast(), line.as_ptr(), 64) };
+                fence();
+                assert!(lines.iter().flat_map(|sixteen| sixteen.0).eq(*line));
+            }
             let mut target = Aligned([0; 16]);
             // SAFETY: 16 aligned bytes of ours, and 16 bytes of the source.
             let next = unsafe { words::put16(target.0.as_mut_ptr(), source[start..].as_ptr()) };

@@ -17,6 +17,38 @@ pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
     }
 }
 
+/// Copies whole lines past the cache.
+///
+/// # Safety
+/// `len_bytes` is a multiple of 64, and not 0; `out` is aligned to 16 bytes and writable for that length, and `from` readable.
+#[inline(always)]
+pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) {
+    // SAFETY: the index goes from the length below both ends up to them; the caller vouches for all bytes in between.
+    unsafe {
+        asm!(
+            "2:",
+            "movups {a}, [{from} + {i}]",
+            "movups {b}, [{from} + {i} + 16]",
+            "movups {c}, [{from} + {i} + 32]",
+            "movups {d}, [{from} + {i} + 48]",
+            "movntdq [{out} + {i}], {a}",
+            "movntdq [{out} + {i} + 16], {b}",
+            "movntdq [{out} + {i} + 32], {c}",
+            "movntdq [{out} + {i} + 48], {d}",
+            "add {i}, 64",
+            "jnz 2b",
+            from = in(reg) from.add(len_bytes),
+            out = in(reg) out.add(len_bytes),
+            i = inout(reg) len_bytes.wrapping_neg() => _,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack),
+        );
+    }
+}
+
 /// [`super::match4`] by two vector compares.
 ///
 /// # Safety

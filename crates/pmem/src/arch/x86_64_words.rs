@@ -25,6 +25,18 @@ pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
     }
 }
 
+/// Copies whole lines past the cache.
+///
+/// # Safety
+/// `len_bytes` is a multiple of 64; `out` is aligned to 16 bytes and writable for that length, and `from` readable.
+#[inline(always)]
+pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) {
+    for sixteen in (0..len_bytes).step_by(16) {
+        // SAFETY: the caller's promise.
+        unsafe { put16(out.add(sixteen), from.add(sixteen)) };
+    }
+}
+
 /// [`super::match4`], a word at a time.
 ///
 /// # Safety
