@@ -237,7 +237,9 @@ struct Told {
 
 /// Writes rising numbers to all keys of a host, whatever becomes of the device meanwhile.
 fn write(addr: &str, host: usize, told: &Told, round_count: u64) {
-    let mut client = Client::connect(addr, Options::default()).unwrap();
+    // On a busy machine it takes a device long to come again.
+    let options = Options { reconnect_max: Duration::from_secs(120), ..Options::default() };
+    let mut client = Client::connect(addr, options).unwrap();
     for number in 1..=round_count {
         let operations: Vec<Operation> = (0..KEY_COUNT)
             .map(|key| {
@@ -288,7 +290,10 @@ fn killed(kill_count: u64) {
             })
             .collect();
         for kill in 1..=kill_count {
-            while told.rounds.load(Ordering::Acquire) < kill * ROUNDS_PER_KILL {
+            let is_due = || told.rounds.load(Ordering::Acquire) >= kill * ROUNDS_PER_KILL;
+            while !is_due() {
+                let is_over = hosts.iter().any(|host| host.is_finished());
+                assert!(!is_over || is_due(), "a host has given up, after {} kills", kill - 1);
                 thread::yield_now();
             }
             let before = completed();
