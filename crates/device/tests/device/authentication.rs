@@ -156,7 +156,7 @@ fn a_controller_hears_its_host_when_that_has_shown_who_it_is() {
     let host = host(Some(HOSTS), None);
     let mut controller = bench.controller_of(&host, 0);
     let number = controller.admin.controller;
-    let silent = Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 50, save: false };
+    let silent = Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 300, save: false };
     controller.admin(silent, 0, 0).expect("it is told");
     let (is_over, unproven) = (AtomicBool::new(false), Host { secrets: None, ..host.clone() });
     thread::scope(|scope| {

@@ -29,73 +29,84 @@ fn scattered(number: u64) -> [u8; 16] {
     key(number.wrapping_mul(0xD134_2543_DE82_EF95) >> 13)
 }
 
+/// What this thread has had of a processor, which tells more than the clock where others use the machine.
+fn thread_ns() -> u64 {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").expect("it is Linux");
+    times.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number")
+}
+
+/// Measures what `work` does of `count` operations; the times of single ones, if it took them.
 #[expect(clippy::print_stdout, reason = "a table for reading")]
-fn row(what: &str, count: u64, took: Duration, median: Option<Duration>) {
+fn measure(what: &str, count: u64, work: impl FnOnce() -> Vec<Duration>) {
+    let (began, began_ns) = (Instant::now(), thread_ns());
+    let mut each = work();
+    let (took, cpu_ns) = (began.elapsed(), thread_ns() - began_ns);
+    each.sort_unstable();
     let millions = count as f64 / took.as_secs_f64() / 1e6;
-    let median = median.map_or_else(String::new, |median| format!(", median {:.2} us", median.as_secs_f64() * 1e6));
-    println!("{what:44} {millions:6.3} M/s{median}");
+    let median = each.get(each.len() / 2).map(|median| format!(", median {:.2} us", median.as_secs_f64() * 1e6));
+    println!(
+        "{what:44} {millions:6.3} M/s, {:5} ns of the caller's processor{}",
+        cpu_ns / count,
+        median.unwrap_or_default()
+    );
 }
 
-fn measure(what: &str, count: u64, mut work: impl FnMut(u64)) {
-    let began = Instant::now();
-    (0..count).for_each(&mut work);
-    row(what, count, began.elapsed(), None);
-}
-
-/// The same, of calls that are timed one by one.
-fn measure_each(what: &str, count: u64, mut work: impl FnMut(u64)) {
-    let (began, mut each) = (Instant::now(), Vec::new());
-    for number in 0..count {
+/// Calls that are timed one by one.
+fn timed(count: u64, mut work: impl FnMut(u64)) -> Vec<Duration> {
+    let time = |number| {
         let before = Instant::now();
         work(number);
-        each.push(before.elapsed());
-    }
-    let took = began.elapsed();
-    each.sort_unstable();
-    row(what, count, took, each.get(each.len() / 2).copied());
+        before.elapsed()
+    };
+    (0..count).map(time).collect()
 }
 
 fn alone(store: &Store) {
-    measure("engine alone: put", COUNT, |number| store.put(scattered(number), VALUE).expect("it stores"));
-    measure("engine alone: get", COUNT, |number| {
-        store.get_with(scattered(number), |value| black_box(value.len())).expect("it reads");
+    measure("engine alone: put", COUNT, || {
+        (0..COUNT).for_each(|number| store.put(scattered(number), VALUE).expect("it stores"));
+        Vec::new()
     });
-    let groups = COUNT / GROUP_COUNT;
+    measure("engine alone: get", COUNT, || {
+        let get = |number| store.get_with(scattered(number), |value| black_box(value.len())).expect("it reads");
+        (0..COUNT).for_each(|number| assert!(get(number).is_some()));
+        Vec::new()
+    });
     let keys = |group: u64| (0..GROUP_COUNT).map(move |number| scattered(group * GROUP_COUNT + number));
-    let began = Instant::now();
-    for group in 0..groups {
-        let items: Vec<_> = keys(group).map(|key| (key, VALUE)).collect();
-        store.multi_put_each(&items, |_, done| done.expect("it stores"));
-    }
-    row("engine alone: put, groups of 16", COUNT, began.elapsed(), None);
-    let began = Instant::now();
-    for group in 0..groups {
-        let keys: Vec<_> = keys(group).collect();
-        store.multi_get_with(&keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
-    }
-    row("engine alone: get, groups of 16", COUNT, began.elapsed(), None);
+    measure("engine alone: put, groups of 16", COUNT, || {
+        for group in 0..COUNT / GROUP_COUNT {
+            let items: Vec<_> = keys(group).map(|key| (key, VALUE)).collect();
+            store.multi_put_each(&items, |_, done| done.expect("it stores"));
+        }
+        Vec::new()
+    });
+    measure("engine alone: get, groups of 16", COUNT, || {
+        for group in 0..COUNT / GROUP_COUNT {
+            let keys: Vec<_> = keys(group).collect();
+            store.multi_get_with(&keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
+        }
+        Vec::new()
+    });
 }
 
 fn through(bench: &Bench, transport: &str) {
     let mut client = bench.client_with(Options::default());
-    measure_each(&format!("{transport}: store, one at a time"), DEVICE_COUNT / 4, |number| {
-        client.store(scattered(number), VALUE).expect("it stores");
+    let count = DEVICE_COUNT / 4;
+    measure(&format!("{transport}: store, one at a time"), count, || {
+        timed(count, |number| client.store(scattered(number), VALUE).expect("it stores"))
     });
-    measure_each(&format!("{transport}: retrieve, one at a time"), DEVICE_COUNT / 4, |number| {
-        black_box(client.retrieve(scattered(number)).expect("it reads"));
+    measure(&format!("{transport}: retrieve, one at a time"), count, || {
+        timed(count, |number| _ = black_box(client.retrieve(scattered(number)).expect("it reads")))
     });
-    let many = |what: &str, client: &mut device_client::Client, make: &dyn Fn(Vec<u8>) -> Operation| {
-        let operations: Vec<Operation> = (0..DEVICE_COUNT).map(|number| make(scattered(number).to_vec())).collect();
-        let began = Instant::now();
-        for some in operations.chunks(4096) {
-            black_box(client.run(some).expect("they are done"));
-        }
-        row(&format!("{transport}: {what}, {DEPTH} at once"), DEVICE_COUNT, began.elapsed(), None);
-    };
     let mut client = bench.client_with(Options { entry_count: DEPTH as u16 + 1, ..Options::default() });
-    let store = |key| Operation::Store { key, value: VALUE.to_vec(), when: StoreIf::Always };
-    many("store", &mut client, &store);
-    many("retrieve", &mut client, &|key| Operation::Retrieve { key });
+    let mut many = |what: &str, make: &dyn Fn(Vec<u8>) -> Operation| {
+        let operations: Vec<Operation> = (0..DEVICE_COUNT).map(|number| make(scattered(number).to_vec())).collect();
+        measure(&format!("{transport}: {what}, {DEPTH} at once"), DEVICE_COUNT, || {
+            operations.chunks(4096).for_each(|some| _ = black_box(client.run(some).expect("they are done")));
+            Vec::new()
+        });
+    };
+    many("store", &|key| Operation::Store { key, value: VALUE.to_vec(), when: StoreIf::Always });
+    many("retrieve", &|key| Operation::Retrieve { key });
 }
 
 #[test]
