@@ -1,4 +1,4 @@
-//! What is visible and not durable yet, on a log: whoever meets it waits until it is durable, and who comes after that waits for nothing.
+//! What is visible and not durable yet, on a log: a reader that meets a change waits for the log, and a reader after that for nothing.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
