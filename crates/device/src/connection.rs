@@ -345,8 +345,8 @@ mod tests {
         assert_eq!(shared.store.get("k").expect("it reads").as_deref(), Some(&b"new"[..]));
     }
 
-    /// A reset that comes while a command is carried out waits for its end. Whoever is told of a key that had expired stands in the
-    /// middle of the command.
+    /// A reset that comes while a command is carried out waits for the end of that. The callback for expired keys stands in the middle of
+    /// the command.
     #[test]
     fn a_queue_has_the_turn_while_it_carries_out_a_command() {
         let clock = hikv::Clock::manual(1);

@@ -1,8 +1,8 @@
 //! What readers ask in the place of the index, while it is shown.
 //!
-//! The turn is odd while something is shown; who finds it even asks the index. It is raised within the step that puts something
-//! there: a reader of the turn before, who comes to look late, must not have of it what others, who find the turn even, do not have
-//! yet. It is raised before what was shown is taken away: by then the index has it all.
+//! The turn is odd while something is shown; a reader that finds an even turn asks the index. The turn is raised within the step that puts
+//! something there: a reader of the turn before, which comes late, must not see what other readers, of an even turn, do not see yet.
+//! Before something is taken away the turn is raised, too: by then the index has all of that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use word::Word;
 
-/// Where it lies.
+/// Where something is shown.
 pub(crate) trait Place {
     type It;
-    /// Puts something there, or nothing, and does `then` before anybody can see that.
+    /// Puts something there, or nothing, and does `then` before a reader can see that.
     fn put(&self, it: Option<Arc<Self::It>>, then: impl FnOnce());
     /// What is there.
     fn get(&self) -> Option<Arc<Self::It>>;
@@ -67,7 +67,7 @@ impl<P: Place, W: Word> Shown<P, W> {
     }
 }
 
-/// Every interleaving of a reader and of who shows one thing after another; and the twin whose turn is raised too late.
+/// Every interleaving of a reader and of a thread that shows one thing after another; and the twin whose turn is raised too late.
 #[cfg(test)]
 mod interleavings {
     use std::panic::catch_unwind;
@@ -121,7 +121,7 @@ mod interleavings {
         }
     }
 
-    /// Who reads twice sees no older number the second time.
+    /// The second of two reads sees no older number.
     fn never_falls<const IS_BROKEN: bool>() {
         let shown = Shown { turn: Modelled::new(0), place: Modelling::<IS_BROKEN>(RwLock::new(None)) };
         let store = loom::sync::Arc::new(Store { shown, index: Number::new(0) });

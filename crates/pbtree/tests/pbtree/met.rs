@@ -1,12 +1,13 @@
-//! What is visible and not durable yet, on a log: whoever meets it waits until it is durable, and who comes after that waits for nothing.
+//! What is visible and not durable yet, on a log: a reader that meets a change waits for the log, and a reader after that for nothing.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
+use pbtree::{BatchWrite, Change};
 use pmem_sim::{Model, Sim, StepKind};
 use testkit::{Direction, Operations, Subject};
 
-use crate::subject::Crashed;
+use crate::subject::{Crashed, put};
 
 const KEY: &[u8] = b"key";
 
@@ -57,4 +58,18 @@ fn what_is_met_is_durable_and_waited_for_once() {
     assert_eq!(met::<Crashed>(scanned), expected, "a value of its own, scanned");
     assert_eq!(met::<Crashed<true>>(get), expected, "a value written over another, read");
     assert_eq!(met::<Crashed<true>>(scanned), expected, "a value written over another, scanned");
+}
+
+#[test]
+fn a_batch_is_durable_when_it_returns() {
+    let sim = Sim::new(0, Model::Line);
+    let store = Crashed::<false>::format(sim.clone()).unwrap();
+    [&b"before"[..], KEY, b"zzz"].iter().for_each(|key| store.put(key, b"old").unwrap());
+    let mut writes = [BatchWrite::new(KEY, put(b"new")), BatchWrite::new(b"zzz", Change::Delete)];
+    assert_eq!(store.0.batch(0, &[], &mut |_, _| true, &mut writes).unwrap(), None);
+    let images = sim.images(16, 1);
+    let opened = images.iter().map(|image| Crashed::<false>::open(Sim::from_image(image, Model::Line)).unwrap());
+    for left in opened {
+        assert_eq!((get(&left), left.get(b"zzz").unwrap()), (Some(b"new".to_vec()), None));
+    }
 }

@@ -1,4 +1,4 @@
-//! What whoever takes or releases a snapshot owes to others.
+//! What taking and releasing a snapshot owes to other threads.
 
 use std::sync::Arc;
 

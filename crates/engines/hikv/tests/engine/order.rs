@@ -346,8 +346,8 @@ fn put_all(store: &Store, value: u8) {
     (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), &[value; 40]).unwrap());
 }
 
-/// Whoever was told of it: the tree, the delta of a build that comes to its end after so many steps or more, or of one that a `clear`
-/// ends, or nobody.
+/// The tree is told of replaced items, or the delta of a build that comes to an end after so many steps or more, or of one that a `clear`
+/// ends, or nothing is.
 #[test]
 fn what_was_replaced_is_freed_in_every_phase() {
     for (step_count, is_cleared) in (0..12).flat_map(|count| [(count, true), (count, false)]) {

@@ -170,7 +170,7 @@ fn reading_steps(sim: &Sim, store: &OnSim) -> [u64; 3] {
     [get(1), get(3), steps(&scan)]
 }
 
-/// Whoever has waited for a log, a writer or a reader who came before it, spares those who come after.
+/// A thread that has waited for a log, a writer or a reader that came before the writer's end, spares the threads that come after.
 #[test]
 fn what_was_waited_for_once_is_waited_for_by_nobody() {
     let sim = Sim::new(0, Model::Span);

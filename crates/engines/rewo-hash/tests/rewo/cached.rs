@@ -200,8 +200,8 @@ pub(crate) fn held(store: &OnHooked) -> Vec<u8> {
     held
 }
 
-/// The background looks for the items of an opened store while others go on without waiting: what it finds may be lost, so it leaves
-/// it out.
+/// The background looks for the items of an opened store while other threads go on without waiting: an item may be lost, and so is left
+/// out.
 #[test]
 fn what_may_be_lost_is_not_brought_in_by_the_background() {
     let sim = Sim::new(0, Model::Span);

@@ -82,8 +82,8 @@ fn what_is_split_is_settled_in_its_new_place() {
     assert!((0..4).all(|i| !is_durable_when_read(last, &key(i), Some(canary::LOCK_BITS_LOST_BY_SPLIT))));
 }
 
-/// While `write`, which makes it another value, waits for its log, `look` says whether it sees that of the key. Whether it did, and
-/// whether it stays, whatever the power takes then.
+/// While `write`, which gives the key another value, waits for the log, `look` says whether the new value is seen. Whether it was, and
+/// stays, whatever the power takes then.
 fn met(write: impl FnOnce(&Store), look: impl Fn(&Store) -> bool + 'static) -> Option<(bool, bool)> {
     let sim = Sim::new(0, Model::Span);
     let store = Rc::new(RewoHash::format(Hooked::on(sim.clone()), HostDram, &PARAMETERS).unwrap());

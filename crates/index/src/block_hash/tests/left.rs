@@ -92,8 +92,8 @@ fn what_a_killed_process_left_is_durable_when_it_was_swept() {
     }
 }
 
-/// What is opened of a batch that counts carries it out, and forgets it when that is durable; and is sure that nothing names the
-/// record before anybody may have its room.
+/// An opening carries a batch out that counts, and forgets the batch when that is durable; nothing names the record any more when its room
+/// may be another's.
 #[test]
 fn a_batch_is_carried_out_however_often_its_opening_is_cut_off() {
     let changes = [(mixed(0), Some(9)), (mixed(1000), Some(1000))];

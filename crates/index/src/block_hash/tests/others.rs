@@ -72,7 +72,7 @@ fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
     std::mem::take(&mut *locks.lock())
 }
 
-/// Who splits a segment, chains one to it or sweeps it has it for itself, and the directory, too.
+/// A thread that splits a segment, chains another or sweeps has the segment alone, and the directory, too.
 #[test]
 fn a_segment_is_frozen_while_it_is_split_chained_or_swept() {
     let ways: [(&str, u32, Act); 3] = [
