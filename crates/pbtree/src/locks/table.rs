@@ -72,7 +72,7 @@ impl<D: Dram> LockTable<D> {
         // SAFETY: it was lent for a group, zeroed, which is a group without units, and stays until the table goes.
         let locks = self.part(&unsafe { units.as_ref() }[unit % GROUP_UNITS], self.unit_layout())?;
         // SAFETY: it was lent for as many locks, zeroed, which are free ones, and stays until the table goes.
-        Ok(unsafe { locks.add((node.0 % UNIT_BYTES >> self.node_shift) as usize).as_ref() })
+        Ok(unsafe { locks.add(((node.0 % UNIT_BYTES) >> self.node_shift) as usize).as_ref() })
     }
 
     /// What `part` points at: borrowed now, if nobody has yet.
