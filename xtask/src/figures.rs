@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::rustc::{cargo, run};
 
-/// Measures what the words say; they are the program's, but for `--features NAMES` before them, which says what it is built with.
+/// Measures what the words say, which are the program's. `--features NAMES` before the others says what the program is built with.
 pub(crate) fn measure(words: &[&str]) -> Result<(), Failure> {
     let feature_count = if words.first() == Some(&"--features") { words.len().min(2) } else { 0 };
     let (features, words) = words.split_at(feature_count);

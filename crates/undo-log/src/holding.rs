@@ -6,7 +6,7 @@
 //!
 //! # Why that is sound
 //! Taking is one read-modify-write that acquires, letting go is a release: so a holder sees all that the lane's holders before it have done, and
-//! whoever has all lanes sees all that any writer has done. A model checker runs these steps (`model.rs`), and catches the twins.
+//! a holder of all lanes sees all that any writer has done. A model checker runs these steps (`model.rs`), and catches the twins.
 
 use core::sync::atomic::Ordering;
 

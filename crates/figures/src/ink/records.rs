@@ -1,5 +1,5 @@
-//! Records of YCSB's sizes: keys of 23 bytes, values of 100. A number stands for both, and a value tells its record and its version in
-//! each of its words, so that one of another record, and one that is torn, are noticed.
+//! Records of YCSB's sizes: keys of 23 bytes, values of 100. A number stands for both. Each word of a value tells record and
+//! version, so that a value of another record, and one that is torn, are noticed.
 
 use crate::records::mix;
 

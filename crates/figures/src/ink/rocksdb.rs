@@ -1,5 +1,5 @@
-//! RocksDB with its log, as in the paper: a put is in the log's file when it returns, and not synced. The rest as its makers leave it,
-//! but for what they give as good for reads of single keys, and a cache that holds everything.
+//! RocksDB with its log, as in the paper: a put is in the log's file when it returns, and not synced. The rest as RocksDB
+//! comes, but for filters of ten bits a key, and a cache that holds everything.
 
 use std::path::Path;
 

@@ -2,12 +2,12 @@
 //! separators alone of which these do not tell whether the key is below.
 //!
 //! # Invariants
-//! - Heads are those of the node's separators as they stand. They are made under the node's lock, of keys whose checksums fit; a
-//!   thread that has the node alone takes them away before it changes its separators or lets go of it.
-//! - The lock of what is no inner node has none. So they are gone with the node, whatever its space becomes.
+//! - Heads are those of the node's separators as these stand. A reader makes heads under the node's lock, of keys whose checksums fit. A thread
+//!   that has the node alone takes heads away before separators change or the node goes.
+//! - The lock of what is no inner node has none. So heads are gone with the node, whatever becomes of the space.
 //!
-//! They are DRAM, and made when a descent first comes by: nothing has to be read before a tree serves. A node of order 63 has 536 bytes of
-//! them, a key in a tree of such nodes a third of a byte.
+//! Heads are DRAM, and made when a descent first comes by: nothing has to be read before a tree serves. A node of order 63 has 536 bytes of
+//! heads, a key in a tree of such nodes a third of a byte.
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -67,7 +67,7 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// Among which separators a search for `key` has to look: it is not below those before them, and below those behind them.
+    /// Among which separators a search for `key` has to look. The key is not below those before, and below those behind.
     #[inline]
     pub(crate) fn unclear(&self, key: &[u8]) -> Range<usize> {
         let (start, rest) = key.split_at(self.start.len().min(key.len()));
