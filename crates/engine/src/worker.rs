@@ -81,7 +81,8 @@ impl Worker {
     /// Whether it has something to do, or looks out for it.
     #[must_use]
     pub fn is_awake(&self) -> bool {
-        !self.shared.is_asleep.load(Ordering::Relaxed)
+        let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        !is_over && !self.shared.is_asleep.load(Ordering::Relaxed)
     }
 
     /// Asks for a step. Costs a load when one was asked for already.

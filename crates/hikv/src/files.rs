@@ -86,6 +86,7 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
     if !may_create {
         return Err(OpenError::Missing { path: dir.to_owned() });
     }
+    options.check_new()?;
     names::create_dirs(dir).map_err(OpenError::io(dir, "sync"))?;
     let opened = make_region(dir, options, locks)?;
     assert_ours(&dir.join(UNFINISHED_NAME), &opened.locks)?;
@@ -149,6 +150,7 @@ fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     match found {
         Found::Formatted => open_region(medium, [path, path], options, Locks::new()),
         Found::Fresh if options.create && !options.read_only => {
+            options.check_new()?;
             format_region(medium, [path, path], options, Locks::new())
         }
         Found::Fresh => Err(OpenError::Missing { path: path.to_owned() }),

@@ -332,6 +332,11 @@ impl Options {
         Ok(store)
     }
 
+    /// Comes before a new store is made.
+    pub(crate) fn check_new(&self) -> Result<(), OpenError> {
+        self.check_engine(self.engine.unwrap_or_default())
+    }
+
     /// What an engine has no use for is not taken in silence.
     fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
         let asked = [

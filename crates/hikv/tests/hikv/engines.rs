@@ -111,6 +111,8 @@ fn options_that_an_engine_has_no_use_for_are_refused() {
                 wanted.open(&path).unwrap();
             } else {
                 assert!(is_refused(named()) && !path.exists(), "{engine}: what is refused makes nothing");
+                let is_default = engine == EngineKind::default();
+                assert!(!is_default || is_refused(wanted.open(&path)) && !path.exists(), "nor if none is named");
                 options(engine).open(&path).unwrap().close().unwrap();
                 assert!(is_refused(wanted.open(&path)));
             }

@@ -10,9 +10,10 @@ use pmem_os::ticks;
 /// The options of it.
 #[derive(Args)]
 pub(super) struct Latencies {
-    /// Nanoseconds added to each persist, to stand for slower memory (600 in the figures of the HiKV paper, 50 to 1400 where it varies)
-    #[arg(long, default_value_t = 0)]
-    persist_ns: u64,
+    /// Nanoseconds added to each persist, to stand for slower memory; without a number those of the HiKV paper's figures (which have 50 to 1400
+    /// where it varies)
+    #[arg(long, value_name = "NS")]
+    persist_ns: Option<Option<u64>>,
     /// Nanoseconds added to each access to an item, to stand for slower memory
     #[arg(long, default_value_t = 0)]
     read_ns: u64,
@@ -31,18 +32,22 @@ impl Latencies {
     /// Has a store spend them.
     pub(super) fn options(&self, options: Options) -> Options {
         let ns = Duration::from_nanos;
-        options.persist_delay(ns(self.persist_ns)).read_delay(ns(self.read_ns)).block_delays(
+        options.persist_delay(ns(self.persist_ns())).read_delay(ns(self.read_ns)).block_delays(
             self.block_bytes,
             ns(self.read_block_ns),
             ns(self.persist_block_ns),
         )
     }
 
+    fn persist_ns(&self) -> u64 {
+        self.persist_ns.map_or(0, |asked| asked.unwrap_or(Latency::PERSIST_NS_PRINTED))
+    }
+
     /// The same for a medium.
     pub(super) fn latency(&self) -> Latency {
         let ticks = |ns| ticks(Duration::from_nanos(ns));
         Latency {
-            persist_ticks: ticks(self.persist_ns),
+            persist_ticks: ticks(self.persist_ns()),
             read_ticks: ticks(self.read_ns),
             persist_block_ticks: ticks(self.persist_block_ns),
             read_block_ticks: ticks(self.read_block_ns),

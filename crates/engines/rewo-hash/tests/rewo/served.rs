@@ -117,7 +117,7 @@ fn a_put_that_failed_shows_no_copy() {
 #[test]
 fn puts_that_split_are_served_too() {
     let sim = Sim::new(0, Model::Span);
-    let store = RewoHash::format(Hooked(sim), HostDram, &PARAMETERS).unwrap();
+    let store = RewoHash::format(Hooked::on(sim), HostDram, &PARAMETERS).unwrap();
     let store = Rc::new(store.caching(1 << 20, HostDram).unwrap());
     let key = |i: u32| i.to_be_bytes();
     let served = serving(&store, || {}, || (0..2000).for_each(|i| store.put(&key(i), &[i as u8; 9]).unwrap()));
@@ -138,7 +138,7 @@ fn crashes_show_a_copy_that_is_shown_early() {
 
 #[test]
 fn a_table_that_is_not_there_and_a_store_that_is_only_read_have_no_threads() {
-    let made = || RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+    let made = || RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let threads = |store: &OnHooked| store.stats().figure("cache_thread_count");
     assert_eq!(threads(&made().copying_by(2).unwrap()), None);
     let store = made().caching(1 << 20, HostDram).unwrap();
