@@ -5,8 +5,8 @@
 //! and moves `filled`; only the holder of a lock of the caller's takes, and moves `taken`.
 //!
 //! # Why it is sound
-//! A thing is stored before `filled` moves past it (Release) and taken after that was seen (Acquire). Its place is stored to again only
-//! when the owner has seen `taken` beyond it (Acquire), which the taker stored (Release) after it had moved the thing out.
+//! A thing is stored before `filled` moves past it (Release) and taken after that was seen (Acquire). The place is stored to again only
+//! when the owner has seen `taken` beyond it (Acquire), which the taker stored (Release) once the thing was out.
 
 use std::cell::UnsafeCell;
 use std::fmt;
