@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use bench::{stamp, write_key};
 use clap::ValueEnum;
-use hikv::{Options, Ordered, Store};
+use hikv::{Options, Ordered, Store, WriteBatch};
 
 use crate::Failure;
 use crate::tracer::{boundary, mark};
@@ -16,6 +16,11 @@ use crate::tracer::{boundary, mark};
 const KEY_BYTES: usize = 16;
 /// Keys of one `multi_get`.
 const GROUP_COUNT: usize = 16;
+/// Puts of one batch.
+const BATCH_COUNT: usize = 1000;
+/// Keys of every kind that are written or looked up before any are counted: retired items are freed by then as they will be for good,
+/// since a reclaimer looks at what pins are there after every 512.
+const WARM_UP_COUNT: u64 = 2048;
 /// Far from the records that are loaded.
 const FRESH: u64 = 1 << 40;
 const ABSENT: u64 = 1 << 41;
@@ -41,10 +46,12 @@ pub(crate) enum Operation {
     Insert,
     /// A key that is there.
     Delete,
+    /// A thousand values replaced as one step, a key: what it costs to fill the batch is in it.
+    Batch,
 }
 
 impl Operation {
-    pub(crate) const COUNTED: [Operation; 7] = [
+    pub(crate) const COUNTED: [Operation; 8] = [
         Operation::Get,
         Operation::GetInto,
         Operation::Miss,
@@ -52,6 +59,7 @@ impl Operation {
         Operation::Update,
         Operation::Insert,
         Operation::Delete,
+        Operation::Batch,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -64,12 +72,22 @@ impl Operation {
             Operation::Update => "update",
             Operation::Insert => "insert",
             Operation::Delete => "delete",
+            Operation::Batch => "batch",
         }
     }
 
     /// Keys that one call is given.
     pub(crate) fn keys_at_once(self) -> usize {
-        if self == Operation::MultiGet { GROUP_COUNT } else { 1 }
+        match self {
+            Operation::MultiGet => GROUP_COUNT,
+            Operation::Batch => BATCH_COUNT,
+            _ => 1,
+        }
+    }
+
+    /// Keys of so many operations, and of at least one call.
+    fn key_count(self, operations: u64) -> u64 {
+        operations.max(self.keys_at_once() as u64)
     }
 
     fn first_record(self) -> u64 {
@@ -124,8 +142,8 @@ impl Loop {
         // Kept alive: order is dropped with its last handle.
         let _ordered = self.put_in_order(&store)?;
         let first = operation.first_record();
-        repeat(&store, operation, &keys(first, self.operations), &value)?;
-        let keys = keys(first + self.operations, self.operations);
+        repeat(&store, operation, &keys(first, WARM_UP_COUNT), &value)?;
+        let keys = keys(first + WARM_UP_COUNT, operation.key_count(self.operations));
         mark()?;
         repeat(&store, operation, &keys, &value)?;
         mark()
@@ -154,7 +172,7 @@ fn keys(first: u64, count: u64) -> Vec<Key> {
 
 #[inline(never)]
 fn repeat(store: &Store, operation: Operation, keys: &[Key], value: &[u8]) -> Result<(), Failure> {
-    let mut copy = Vec::with_capacity(value.len());
+    let (mut copy, mut batch) = (Vec::with_capacity(value.len()), WriteBatch::new());
     boundary();
     for group in keys.chunks(operation.keys_at_once()) {
         let key = &group[0];
@@ -172,6 +190,13 @@ fn repeat(store: &Store, operation: Operation, keys: &[Key], value: &[u8]) -> Re
             Operation::Update | Operation::Insert => store.put(key, black_box(value))?,
             Operation::Delete => {
                 black_box(store.delete(key)?);
+            }
+            Operation::Batch => {
+                batch.clear();
+                for key in group {
+                    batch.put(key, black_box(value));
+                }
+                store.write(&batch)?;
             }
         }
         boundary();

@@ -130,9 +130,10 @@ fn goal(operation: Operation, order: Order) -> Option<u64> {
     match (operation, order) {
         (Operation::Get | Operation::MultiGet, _) => Some(250),
         (Operation::Miss, _) => Some(150),
-        (Operation::Delete, Order::Hash) => Some(400),
+        (Operation::Delete | Operation::Batch, Order::Hash) => Some(400),
         (Operation::Update | Operation::Insert, Order::Hash) => Some(800),
         (Operation::Update | Operation::Insert | Operation::Delete, Order::Ordered) => Some(950),
+        (Operation::Batch, Order::Ordered) => Some(500),
         (Operation::GetInto | Operation::Nothing, _) => None,
     }
 }

@@ -5,8 +5,8 @@
 //! and moves `filled`; only the holder of a lock of the caller's takes, and moves `taken`.
 //!
 //! # Why it is sound
-//! A thing is stored before `filled` moves past it (Release) and taken after that was seen (Acquire). Its place is stored to again only
-//! when the owner has seen `taken` beyond it (Acquire), which the taker stored (Release) after it had moved the thing out.
+//! A thing is stored before `filled` moves past it (Release) and taken after that was seen (Acquire). The place is stored to again only
+//! when the owner has seen `taken` beyond it (Acquire), which the taker stored (Release) once the thing was out.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -105,7 +105,7 @@ impl<T, W: Word> Drop for Inbox<T, W> {
 /// Every interleaving of an owner and a taker. Each place stands for memory that loom watches.
 #[cfg(all(test, not(miri)))]
 mod tests {
-    use loom::cell::UnsafeCell as Watched;
+    use loom::cell::UnsafeCell as WatchedUnsafeCell;
     use loom::sync::{Arc, Mutex};
     use loom::thread;
     use word_model::{AsAsked, Weakened, Weakening};
@@ -118,11 +118,11 @@ mod tests {
     struct World<W: Word> {
         inbox: Inbox<u64, W>,
         lock: Mutex<Vec<u64>>,
-        memory: [Watched<u64>; PLACE_COUNT],
+        memory: [WatchedUnsafeCell<u64>; PLACE_COUNT],
     }
 
     impl<W: Word> World<W> {
-        fn of(&self, thing: u64) -> &Watched<u64> {
+        fn of(&self, thing: u64) -> &WatchedUnsafeCell<u64> {
             &self.memory[thing as usize % PLACE_COUNT]
         }
 
@@ -156,7 +156,7 @@ mod tests {
             let world = Arc::new(World::<Weakened<V>> {
                 inbox: Inbox::new(),
                 lock: Mutex::default(),
-                memory: std::array::from_fn(|_| Watched::new(u64::MAX)),
+                memory: std::array::from_fn(|_| WatchedUnsafeCell::new(u64::MAX)),
             });
             (0..PLACE_COUNT as u64 - 1).for_each(|thing| world.put(thing));
             let taker = {

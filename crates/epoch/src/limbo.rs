@@ -1,6 +1,6 @@
 //! Where retired things wait until no pin can reach them.
 //!
-//! A thread puts what it retires into an inbox of its own, without a lock, and takes the lane's lock once it is full: then it
+//! A thread's retired things go into an inbox, without a lock. A thread whose inbox is full takes the lane's lock,
 //! hands everything on to the queue, tagged with the epoch of that moment, and frees as many as it may. A later tag holds back longer and
 //! is right for things that were unlinked earlier, whoever reads it (`protocol`). Whoever collects hands on, too.
 

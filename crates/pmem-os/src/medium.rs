@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{
-    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket, arch,
-    lines,
+    Acknowledge, Bytes, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span,
+    Ticket, arch, lines,
 };
 
 use crate::Mapped;
@@ -41,6 +41,12 @@ impl Mapped {
 fn refuse(at: Offset, len_bytes: u64, writable_bytes: u64, writable: bool) -> ! {
     assert!(writable, "a store of {len_bytes} bytes at offset {:#x} to a region opened for reading", at.0);
     panic!("{len_bytes} bytes at offset {:#x} lie outside the region of {writable_bytes} bytes", at.0)
+}
+
+#[cold]
+#[inline(never)]
+fn unpublishable(at: Offset, line: Offset) -> ! {
+    panic!("offset {:#x} is no word of the line at {:#x}", at.0, line.0)
 }
 
 // SAFETY: the base is the start of a shared mapping of `len_bytes` bytes, aligned to 1 GiB; space is taken before the length
@@ -96,6 +102,24 @@ unsafe impl Bytes for Mapped {
 
     /// Behind one comparison.
     #[inline(always)]
+    fn match4_behind(&self, at: Offset, word: u64) -> (u32, u64) {
+        self.assert_within(at, 64);
+        at.expect_aligned(32);
+        // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
+        unsafe {
+            let words = self.base().as_ptr().add(at.0 as usize).cast::<u64>();
+            match arch::match4(words, word) {
+                0 => (0, 0),
+                hits => {
+                    let behind = words.add(4 + (hits.trailing_zeros() & 3) as usize);
+                    (hits, AtomicU64::from_ptr(behind).load(Ordering::Acquire))
+                }
+            }
+        }
+    }
+
+    /// Behind one comparison.
+    #[inline(always)]
     fn load4(&self, at: Offset) -> [u64; 4] {
         self.assert_within(at, 32);
         at.expect_aligned(32);
@@ -123,6 +147,24 @@ impl Persist for Mapped {
     #[inline(always)]
     fn order(&self) {
         arch::fence();
+    }
+
+    /// Behind one comparison.
+    #[inline(always)]
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
+        let line = words[words.len() - 1].0.line();
+        let target = self.target(line, LINE_BYTES);
+        for &(at, word) in words {
+            let within = at.0.wrapping_sub(line.0);
+            if within > LINE_BYTES - 8 || within & 7 != 0 {
+                unpublishable(at, line);
+            }
+            // SAFETY: an aligned word of the line, which may be stored to; words that several threads reach are only ever accessed
+            // atomically.
+            unsafe { AtomicU64::from_ptr(target.add(within as usize).cast()) }.store(word, Ordering::Release);
+        }
+        // SAFETY: a byte of the region.
+        unsafe { arch::write_back(target) }
     }
 
     /// Durable when it returns: on memory a fence is all there is.

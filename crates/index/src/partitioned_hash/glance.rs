@@ -124,8 +124,8 @@ impl PartitionedHash {
         Lead(self.root().led())
     }
 
-    /// As [`PartitionedHash::glance`], by a hint that was found since `lead` was: if it is still where it was, and readers are led by the
-    /// same, it is what a look tells. The entry may have become another key's before the hint was taken.
+    /// As [`PartitionedHash::glance`], by a hint that was found since `lead` was: if the entry is still there, and readers are led by the
+    /// same, a look would tell no more. The entry may have become another key's before the hint was taken.
     #[inline(always)]
     pub fn glance_at<M: Medium>(&self, medium: &M, lead: Lead, hint: Option<Hint>, signature: u64) -> Glance {
         if let Some(Hint { at, position }) = hint

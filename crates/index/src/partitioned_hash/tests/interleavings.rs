@@ -63,9 +63,9 @@ const WHOLE: Broken = Broken { step: None, pins: false };
 /// What becomes of a commit.
 #[derive(Clone, Copy)]
 enum Commits {
-    /// It is done when it returns, as on memory: who published settles before he unlocks.
+    /// A commit is done when it returns, as on memory: the publisher settles before the unlock.
     AtOnce,
-    /// It is waited for, as on a log: who published settles after he has unlocked.
+    /// A commit is waited for, as on a log: the publisher settles after the unlock.
     Later,
 }
 
