@@ -48,7 +48,7 @@ impl<D: Dram> BPlusTree<D> {
         wanted: &[&'k [u8]],
         near: &impl Fn(Position),
     ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
-        let mut travellers = self.descend_together(|number| Some(Target::whole(keys, *wanted.get(number)?)));
+        let mut travellers = self.descend_together(|number| Some(Target::whole(keys, wanted.get(number)?)));
         for traveller in travellers.iter_mut().flatten() {
             // One that lost its way goes on its own.
             traveller.likely().into_iter().for_each(near);
