@@ -1,13 +1,13 @@
 //! Records: a number stands for a key and a value, and nothing about them is kept in memory.
 //!
-//! A key is a bijective mix of its record's number, so keys are unique and in random order. A value carries a *stamp*
-//! (a tag of the record, and a version) in its first and its last eight bytes: a value of another record, a cut one
-//! and one torn between two versions are all told from the right one.
+//! A key is a bijective mix of its record's number, so keys are unique and in random order. A value carries a *stamp* (a tag of the
+//! record, and a version) in its first eight bytes and again in the last, or in as many as there are of those: a value of another
+//! record, a cut one and one torn between two versions are all told from the right one.
 
 /// The shortest key: the eight bytes that make it unique.
 pub const KEY_BYTES_MIN: usize = 8;
-/// The shortest value: a stamp at either end.
-pub const VALUE_BYTES_MIN: usize = 2 * STAMP_BYTES;
+/// The shortest value: a stamp, and its version again.
+pub const VALUE_BYTES_MIN: usize = STAMP_BYTES + VERSION_BITS as usize / 8;
 
 const STAMP_BYTES: usize = 8;
 /// The stamp's low bits hold the version, the others the record's tag.
@@ -106,17 +106,18 @@ pub fn write_key(record: u64, key: &mut [u8]) {
 /// Puts the stamp of `record` at `version` into both ends of `value` (at least [`VALUE_BYTES_MIN`] bytes).
 pub fn stamp(record: u64, version: u64, value: &mut [u8]) {
     let stamp = (tag(record) | version & VERSION_MASK).to_le_bytes();
-    let last = value.len() - STAMP_BYTES;
-    value[..STAMP_BYTES].copy_from_slice(&stamp);
-    value[last..].copy_from_slice(&stamp);
+    let (first, rest) = value.split_at_mut(STAMP_BYTES);
+    first.copy_from_slice(&stamp);
+    let again = rest.len().min(STAMP_BYTES);
+    let last = rest.len() - again;
+    rest[last..].copy_from_slice(&stamp[..again]);
 }
 
 /// Whether `value` is one whole value of `record`, of `len_bytes`, at whichever version.
 pub(crate) fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
-    let (Some(first), Some(last)) = (value.first_chunk::<STAMP_BYTES>(), value.last_chunk::<STAMP_BYTES>()) else {
-        return false;
-    };
-    value.len() == len_bytes && first == last && u64::from_le_bytes(*first) & !VERSION_MASK == tag(record)
+    let Some((first, rest)) = value.split_first_chunk::<STAMP_BYTES>() else { return false };
+    let is_again = rest.ends_with(&first[..rest.len().min(STAMP_BYTES)]);
+    value.len() == len_bytes && is_again && u64::from_le_bytes(*first) & !VERSION_MASK == tag(record)
 }
 
 fn tag(record: u64) -> u64 {

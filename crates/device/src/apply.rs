@@ -6,7 +6,7 @@ use nvme::{Key, Status, StoreIf};
 /// The status of an operation that failed.
 pub(crate) fn status_of(error: &Error) -> Status {
     match error {
-        Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => Status::CAPACITY_EXCEEDED,
+        error if error.is_full() => Status::CAPACITY_EXCEEDED,
         Error::Medium(MediumError::ReadOnly | MediumError::Poisoned { .. }) => Status::NAMESPACE_NOT_READY,
         Error::Medium(MediumError::Unreadable { .. } | MediumError::OutOfBounds { .. }) | Error::Corrupt { .. } => {
             Status::UNRECOVERED_ERROR

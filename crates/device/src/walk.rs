@@ -1,5 +1,5 @@
-//! List and Range, a piece in each turn: however long the keys between are that a host cannot name, and however much room it has, other
-//! connections come to their turns meanwhile. The connection's next command waits for its end.
+//! List and Range, a piece in each turn: however long the keys between are that a host cannot name, and however much room a list has,
+//! other connections come to their turns meanwhile. The connection's next command waits for its end.
 
 use std::ops::ControlFlow;
 

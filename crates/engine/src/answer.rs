@@ -24,6 +24,14 @@ pub enum Before {
     Present,
 }
 
+impl Before {
+    /// What a write found whose decision was shown a value, or none: what was there to the decision had not expired.
+    #[must_use]
+    pub fn as_shown(self, is_shown: bool) -> Before {
+        if is_shown { Before::Present } else { self }
+    }
+}
+
 impl<T, N> Answer<T, N> {
     /// The same answer, with another word for what came of it.
     pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Answer<U, N> {

@@ -48,6 +48,23 @@ pub struct OrderStats {
     pub dram_bytes: u64,
 }
 
+impl OrderStats {
+    /// Of an engine whose keys are in order by themselves: nothing is ever built or waits.
+    #[must_use]
+    pub fn native(dram_bytes: u64) -> OrderStats {
+        OrderStats {
+            state: OrderState::Ready,
+            done: 0,
+            total: 0,
+            queued_count: 0,
+            delta_count: 0,
+            applied_count: 0,
+            updated_count: 0,
+            dram_bytes,
+        }
+    }
+}
+
 /// How an ordered index keeps up with writers; cheap to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Upkeep {

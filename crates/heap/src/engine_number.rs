@@ -19,7 +19,8 @@ impl EngineNumber {
     /// The smallest engine that persists, which shows how one is added. No release has it.
     pub const TOY: EngineNumber = EngineNumber(255);
 
-    const NAMED: [(EngineNumber, &str); 5] = [
+    /// Each with its name.
+    pub const NAMED: &[(EngineNumber, &str)] = &[
         (EngineNumber::HIKV, "hikv"),
         (EngineNumber::REWO_HASH, "rewo-hash"),
         (EngineNumber::INK, "ink"),

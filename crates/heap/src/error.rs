@@ -76,6 +76,14 @@ pub enum HeapError {
     },
 }
 
+impl HeapError {
+    /// As [`MediumError::is_full`].
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, HeapError::Medium(error) if error.is_full())
+    }
+}
+
 impl fmt::Display for HeapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

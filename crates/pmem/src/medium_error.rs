@@ -48,6 +48,14 @@ pub enum MediumError {
     },
 }
 
+impl MediumError {
+    /// True where there is no room for more: what needs none may still succeed, and so may the same once room has come free.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, MediumError::Full { .. } | MediumError::Limit { .. })
+    }
+}
+
 impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

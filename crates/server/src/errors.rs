@@ -1,6 +1,6 @@
 //! Why a request is refused, and the one table of the texts that clients see.
 
-use hikv::{Error, MediumError};
+use hikv::Error;
 use resp::ProtocolError;
 
 use crate::administration::acl::Reason;
@@ -303,7 +303,7 @@ impl Refusal {
 
 fn store_text(error: &Error) -> Vec<u8> {
     match error {
-        Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => format!("ERR no space left: {error}"),
+        error if error.is_full() => format!("ERR no space left: {error}"),
         Error::NotOrderedYet { .. } => format!("LOADING {error}"),
         Error::NotANumber { .. } => Sentence::NotANumber.text().into(),
         Error::Overflow { .. } => Sentence::Overflow.text().into(),

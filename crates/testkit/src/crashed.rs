@@ -10,7 +10,6 @@ use engine::{
 };
 use heap::HeapError;
 use parking_lot::Mutex;
-use pmem::MediumError;
 use pmem_sim::Crashable;
 
 use crate::lives::expiring;
@@ -113,7 +112,7 @@ impl<K: Made> Crashed<K> {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         match error {
-            Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => Failure::Full,
+            error if error.is_full() => Failure::Full,
             other => Failure::Other(other.to_string()),
         }
     }
@@ -123,7 +122,7 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         match error {
             OpenError::Heap(HeapError::Unformatted) => Failure::Unfinished,
-            OpenError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Failure::Full,
+            OpenError::Heap(error) if error.is_full() => Failure::Full,
             other => Failure::Other(other.to_string()),
         }
     }

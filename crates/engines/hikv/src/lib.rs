@@ -106,10 +106,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let snapshots = self.snapshots.stats();
         EngineStats {
             items: self.index.len(),
-            region_bytes: space.region_bytes,
-            used_bytes: space.mark_bytes,
-            live_bytes: space.live_bytes,
-            free_bytes: space.free_bytes,
             dram_bytes: space.dram_bytes
                 + self.index.dram_bytes()
                 + snapshots.dram_bytes
@@ -125,6 +121,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             order: self.order.stats(),
             snapshots,
             figures: self.figures().into_iter().chain(cache.iter().flat_map(cache_figures)).collect(),
+            ..EngineStats::of_space(space)
         }
     }
 

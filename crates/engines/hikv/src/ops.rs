@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use index::cached_table::Clear;
-use pmem::{Backoff, Medium};
+use pmem::Medium;
 
 use super::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT};
-use super::write::{READER_WAITS_MAX, check_key};
+use super::write::check_key;
 use super::{HiKv, Memory};
 use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
     Error, Expiry, Features, Limits, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Told, Version, Wanted,
+    while_readers_keep,
 };
 use items::NewItem;
 
@@ -161,14 +162,10 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
         // a reader that takes its time.
-        let mut backoff = Backoff::long();
-        for _ in 0..READER_WAITS_MAX {
-            if epoch::is_pinned() || self.cleared.is_empty() {
-                break;
-            }
+        while_readers_keep(|| {
             self.collect();
-            backoff.relax();
-        }
+            !self.cleared.is_empty() && !epoch::is_pinned()
+        });
         Ok(())
     }
 

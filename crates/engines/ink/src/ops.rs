@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Limits, OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
+    Limits, OnExpired, Order, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -151,27 +151,14 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         let dram_bytes = space.dram_bytes + self.tree.dram_bytes();
         EngineStats {
             items: tree.key_count,
-            region_bytes: space.region_bytes,
-            used_bytes: space.mark_bytes,
-            live_bytes: space.live_bytes,
-            free_bytes: space.free_bytes,
             taken_bytes: medium.allocated_bytes().unwrap_or_else(|| heap.footprint_bytes()),
             dram_bytes,
             swept: heap.is_swept(),
             reaped_count: self.reaper.reaped_count(),
             counts: medium.counts(),
-            order: Some(OrderStats {
-                state: OrderState::Ready,
-                done: 0,
-                total: 0,
-                queued_count: 0,
-                delta_count: 0,
-                applied_count: 0,
-                updated_count: 0,
-                dram_bytes: 0,
-            }),
+            order: Some(OrderStats::native(0)),
             figures: figures(&tree),
-            ..EngineStats::default()
+            ..EngineStats::of_space(space)
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Writes: plain ones, and those that depend on what a key holds.
 
 use engine::{Before, Decide, Decision, Error, Expiry, Held, Verify};
-use heap::HeapError;
 use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium, MediumError};
 
@@ -46,9 +45,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         // Before the work: the sweep may end between its failure and a look at it.
         let was_swept = self.tree.heap().is_swept();
         match work() {
-            Err(TreeError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })))
-                if !was_swept =>
-            {
+            Err(TreeError::Heap(error)) if !was_swept && error.is_full() => {
                 self.tree.sweep().map_err(told)?;
                 work().map_err(told)
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
+    OnExpired, Order, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
 };
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -120,7 +120,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         }
         let made = if self.wants_checkpoint() { self.checkpoint() } else { Ok(()) };
         // What has expired makes room for the next.
-        made.or_else(|error| if crate::room::is_full(&error) { Ok(()) } else { Err(error) })?;
+        made.or_else(|error| if error.is_full() { Ok(()) } else { Err(error) })?;
         self.reap()
     }
 
@@ -144,7 +144,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             return Ok(());
         }
         match self.checkpoint() {
-            Err(error) if crate::room::is_full(&error) => Ok(()),
+            Err(error) if error.is_full() => Ok(()),
             done => done,
         }
     }
@@ -166,10 +166,6 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         let tree_bytes = self.tree.dram_bytes();
         EngineStats {
             items: self.tree.len(),
-            region_bytes: space.region_bytes,
-            used_bytes: space.mark_bytes,
-            live_bytes: space.live_bytes,
-            free_bytes: space.free_bytes,
             taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
             dram_bytes: space.dram_bytes + tree_bytes,
             swept: self.heap.is_swept(),
@@ -177,18 +173,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             garbage_count: self.limbo.len(),
             garbage_bytes: self.limbo.bytes(),
             counts: self.medium.counts(),
-            order: Some(OrderStats {
-                state: OrderState::Ready,
-                done: 0,
-                total: 0,
-                queued_count: 0,
-                delta_count: 0,
-                applied_count: 0,
-                updated_count: 0,
-                dram_bytes: tree_bytes,
-            }),
+            order: Some(OrderStats::native(tree_bytes)),
             figures: self.figures(),
-            ..EngineStats::default()
+            ..EngineStats::of_space(space)
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Room: for records, for segments, and in the log.
 //!
-//! The log has a bound. A writer that finds it at the bound makes a checkpoint before it takes any lock; the background makes
-//! one at half of it. Where a region is full, the room of records that readers have left is looked for first; then a checkpoint
-//! gives back segments. Each lane keeps a segment ahead of need that only deletes may begin, so in a full region a thousand deletes of a
-//! lane find room even if no checkpoint does.
+//! The log has a bound. A writer that finds it at the bound makes a checkpoint before taking any lock; the background makes one at half
+//! of it. Where a region is full, the room of records that readers have left is looked for first; then a checkpoint gives back segments.
+//! Each lane keeps a segment ahead of need that only deletes may begin, so in a full region a thousand deletes of a lane find room even
+//! if no checkpoint does.
 //!
 //! # In vain
 //! A checkpoint that found no room is not tried again before it may find some. So whatever goes back to the allocator from the
@@ -12,16 +12,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use engine::Error;
+use engine::{Error, while_readers_keep, with_room};
 use heap::{Place, Reservation};
 use parking_lot::Mutex;
-use pmem::{Backoff, Dram, Medium, MediumError};
+use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::layout::{NODE_BYTES, NODE_KEY_COUNT_MAX};
 
-/// How often a writer in a full region lets readers run that keep retired records: some tens of milliseconds.
-const READER_WAITS_MAX: usize = 100;
 /// The log has an entry for so many keys, at most, where that is more than its bound.
 const KEYS_PER_ENTRY: u64 = 4;
 
@@ -157,7 +155,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         match self.make_checkpoint(&mut checkpoint) {
             // The write itself may yet find room: a delete does.
-            Err(error) if is_full(&error) => Ok(()),
+            Err(error) if error.is_full() => Ok(()),
             done => done,
         }
     }
@@ -180,33 +178,23 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn with_room_by<T>(
         &self,
         may_checkpoint: impl Fn() -> bool,
-        mut attempt: impl FnMut() -> Result<T, Error>,
+        attempt: impl FnMut() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        match attempt() {
-            Err(error) if is_full(&error) => {
-                self.make_room(may_checkpoint)?;
-                attempt()
-            }
-            done => done,
-        }
+        with_room(attempt, || self.make_room(&may_checkpoint))
     }
 
     #[cold]
     fn make_room(&self, may_checkpoint: impl Fn() -> bool) -> Result<(), Error> {
-        let mut backoff = Backoff::long();
-        for _ in 0..READER_WAITS_MAX {
+        while_readers_keep(|| {
             self.collect();
-            if self.limbo.is_empty() || epoch::is_pinned() {
-                break;
-            }
-            backoff.relax();
-        }
+            !self.limbo.is_empty() && !epoch::is_pinned()
+        });
         let mut checkpoint = self.checkpoint.lock();
         if !may_checkpoint() {
             return Ok(());
         }
         match self.make_checkpoint(&mut checkpoint) {
-            Err(error) if is_full(&error) => Ok(()),
+            Err(error) if error.is_full() => Ok(()),
             done => done,
         }
     }
@@ -215,8 +203,4 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn collect(&self) -> bool {
         self.limbo.collect(|free| self.free(free))
     }
-}
-
-pub(crate) fn is_full(error: &Error) -> bool {
-    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
 }

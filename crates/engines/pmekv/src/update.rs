@@ -9,7 +9,6 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::record::whole;
-use crate::room::is_full;
 use crate::write::{Expected, Outcome, Prepared, check_key, check_value};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
@@ -41,7 +40,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut new = Some(Prepared { room, checksum, expires: !expiry.is_never() });
         let outcome = self.with_room(|| self.change(key, &mut new, Expected::Anything));
         drop(new);
-        if outcome.as_ref().is_err_and(is_full) {
+        if outcome.as_ref().is_err_and(Error::is_full) {
             self.look_again()?;
         }
         self.tell_if_expired(key, outcome?);
@@ -95,7 +94,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             None => None,
         };
         let outcome = self.change(key, &mut prepared, expected)?;
-        Ok((changes, outcome.map(|before| if live.is_some() { Before::Present } else { before })))
+        Ok((changes, outcome.map(|before| before.as_shown(live.is_some()))))
     }
 
     /// Tells of a key that had expired before a write. The caller is not pinned.

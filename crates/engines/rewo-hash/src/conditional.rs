@@ -55,8 +55,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         };
         let is_changed = live.is_some() || new.is_some();
         let answer = self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?;
-        // What was there to the decision had not expired.
-        Ok(answer.map(|before| (is_changed, if live.is_some() { Before::Present } else { before })))
+        Ok(answer.map(|before| (is_changed, before.as_shown(live.is_some()))))
     }
 
     /// Gives the key another expiry; false if it is not there.

@@ -5,11 +5,11 @@
 //! fences, a delete one. Larger items, and those that expire, lie beside the table (`items`), and are written before their slots.
 //!
 //! # Keys that expire
-//! A key whose time has come is absent to every caller; its item stays until it is written over or reaped. The reaper walks the
+//! A key whose time has come is absent to every caller; its item stays until written over or reaped. The reaper walks the
 //! table, a segment a step, while an item that expires may be there. `reaper.rs`.
 //!
 //! # Conditional writes
-//! A write that depends on what it saw takes place if the key's slot is still the same, under the locks of its buckets: a slot
+//! A write that depends on what it saw takes place if the key's slot is still the same, under the locks of the key's buckets: a slot
 //! that holds its item is then the same value, and one that names an item names the same one, which the pin keeps. `conditional.rs`.
 //!
 //! # The cached table
@@ -127,10 +127,6 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let of_cache = cache.iter().flat_map(|cache| cached::figures(cache, self.copy_threads.as_ref()));
         EngineStats {
             items: self.table.len(),
-            region_bytes: space.region_bytes,
-            used_bytes: space.mark_bytes,
-            live_bytes: space.live_bytes,
-            free_bytes: space.free_bytes,
             taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
             dram_bytes: space.dram_bytes + self.table.dram_bytes() + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
@@ -139,7 +135,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
             figures: self.figures().into_iter().chain(of_cache).collect(),
-            ..EngineStats::default()
+            ..EngineStats::of_space(space)
         }
     }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use engine::{
     Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, OnExpired, Order, Progress, Show, Streamed, Version, Wanted,
+    Features, OnExpired, Order, Progress, Show, Streamed, Version, Wanted, while_readers_keep,
 };
 use index::cached_table::Clear;
 use index::segmented::Cursor as Place;
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use crate::cached::Known;
-use crate::write::{Prepared, READER_WAITS_MAX, check_value};
+use crate::write::{Prepared, check_value};
 use crate::{NAME, RewoHash, reaper};
 
 impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
@@ -111,14 +111,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
         // a reader that takes its time.
-        let mut backoff = Backoff::long();
-        for _ in 0..READER_WAITS_MAX {
-            if epoch::is_pinned() || self.cleared.is_empty() {
-                break;
-            }
+        while_readers_keep(|| {
             self.collect();
-            backoff.relax();
-        }
+            !self.cleared.is_empty() && !epoch::is_pinned()
+        });
         Ok(())
     }
 

@@ -1,6 +1,6 @@
-//! Writing one key: its item, if it is larger than a slot; then its slot (`index::block_hash`).
+//! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
 
-use engine::{Answer, Before, Error, Expiry, Limits};
+use engine::{Answer, Before, Error, Expiry, Limits, while_readers_keep, with_room};
 use heap::Reservation;
 use heap::layout::SEGMENT_BYTES;
 use index::Position;
@@ -8,15 +8,11 @@ use index::block_hash::{At, Key, Published, Slot};
 use index::cached_table::{Write, canary};
 use index::segmented::Garbage;
 use items::NewItem;
-use pmem::{Backoff, Dram, Medium, MediumError};
+use pmem::{Dram, Medium, MediumError};
 
 use crate::cached::Hidden;
 use crate::reaper::Reaper;
 use crate::{Growth, RewoHash};
-
-/// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
-/// milliseconds, many times what a read takes.
-pub(crate) const READER_WAITS_MAX: usize = 100;
 
 /// A slot that was made, and room for its item, written and flushed, if that is larger.
 pub(crate) struct Prepared<'a, D: Dram> {
@@ -197,14 +193,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
     /// it would not be freed.
-    pub(crate) fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        match attempt() {
-            Err(Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => {
-                self.make_room()?;
-                attempt()
-            }
-            result => result,
-        }
+    pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        with_room(attempt, || self.make_room())
     }
 
     /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
@@ -212,14 +202,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[cold]
     fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
-        let mut backoff = Backoff::long();
-        for _ in 0..READER_WAITS_MAX {
+        while_readers_keep(|| {
             self.collect();
-            if self.limbo.is_empty() || epoch::is_pinned() {
-                break;
-            }
-            backoff.relax();
-        }
+            !self.limbo.is_empty() && !epoch::is_pinned()
+        });
         Ok(())
     }
 }

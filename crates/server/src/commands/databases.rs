@@ -8,7 +8,7 @@ use super::moving::database_of;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Items;
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
 /// By the names of their rows.
@@ -16,28 +16,28 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("dbsize", dbsize), ("flushall", flushall), ("flushdb", flushdb), ("swapdb", swapdb)];
 
 fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = key_count(call.shared, call.store(), call.slot())?;
+    let count = key_count(call.shared, call.store(), call.namespace())?;
     call.reply.integer(count as i64);
     Ok(())
 }
 
-/// How many keys a slot has. While no slot but the first was ever used, that is known; otherwise the keys of the others are
+/// How many keys a namespace has. While no namespace but the first was ever used, that is known; otherwise the keys of the others are
 /// counted, in the ordered index.
-pub(crate) fn key_count(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal> {
+pub(crate) fn key_count(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
     let databases = &shared.keyspace.databases;
-    if slot != Slot::FIRST {
-        return if databases.is_used(slot) { counted(shared, items, slot) } else { Ok(0) };
+    if namespace != Namespace::FIRST {
+        return if databases.is_used(namespace) { counted(shared, items, namespace) } else { Ok(0) };
     }
     let mut count = items.len()?.saturating_sub(databases.is_stored().into());
-    for other in Slot::all().skip(1).filter(|other| databases.is_used(*other)) {
+    for other in Namespace::all().skip(1).filter(|other| databases.is_used(*other)) {
         count = count.saturating_sub(counted(shared, items, other)?);
     }
     Ok(count)
 }
 
-fn counted(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal> {
+fn counted(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
     let (ordered, mut count) = (ordered(shared)?, 0);
-    for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
+    for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
         count += items.count(ordered, range)?;
     }
     Ok(count)
@@ -67,15 +67,15 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// crash may leave some.
 fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
-    let (shared, slot) = (call.shared, call.slot());
+    let (shared, namespace) = (call.shared, call.namespace());
     shared
         .observers
         .watches
-        .touch_where(|raw| slot.key_of(raw).is_some() && shared.keyspace.store.contains(raw).unwrap_or(true));
+        .touch_where(|raw| namespace.key_of(raw).is_some() && shared.keyspace.store.contains(raw).unwrap_or(true));
     if !shared.keyspace.databases.is_stored() {
         call.store().clear()?;
-    } else if shared.keyspace.databases.is_used(slot) {
-        for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
+    } else if shared.keyspace.databases.is_used(namespace) {
+        for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
             call.store().delete_range(ordered(shared)?, range)?;
         }
     }
@@ -91,10 +91,12 @@ fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     let (a, b) = (database_of(call.argument(1))?, database_of(call.argument(2))?);
     let shared = call.shared;
-    let slots = [shared.keyspace.slot(a), shared.keyspace.slot(b)];
+    let namespaces = [shared.keyspace.namespace(a), shared.keyspace.namespace(b)];
     shared.observers.watches.touch_where(|raw| {
-        let key = slots.iter().find_map(|slot| slot.key_of(raw));
-        key.is_some_and(|key| slots.iter().any(|slot| shared.keyspace.store.contains(slot.raw(key)).unwrap_or(true)))
+        let key = namespaces.iter().find_map(|namespace| namespace.key_of(raw));
+        key.is_some_and(|key| {
+            namespaces.iter().any(|namespace| shared.keyspace.store.contains(namespace.raw(key)).unwrap_or(true))
+        })
     });
     shared.keyspace.databases.swap(call.store(), a, b)?;
     shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);

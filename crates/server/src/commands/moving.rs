@@ -3,7 +3,7 @@
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Change;
-use crate::keyspace::slot::{DATABASE_COUNT, Slot};
+use crate::keyspace::namespace::{DATABASE_COUNT, Namespace};
 use crate::observers::events::GENERIC;
 
 /// By the names of their rows.
@@ -57,10 +57,10 @@ pub(super) fn database_of(argument: &[u8]) -> Result<u8, Refusal> {
     usize::try_from(number).ok().filter(|db| *db < DATABASE_COUNT).map(|db| db as u8).ok_or(Refusal::DbIndex)
 }
 
-fn noted_slot(call: &Call<'_>, db: u8) -> Result<Slot, Refusal> {
-    let slot = call.shared.keyspace.slot(db);
-    call.shared.keyspace.databases.note_use(call.store(), slot)?;
-    Ok(slot)
+fn noted_namespace(call: &Call<'_>, db: u8) -> Result<Namespace, Refusal> {
+    let namespace = call.shared.keyspace.namespace(db);
+    call.shared.keyspace.databases.note_use(call.store(), namespace)?;
+    Ok(namespace)
 }
 
 fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -73,7 +73,7 @@ fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
             _ => return Err(Refusal::Syntax),
         }
     }
-    let to = noted_slot(call, db)?.raw(call.argument(2));
+    let to = noted_namespace(call, db)?.raw(call.argument(2));
     let is_copied = copy_unless_there(call, &to, replaces)?;
     if is_copied {
         call.changed_key(GENERIC, "copy_to", db, call.argument(2));
@@ -94,7 +94,7 @@ fn copy_unless_there(call: &Call<'_>, to: &[u8], replaces: bool) -> Result<bool,
 
 fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
     let db = database_of(call.argument(2))?;
-    let to = noted_slot(call, db)?.raw(call.argument(1));
+    let to = noted_namespace(call, db)?.raw(call.argument(1));
     if call.key(1) == to {
         return Err(Sentence::SameObject.into());
     }

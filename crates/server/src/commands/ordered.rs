@@ -7,7 +7,7 @@ use hikv::{Item, Ordered};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Items;
-use crate::keyspace::slot::RawRange;
+use crate::keyspace::namespace::RawRange;
 use crate::shared::Shared;
 use crate::table::is_open_end;
 
@@ -69,7 +69,7 @@ fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut count = 0;
     if !is_empty(low, high) {
         let ordered = ordered(call.shared)?;
-        for range in call.slot().ranges(end(low), end(high)) {
+        for range in call.namespace().ranges(end(low), end(high)) {
             count += call.store().count(ordered, range)?;
         }
     }
@@ -122,14 +122,14 @@ fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
 
 /// Replies with the items between two keys.
 fn answer(call: &mut Call<'_>, low: Bound<&[u8]>, high: Bound<&[u8]>, options: &Options) -> Result<(), Refusal> {
-    let slot = call.slot();
-    let ranges = slot.ranges(low, high);
+    let namespace = call.namespace();
+    let ranges = namespace.ranges(low, high);
     let items = gather(call.store(), ordered(call.shared)?, ranges, options)?;
     let told_count = if options.parts == Parts::Both { 2 } else { 1 };
     call.reply.array(told_count * items.len());
     for (raw, value) in &items {
         if options.parts != Parts::Values {
-            call.reply.bulk(slot.key_of(raw).unwrap_or(raw));
+            call.reply.bulk(namespace.key_of(raw).unwrap_or(raw));
         }
         if options.parts != Parts::Keys {
             call.reply.bulk(value);

@@ -1,7 +1,8 @@
 //! KEYS, RANDOMKEY, SCAN: keys in no order.
 //!
-//! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, so it stays good while
-//! the store grows, and when it is served anew. All three walk over the keys of all databases, and show those of one.
+//! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, and so stays good
+//! while the store grows, and when the store is served anew. All three walk over the keys of all databases, and show those
+//! of one.
 
 use crate::connections::output::FULL_BYTES;
 use crate::errors::Refusal;
@@ -27,11 +28,11 @@ struct Options<'a> {
 fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut cursor = cursor_of(call.request.argument(1))?;
     let options = Options::of(call.request.arguments().skip(1))?;
-    let (slot, mut keys, mut key_bytes, mut seen) = (call.slot(), Vec::new(), 0, 0);
+    let (namespace, mut keys, mut key_bytes, mut seen) = (call.namespace(), Vec::new(), 0, 0);
     loop {
         cursor = call.store().walk(cursor, |raw| {
             seen += 1;
-            if let Some(key) = slot.key_of(raw).filter(|key| options.shows(key)) {
+            if let Some(key) = namespace.key_of(raw).filter(|key| options.shows(key)) {
                 key_bytes += key.len();
                 keys.push(key.to_vec());
             }
@@ -78,10 +79,10 @@ fn count_of(argument: &[u8]) -> Result<u64, Refusal> {
 }
 
 fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (slot, pattern, mut cursor, mut keys) = (call.slot(), call.argument(1), 0, Vec::new());
+    let (namespace, pattern, mut cursor, mut keys) = (call.namespace(), call.argument(1), 0, Vec::new());
     loop {
         cursor = call.store().walk(cursor, |raw| {
-            if let Some(key) = slot.key_of(raw).filter(|key| glob::matches(pattern, key)) {
+            if let Some(key) = namespace.key_of(raw).filter(|key| glob::matches(pattern, key)) {
                 keys.push(key.to_vec());
             }
         })?;
@@ -100,7 +101,7 @@ const RANDOM_COUNT_MIN: usize = 64;
 /// One of the keys that a walk from a random place comes upon first, or of all, if they are few. Where there are many, some
 /// are likelier than others.
 fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let slot = call.slot();
+    let namespace = call.namespace();
     let mut cursor = call.store().walk_somewhere(fastrand::u64(..))?;
     let (mut found, mut is_whole_pass) = (Vec::new(), false);
     while found.len() < RANDOM_COUNT_MIN {
@@ -108,7 +109,7 @@ fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
             // A whole pass from the start, which sees each key once.
             (found, is_whole_pass) = (Vec::new(), true);
         }
-        cursor = call.store().walk(cursor, |raw| found.extend(slot.key_of(raw).map(<[u8]>::to_vec)))?;
+        cursor = call.store().walk(cursor, |raw| found.extend(namespace.key_of(raw).map(<[u8]>::to_vec)))?;
         if cursor == 0 && is_whole_pass {
             break;
         }

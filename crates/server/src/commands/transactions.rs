@@ -1,6 +1,6 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 //!
-//! EXEC runs alone, and its changes are written as one batch when its last command is done: neither a client nor a crash
+//! EXEC runs alone, and the changes are written as one batch when its last command is done: neither a client nor a crash
 //! sees some of them without the others (`items/pending.rs`).
 
 use std::sync::atomic::Ordering;
@@ -61,8 +61,8 @@ fn write(call: &mut Call<'_>, pending: Pending, before: &Table) -> Result<(), Re
     let shared = call.shared;
     match pending.commit(&shared.keyspace.store) {
         Ok(told) => {
-            for Told { class, event, db, slot, key } in told {
-                notify::tell_changed(shared, class, event, (db, slot, &key));
+            for Told { class, event, db, namespace, key } in told {
+                notify::tell_changed(shared, class, event, (db, namespace, &key));
             }
             Ok(())
         }
@@ -79,7 +79,7 @@ fn is_overtaken(call: &Call<'_>) -> Result<bool, Refusal> {
         return Ok(true);
     }
     for watched in call.session.watching.keys.iter().filter(|watched| watched.was_there) {
-        if !call.store().contains(watched.slot.raw(&watched.key))? {
+        if !call.store().contains(watched.namespace.raw(&watched.key))? {
             return Ok(true);
         }
     }
@@ -119,12 +119,13 @@ fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::WatchInMulti.into());
     }
-    let slot = call.slot();
+    let namespace = call.namespace();
     for key in call.request.arguments() {
-        let is_watched = call.session.watching.keys.iter().any(|watched| watched.slot == slot && watched.key == key);
+        let is_watched =
+            call.session.watching.keys.iter().any(|watched| watched.namespace == namespace && watched.key == key);
         if !is_watched {
-            let was_there = call.store().contains(slot.raw(key))?;
-            call.session.watch(Watched { slot, key: key.to_vec(), was_there }, &call.shared.observers.watches);
+            let was_there = call.store().contains(namespace.raw(key))?;
+            call.session.watch(Watched { namespace, key: key.to_vec(), was_there }, &call.shared.observers.watches);
         }
     }
     call.ok();

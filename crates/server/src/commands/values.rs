@@ -1,4 +1,4 @@
-//! GET and MGET where they are executed by themselves; usually the pipeline answers them together with their neighbours.
+//! GET and MGET, each executed by itself; usually the pipeline answers them together with neighbours.
 
 use std::borrow::Cow;
 
@@ -21,8 +21,8 @@ fn mget(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Replies with copies of the values.
 fn answer(call: &mut Call<'_>, is_array: bool) -> Result<(), Refusal> {
-    let slot = call.slot();
-    let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| slot.raw(key)).collect();
+    let namespace = call.namespace();
+    let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| namespace.raw(key)).collect();
     let values = call.store().multi_get(&keys)?;
     if is_array {
         call.reply.array(values.len());

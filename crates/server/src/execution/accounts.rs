@@ -1,4 +1,4 @@
-//! What is checked before a request is executed whatever its command, and what is noted of it.
+//! What is checked before a request is executed whatever the command, and what is noted of it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use resp::Request;
 use crate::clients::session::Session;
 use crate::errors::{Refusal, Sentence};
 use crate::keyspace::items::Items;
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
 use crate::telemetry::{CommandCounters, Tally};
@@ -42,10 +42,10 @@ pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> 
     Err(Error::Unsupported { engine: keyspace.engine.name(), what }.into())
 }
 
-/// A slot that is written to for the first time is noted before.
-pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared, items: Items<'_>) -> Result<(), Refusal> {
-    if slot != Slot::FIRST && entry.command.has(flag::WRITE) {
-        shared.keyspace.databases.note_use(items, slot)?;
+/// A namespace that is written to for the first time is noted before.
+pub(crate) fn note_use(entry: Entry, namespace: Namespace, shared: &Shared, items: Items<'_>) -> Result<(), Refusal> {
+    if namespace != Namespace::FIRST && entry.command.has(flag::WRITE) {
+        shared.keyspace.databases.note_use(items, namespace)?;
     }
     Ok(())
 }
@@ -79,10 +79,11 @@ pub(crate) fn note_refusal(refusal: &Refusal, entry: Entry, shared: &Shared, tal
 
 /// The store knows keys by longer names than clients: a client is told the length of its own.
 #[cold]
-pub(crate) fn in_own_words(refusal: Refusal, entry: Entry, request: &Request<'_>, slot: Slot) -> Refusal {
+pub(crate) fn in_own_words(refusal: Refusal, entry: Entry, request: &Request<'_>, namespace: Namespace) -> Refusal {
     let Refusal::Store(Error::KeyTooLong { .. }) = refusal else { return refusal };
     let keys = entry.command.keys_of(request).map(|(index, _)| request.argument(index));
-    let too_long = keys.map(|key| (key, slot.raw(key).len())).find(|(_, raw_bytes)| *raw_bytes > Limits::KEY_BYTES_MAX);
+    let too_long =
+        keys.map(|key| (key, namespace.raw(key).len())).find(|(_, raw_bytes)| *raw_bytes > Limits::KEY_BYTES_MAX);
     too_long.map_or(refusal, |(key, raw_bytes)| Refusal::KeyLength {
         len_bytes: key.len(),
         len_bytes_max: Limits::KEY_BYTES_MAX - (raw_bytes - key.len()),

@@ -7,7 +7,7 @@ use resp::{Reply, Request};
 use crate::clients::session::Session;
 use crate::errors::Refusal;
 use crate::keyspace::items::{Items, Pending, Told};
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
 use crate::observers::notify;
 use crate::shared::Shared;
@@ -44,13 +44,13 @@ impl<'a> Call<'a> {
     }
 
     /// The selected database.
-    pub(crate) fn slot(&self) -> Slot {
-        self.shared.keyspace.slot(self.session.db)
+    pub(crate) fn namespace(&self) -> Namespace {
+        self.shared.keyspace.namespace(self.session.db)
     }
 
     /// Argument number `index`, a key, as the store calls it.
     pub(crate) fn key(&self, index: usize) -> Cow<'a, [u8]> {
-        self.slot().raw(self.argument(index))
+        self.namespace().raw(self.argument(index))
     }
 
     /// Says that the key that is argument number `index` was changed: to the clients that watch it, and to those that
@@ -61,10 +61,10 @@ impl<'a> Call<'a> {
 
     /// As [`Call::changed`], of any key. Of a transaction's changes nobody hears before they are written.
     pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: u8, key: &[u8]) {
-        let slot = self.shared.keyspace.slot(db);
+        let namespace = self.shared.keyspace.namespace(db);
         match self.pending {
-            None => notify::tell_changed(self.shared, class, event, (db, slot, key)),
-            Some(pending) => pending.tell_later(Told { class, event, db, slot, key: key.to_vec() }),
+            None => notify::tell_changed(self.shared, class, event, (db, namespace, key)),
+            Some(pending) => pending.tell_later(Told { class, event, db, namespace, key: key.to_vec() }),
         }
     }
 

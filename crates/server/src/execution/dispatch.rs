@@ -1,4 +1,4 @@
-//! From a request to the command that answers it: is there room, must it wait in a transaction, who sees it.
+//! From a request to the command that answers it: is there room, must the request wait in a transaction, who sees it.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use crate::telemetry::Tally;
 /// Bytes of requests that a transaction may have waiting: as much as the longest request.
 const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
 
-/// A request that its client may send, on its way to its reply.
+/// A request that the client may send, on the way to its reply.
 pub(crate) struct Execution<'e, 'c> {
     entry: Entry,
     call: &'e mut Call<'c>,
@@ -107,14 +107,14 @@ impl<'e, 'c> Execution<'e, 'c> {
         if !monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
             monitors.show(&shared.post, entry, self.call.session, &self.call.request);
         }
-        accounts::note_use(entry, self.call.slot(), shared, self.call.store())?;
+        accounts::note_use(entry, self.call.namespace(), shared, self.call.store())?;
         let tells_new = shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
         let absent = if tells_new { self.absent_keys()? } else { Vec::new() };
         let outcome = self.apply();
         self.tell_new(&absent)?;
         outcome.map_err(|refusal| {
             accounts::counters(shared, self.call.session).note_failed(entry.number);
-            accounts::in_own_words(refusal, entry, &self.call.request, self.call.slot())
+            accounts::in_own_words(refusal, entry, &self.call.request, self.call.namespace())
         })
     }
 

@@ -1,7 +1,7 @@
 //! Reads of values: GET and MGET, in groups.
 //!
-//! The keys of consecutive reads, whatever requests they come from, are looked up together, so that their memory
-//! accesses overlap. Replies keep the order of the requests.
+//! The keys of consecutive reads, of whatever requests, are looked up together, so that their memory accesses
+//! overlap. Replies keep the order of the requests.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::connections::output::{FULL_BYTES, Output};
 use crate::errors::Refusal;
 use crate::execution::pipeline::Cursor;
 use crate::execution::{accounts, permission};
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 use crate::table::{Action, Entry, ReadShape};
 use crate::telemetry::Tally;
@@ -60,14 +60,14 @@ impl<'a> Reads<'a> {
         session: &Session,
         shared: &Shared,
     ) -> Reads<'a> {
-        let slot = shared.keyspace.slot(session.db);
+        let namespace = shared.keyspace.namespace(session.db);
         let mut group = Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first.request));
         let mut cursor = first;
         while group.len() < GROUP_COUNT_MAX && cursor.request < requests.len() {
             let request = requests.get(cursor.request, input);
             let entry = permission::admit(&request, session).ok();
             let Some(entry) = entry.filter(|entry| entry.command.is_read()) else { break };
-            cursor = gather_keys(&mut group, request, entry, slot, cursor);
+            cursor = gather_keys(&mut group, request, entry, namespace, cursor);
             if shared.gate.has_claim() {
                 // It may keep the next one out.
                 break;
@@ -122,7 +122,7 @@ fn gather_keys<'a>(
     group: &mut Vec<Wanted<'a>>,
     request: Request<'a>,
     entry: Entry,
-    slot: Slot,
+    namespace: Namespace,
     mut cursor: Cursor,
 ) -> Cursor {
     let count = request.len() - 1;
@@ -134,7 +134,7 @@ fn gather_keys<'a>(
             cursor = Cursor { request: cursor.request + 1, key: 0 };
         }
         let ends = (cursor.key == 0).then_some(entry);
-        group.push(Wanted { key: slot.raw(request.argument(index)), opens, ends, after: cursor });
+        group.push(Wanted { key: namespace.raw(request.argument(index)), opens, ends, after: cursor });
     }
     cursor
 }

@@ -1,8 +1,8 @@
 //! Writes of values: SET without options, in groups.
 //!
-//! Consecutive ones of a pipeline are put together, so that their memory accesses overlap and they share what makes them
-//! durable. They are no batch: others may see some of them done, as if they had come one after the other. Each is answered with what
-//! became of it, and none is done twice: what others have written since would be gone again.
+//! Consecutive ones of a pipeline are put together, so that memory accesses overlap and what makes them durable is shared. They are
+//! no batch: others may see some of them done, as if one had come after the other. Each is answered with what became of it, and none
+//! is done twice: what others have written since would be gone again.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::clients::session::Session;
 use crate::connections::output::Output;
 use crate::execution::{accounts, permission};
 use crate::keyspace::items::Items;
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
 use crate::shared::Shared;
@@ -68,11 +68,11 @@ impl<'a> Puts<'a> {
         tally: &mut Tally,
     ) -> Option<usize> {
         accounts::check_memory(self.entry, session, shared).ok()?;
-        let slot = shared.keyspace.slot(session.db);
-        accounts::note_use(self.entry, slot, shared, Items::new(&shared.keyspace.store, None)).ok()?;
+        let namespace = shared.keyspace.namespace(session.db);
+        accounts::note_use(self.entry, namespace, shared, Items::new(&shared.keyspace.store, None)).ok()?;
         let (mut failed, began) = (Vec::new(), Instant::now());
         let told = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
-        shared.keyspace.store.multi_put_each(&self.items(slot), told);
+        shared.keyspace.store.multi_put_each(&self.items(namespace), told);
         let took = began.elapsed();
         tally.add_time(self.entry.kind(), took);
         let count = self.requests.len();
@@ -82,19 +82,19 @@ impl<'a> Puts<'a> {
         for (number, request) in self.requests.iter().enumerate() {
             accounts::note_time(self.entry, session, request, shared, took);
             if let Some(at) = failed.iter().position(|(failed, _)| *failed == number) {
-                let refusal = accounts::in_own_words(failed.swap_remove(at).1.into(), self.entry, request, slot);
+                let refusal = accounts::in_own_words(failed.swap_remove(at).1.into(), self.entry, request, namespace);
                 accounts::counters(shared, session).note_failed(self.entry.number);
                 reply.error(&accounts::note_refusal(&refusal, self.entry, shared, tally));
             } else {
-                notify::tell_changed(shared, STRING, "set", (session.db, slot, request.argument(1)));
+                notify::tell_changed(shared, STRING, "set", (session.db, namespace, request.argument(1)));
                 reply.simple("OK");
             }
         }
         Some(count)
     }
 
-    fn items(&self, slot: Slot) -> Vec<(Cow<'a, [u8]>, &'a [u8])> {
-        self.requests.iter().map(|request| (slot.raw(request.argument(1)), request.argument(2))).collect()
+    fn items(&self, namespace: Namespace) -> Vec<(Cow<'a, [u8]>, &'a [u8])> {
+        self.requests.iter().map(|request| (namespace.raw(request.argument(1)), request.argument(2))).collect()
     }
 }
 

@@ -1,20 +1,20 @@
 //! Sixteen databases in one store.
 //!
-//! A database is a slot, and a slot is a range of the store's keys:
+//! A database is a namespace, and a namespace is a range of the store's keys:
 //!
 //! | key in the store | is |
 //! |---|---|
-//! | `FF`, 1 to 15, *k* | *k* in that slot |
-//! | `FF`, 0, *k* | *k* in slot 0, where *k* itself begins with `FF` and a byte up to 16 |
+//! | `FF`, 1 to 15, *k* | *k* in that namespace |
+//! | `FF`, 0, *k* | *k* in namespace 0, where *k* itself begins with `FF` and a byte up to 16 |
 //! | `FF`, 16 | the table below; such keys are the server's own |
-//! | any other | the same key in slot 0 |
+//! | any other | the same key in namespace 0 |
 //!
-//! So what a program put into the store without the server is in slot 0 under its own name, unless that name begins with
-//! `FF` and a byte up to 16, and no two keys of databases share one in the store. Slot 0 keeps the order of its keys.
+//! So what a program put into the store without the server is in namespace 0 under its own name, unless that name begins with
+//! `FF` and a byte up to 16, and no two keys of databases share one in the store. Namespace 0 keeps the order of its keys.
 //!
-//! The table says which slot each database is, and which slots but 0 were ever used: `SWAPDB` changes the table and no
-//! key. It is written before a slot is used for the first time; where it is missing each database is the slot of its own
-//! number.
+//! The table says which namespace each database is, and which namespaces but 0 were ever used: `SWAPDB` changes the table and no
+//! key. It is written before a namespace is used for the first time; where the table is missing each database is the namespace of
+//! its own number.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
@@ -22,21 +22,21 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 use hikv::Store;
 use parking_lot::Mutex;
 
-use super::slot::{DATABASE_COUNT, MARK, Slot};
+use super::namespace::{DATABASE_COUNT, MARK, Namespace};
 use crate::errors::Refusal;
 use crate::keyspace::items::Items;
 
 pub(super) const TABLE_KEY: [u8; 2] = [MARK, DATABASE_COUNT as u8];
-/// A byte for each database, and the bits of the slots that were used.
+/// A byte for each database, and the bits of the namespaces that were used.
 const TABLE_BYTES: usize = DATABASE_COUNT + 2;
 
 /// What the store holds of them.
 pub(crate) struct Table([u8; TABLE_BYTES]);
 
-/// Which slot each database is. It changes only while nobody else executes.
+/// Which namespace each database is. It changes only while nobody else executes.
 pub(crate) struct Databases {
-    slots: [AtomicU8; DATABASE_COUNT],
-    /// A bit for each slot that may have keys; that of slot 0 is not used.
+    namespaces: [AtomicU8; DATABASE_COUNT],
+    /// A bit for each namespace that may have keys; that of namespace 0 is not used.
     used: AtomicU16,
     /// The store holds the table, which may say what would be so without it.
     stored: AtomicBool,
@@ -71,13 +71,13 @@ impl Databases {
 
     fn forget(&self) {
         self.stored.store(false, Ordering::Relaxed);
-        self.slots.iter().zip(0..).for_each(|(slot, db)| slot.store(db, Ordering::Relaxed));
+        self.namespaces.iter().zip(0..).for_each(|(namespace, db)| namespace.store(db, Ordering::Relaxed));
         self.used.store(0, Ordering::Release);
     }
 
     fn new() -> Databases {
         Databases {
-            slots: std::array::from_fn(|db| AtomicU8::new(db as u8)),
+            namespaces: std::array::from_fn(|db| AtomicU8::new(db as u8)),
             used: AtomicU16::new(0),
             stored: AtomicBool::new(false),
             noting: Mutex::new(()),
@@ -85,23 +85,23 @@ impl Databases {
     }
 
     fn take(&self, table: &[u8]) -> Option<()> {
-        let (slots, used) = table.split_at_checked(DATABASE_COUNT)?;
-        let is_permutation = (0..DATABASE_COUNT as u8).all(|slot| slots.contains(&slot));
+        let (namespaces, used) = table.split_at_checked(DATABASE_COUNT)?;
+        let is_permutation = (0..DATABASE_COUNT as u8).all(|namespace| namespaces.contains(&namespace));
         let used = u16::from_le_bytes(used.try_into().ok()?);
-        self.slots.iter().zip(slots).for_each(|(own, slot)| own.store(*slot, Ordering::Relaxed));
+        self.namespaces.iter().zip(namespaces).for_each(|(own, namespace)| own.store(*namespace, Ordering::Relaxed));
         self.used.store(used, Ordering::Relaxed);
         self.stored.store(true, Ordering::Relaxed);
         is_permutation.then_some(())
     }
 
-    /// The slot of database `db`.
-    pub(crate) fn slot(&self, db: u8) -> Slot {
-        Slot(self.slots[db as usize].load(Ordering::Relaxed))
+    /// The namespace of database `db`.
+    pub(crate) fn namespace(&self, db: u8) -> Namespace {
+        Namespace(self.namespaces[db as usize].load(Ordering::Relaxed))
     }
 
-    /// Whether the slot may have keys.
-    pub(crate) fn is_used(&self, slot: Slot) -> bool {
-        slot == Slot::FIRST || self.used.load(Ordering::Acquire) & (1 << slot.0) != 0
+    /// Whether the namespace may have keys.
+    pub(crate) fn is_used(&self, namespace: Namespace) -> bool {
+        namespace == Namespace::FIRST || self.used.load(Ordering::Acquire) & (1 << namespace.0) != 0
     }
 
     /// Whether the store holds the table itself.
@@ -109,13 +109,13 @@ impl Databases {
         self.stored.load(Ordering::Acquire)
     }
 
-    /// Makes it known that `slot` has keys, before it has.
-    pub(crate) fn note_use(&self, items: Items<'_>, slot: Slot) -> Result<(), Refusal> {
-        if self.is_used(slot) {
+    /// Makes it known that `namespace` has keys, before it has.
+    pub(crate) fn note_use(&self, items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
+        if self.is_used(namespace) {
             return Ok(());
         }
         let _one_at_a_time = self.noting.lock();
-        let used = self.used.load(Ordering::Acquire) | 1 << slot.0;
+        let used = self.used.load(Ordering::Acquire) | 1 << namespace.0;
         items.put(TABLE_KEY, self.table(used))?;
         self.stored.store(true, Ordering::Release);
         self.used.store(used, Ordering::Release);
@@ -124,13 +124,13 @@ impl Databases {
 
     /// Makes one database what the other was.
     pub(crate) fn swap(&self, items: Items<'_>, a: u8, b: u8) -> Result<(), Refusal> {
-        let (first, second) = (self.slot(a), self.slot(b));
+        let (first, second) = (self.namespace(a), self.namespace(b));
         let mut table = self.table(self.used.load(Ordering::Acquire));
         table.swap(a as usize, b as usize);
         items.put(TABLE_KEY, table)?;
         self.stored.store(true, Ordering::Release);
-        self.slots[a as usize].store(second.0, Ordering::Relaxed);
-        self.slots[b as usize].store(first.0, Ordering::Relaxed);
+        self.namespaces[a as usize].store(second.0, Ordering::Relaxed);
+        self.namespaces[b as usize].store(first.0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -143,7 +143,7 @@ impl Databases {
 
     fn table(&self, used: u16) -> [u8; TABLE_BYTES] {
         let mut table = [0; TABLE_BYTES];
-        table.iter_mut().zip(&self.slots).for_each(|(byte, slot)| *byte = slot.load(Ordering::Relaxed));
+        table.iter_mut().zip(&self.namespaces).for_each(|(byte, namespace)| *byte = namespace.load(Ordering::Relaxed));
         table[DATABASE_COUNT..].copy_from_slice(&used.to_le_bytes());
         table
     }

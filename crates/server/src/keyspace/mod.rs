@@ -1,11 +1,11 @@
-//! What is stored: items in sixteen databases, their order, and their backups.
+//! What is stored: items in sixteen databases, their order and backups.
 
 pub(crate) mod databases;
 pub(crate) mod items;
 mod memory;
+pub(crate) mod namespace;
 mod order;
 mod saves;
-pub(crate) mod slot;
 
 use std::io;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use hikv::{EngineKind, Error, Features, Store};
 
 use databases::Databases;
 use memory::MemoryLimit;
+use namespace::Namespace;
 use order::{Asked, Order};
 use saves::Saves;
-use slot::Slot;
 
 /// The store, and what the server keeps beside it.
 pub(crate) struct Keyspace {
@@ -47,10 +47,10 @@ impl Keyspace {
         Ok(Keyspace { store, engine, features, order, databases, memory: MemoryLimit::default(), saves })
     }
 
-    /// The slot of database `db`.
+    /// The namespace of database `db`.
     #[inline]
-    pub(crate) fn slot(&self, db: u8) -> Slot {
-        self.databases.slot(db)
+    pub(crate) fn namespace(&self, db: u8) -> Namespace {
+        self.databases.namespace(db)
     }
 
     /// The ordered operations. The first call has the keys put in order, in the background.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hikv::Error;
 
-use crate::keyspace::slot::{DATABASE_COUNT, Slot};
+use crate::keyspace::namespace::{DATABASE_COUNT, Namespace};
 use crate::observers::events::EXPIRED;
 use crate::observers::notify;
 use crate::shared::Shared;
@@ -36,8 +36,9 @@ fn tell(shared: &Shared, raw: &[u8]) {
     if shared.administration.settings.notified_classes() & EXPIRED == 0 {
         return;
     }
-    let slots = (0..DATABASE_COUNT as u8).map(|db| (db, shared.keyspace.slot(db)));
-    let found = slots.into_iter().find_map(|(db, slot): (u8, Slot)| slot.key_of(raw).map(|key| (db, key)));
+    let namespaces = (0..DATABASE_COUNT as u8).map(|db| (db, shared.keyspace.namespace(db)));
+    let found =
+        namespaces.into_iter().find_map(|(db, namespace): (u8, Namespace)| namespace.key_of(raw).map(|key| (db, key)));
     if let Some((db, key)) = found {
         notify::tell(shared, EXPIRED, "expired", db, key);
     }

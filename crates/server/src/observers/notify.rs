@@ -3,17 +3,17 @@
 //! Off unless `notify-keyspace-events` asks for them.
 
 use super::events::{Class, KEYEVENT, KEYSPACE};
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
-/// Says that a key, which is in that database, and in that slot for the store, was changed: to the clients that watch it, have read
+/// Says that a key, which is in that database, and in that namespace for the store, was changed: to the clients that watch it, have read
 /// it, or listen.
-pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, slot, key): (u8, Slot, &[u8])) {
+pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, namespace, key): (u8, Namespace, &[u8])) {
     let observers = &shared.observers;
-    observers.watches.touch(slot, key);
+    observers.watches.touch(namespace, key);
     tell(shared, class, event, db, key);
     if !observers.tracking.is_empty() {
-        observers.tracking.invalidate(&shared.post, &slot.raw(key));
+        observers.tracking.invalidate(&shared.post, &namespace.raw(key));
     }
 }
 

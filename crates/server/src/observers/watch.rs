@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 
 /// A client's mark: one of its keys was changed.
 pub(crate) type Mark = Arc<AtomicBool>;
@@ -23,7 +23,7 @@ pub(crate) struct Watches {
 
 /// A key that a client watches.
 pub(crate) struct Watched {
-    pub(crate) slot: Slot,
+    pub(crate) namespace: Namespace,
     pub(crate) key: Vec<u8>,
     /// It was there: if it is not any more at the end, it may have expired, which nobody else tells.
     pub(crate) was_there: bool,
@@ -39,13 +39,13 @@ pub(crate) struct Watching {
 impl Watches {
     pub(crate) fn add(&self, mark: &Mark, watched: &Watched) {
         let mut marks = self.marks.lock();
-        marks.entry(watched.slot.raw(&watched.key).into_owned()).or_default().push(Arc::clone(mark));
+        marks.entry(watched.namespace.raw(&watched.key).into_owned()).or_default().push(Arc::clone(mark));
         self.count.store(marks.len(), Ordering::SeqCst);
     }
 
     pub(crate) fn remove(&self, mark: &Mark, watched: &Watched) {
         let mut marks = self.marks.lock();
-        let raw = watched.slot.raw(&watched.key);
+        let raw = watched.namespace.raw(&watched.key);
         if let Some(watchers) = marks.get_mut(&*raw) {
             watchers.retain(|other| !Arc::ptr_eq(other, mark));
             if watchers.is_empty() {
@@ -57,9 +57,9 @@ impl Watches {
 
     /// Marks the clients that watch the key.
     #[inline]
-    pub(crate) fn touch(&self, slot: Slot, key: &[u8]) {
+    pub(crate) fn touch(&self, namespace: Namespace, key: &[u8]) {
         if self.count.load(Ordering::SeqCst) > 0 {
-            self.mark(&slot.raw(key));
+            self.mark(&namespace.raw(key));
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use heap::{HeapError, Reservation};
-use pmem::{Backoff, Checksum, Medium, MediumError, Offset};
+use heap::Reservation;
+use pmem::{Backoff, Checksum, Medium, Offset};
 
 use super::layout::{HEADER_BYTES, Header};
 use super::{Keys, Known};
@@ -34,7 +34,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("what there is fits a region")) {
             // The mark may have risen for the extent.
             Ok(room) => self.write_and_name(self.header(key_count), room),
-            Err(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Ok(()),
+            Err(error) if error.is_full() => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -111,7 +111,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         ticket: order::Ticket<'a>,
         hidden: Hidden<'a, 'k>,
     ) -> Result<(), Error> {
-        self.settle(Pending { written, old_expiry: None, published, ticket, hidden })
+        Ok(self.settle(Pending { written, old_expiry: None, published, ticket, hidden })?)
     }
 
     #[cold]

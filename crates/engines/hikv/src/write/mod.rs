@@ -1,4 +1,4 @@
-//! Writing one key: its item, then its entry (`publish`).
+//! Writing one key: the item, then the entry (`publish`).
 
 pub(crate) mod at_once;
 pub(crate) mod batch;
@@ -10,18 +10,14 @@ pub(crate) mod publish;
 use heap::{Place, Reservation};
 use index::Position;
 use index::partitioned_hash::Aim;
-use pmem::{Backoff, Medium, MediumError};
+use pmem::{Medium, MediumError};
 
 use crate::canary;
 use crate::order::Ordered;
 use crate::write::publish::{Prepared, Target};
 use crate::{HiKv, Memory};
-use engine::{Error, Limits, Progress};
+use engine::{Error, Limits, Progress, while_readers_keep, with_room};
 use items::NewItem;
-
-/// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
-/// milliseconds, many times what a read takes.
-pub(crate) const READER_WAITS_MAX: usize = 100;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
@@ -63,17 +59,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
     /// it would not be freed.
     #[inline(always)]
-    pub(crate) fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        let mut is_first = true;
-        loop {
-            match attempt() {
-                Err(error) if is_first && is_full(&error) => {
-                    self.make_room()?;
-                    is_first = false;
-                }
-                result => return result,
-            }
-        }
+    pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        with_room(attempt, || self.make_room())
     }
 
     /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
@@ -83,14 +70,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.finish_sweep()?;
         // Changes that wait in queues keep what they replaced.
         while !epoch::is_pinned() && Ordered::step(self)? == Progress::More {}
-        let mut backoff = Backoff::long();
-        for _ in 0..READER_WAITS_MAX {
+        while_readers_keep(|| {
             self.collect();
-            if self.limbo.is_empty() || epoch::is_pinned() {
-                break;
-            }
-            backoff.relax();
-        }
+            !self.limbo.is_empty() && !epoch::is_pinned()
+        });
         Ok(())
     }
 
@@ -143,10 +126,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 #[inline(always)]
 pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
-}
-
-pub(crate) fn is_full(error: &Error) -> bool {
-    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
 }
 
 pub(crate) fn place_of(position: Position) -> Result<Place, Error> {

@@ -8,20 +8,19 @@
 //! | 4 one commit, waited for | all new items |
 //! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, the callback is told of keys that had expired | |
 //!
-//! An item whose segment or queue is full at 3, or each of them where there is no room for all at 1, is put by itself, after the
-//! others and after the pin is gone: what is in its way may need that. So are later items of its key, and one key's items are published
-//! in their order.
+//! An item whose segment or queue is full at 3, or each item where there is no room for all at 1, is put by itself, after the others
+//! and after the pin is gone: what is in its way may need that. So are later items of the same key, and one key's items are
+//! published in their order.
 //!
 //! Of each item is told what became of it, once: an item that fails keeps none of the others back, and none is put twice.
 //!
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
 use arrayvec::ArrayVec;
-use pmem::{Dram, Level, Medium, Waited};
+use pmem::{Dram, Level, Medium, MediumError, Waited};
 
 use crate::canary;
 use crate::read::GROUP_COUNT;
-use crate::write::is_full;
 use crate::write::publish::{Committed, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
 use engine::{Answer, Before, Engine, Error, Expiry, Told};
@@ -110,25 +109,25 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     pending.push(published);
                     numbers.push(number);
                 }
-                Err(error) if !is_full(&error) => told(number, Err(error)),
+                Err(error) if !error.is_full() => told(number, Err(error)),
                 _ => {
                     late.push(number);
                     late_keys.push(key);
                 }
             }
         }
-        let mut settled = self.settle_group(pending, expired);
         // What fails here is one commit, of all of them.
-        let again = || self.health().and(Err(Error::Corrupt { offset: 0, what: "the group was not settled" }));
-        for number in numbers {
-            let next = if settled.is_ok() { Ok(()) } else { again() };
-            told(number, std::mem::replace(&mut settled, next));
-        }
+        let settled = self.settle_group(pending, expired);
+        numbers.into_iter().for_each(|number| told(number, settled.map_err(Error::from)));
         late
     }
 
     /// Steps 4 and 5. Where 4 fails the items are published all the same, and the order follows.
-    fn settle_group<'a>(&'a self, pending: Group<Pending<'a, 'a>>, expired: &mut Group<&'a [u8]>) -> Result<(), Error> {
+    fn settle_group<'a>(
+        &'a self,
+        pending: Group<Pending<'a, 'a>>,
+        expired: &mut Group<&'a [u8]>,
+    ) -> Result<(), MediumError> {
         let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
         let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
@@ -141,7 +140,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 _ => self.tell(pending.ticket, pending.written),
             }
         }
-        let _ = if is_early { commit() } else { waited }?;
-        Ok(())
+        if is_early { commit() } else { waited }.map(drop)
     }
 }

@@ -9,11 +9,10 @@ use heap::Reservation;
 use index::Position;
 use index::cached_table::{Write, canary as cached_table};
 use index::partitioned_hash::Published;
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::canary;
 use crate::order::{self, Ordered, Written};
-use crate::write::place_of;
 use crate::{HiKv, Memory};
 use engine::{Answer, Before, Error, Expiry};
 
@@ -183,20 +182,20 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Steps 5 and 6. Where 5 fails the change is published all the same, and the order follows.
     #[inline(always)]
-    pub(crate) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), Error> {
+    pub(crate) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), MediumError> {
         let Pending { written, published, ticket, hidden, .. } = pending;
         let settled = published.settle(&self.medium);
         if self.medium.breaks(canary::PLAIN_ZERO_DELETE)
             && let Written { old: Some(old), new: None, .. } = written
         {
-            self.heap.free(&self.medium, place_of(old)?);
+            old.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
             return Ok(());
         }
         if settled.is_ok() {
             self.reveal(hidden, written.new);
         }
         self.tell(ticket, written);
-        Ok(settled?)
+        settled
     }
 
     /// What an item of this expiry was to the write that took it away just now.

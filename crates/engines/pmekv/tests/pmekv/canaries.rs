@@ -50,7 +50,7 @@ fn batches_that_break_a_rule_are_caught() {
     is_caught(&[canary::BATCH_WITHOUT_LINE, canary::BATCH_LINE_NOT_ORDERED]);
 }
 
-/// What only somebody sees who comes while a write is under way.
+/// What only a reader sees who comes while a write is under way.
 #[test]
 fn twins_that_others_meet_are_caught() {
     is_caught_by(Visitor::ReaderAlways, &[canary::TREE_BEFORE_COMMIT]);

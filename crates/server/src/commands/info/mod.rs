@@ -16,7 +16,7 @@ use crate::clients::TRACKS;
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Items;
-use crate::keyspace::slot::DATABASE_COUNT;
+use crate::keyspace::namespace::DATABASE_COUNT;
 use crate::shared::Shared;
 use crate::telemetry::{SAMPLED, Threads};
 
@@ -245,8 +245,9 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
     for db in 0..DATABASE_COUNT as u8 {
-        let count = databases::key_count(shared, Items::new(&shared.keyspace.store, None), shared.keyspace.slot(db))
-            .unwrap_or(0);
+        let count =
+            databases::key_count(shared, Items::new(&shared.keyspace.store, None), shared.keyspace.namespace(db))
+                .unwrap_or(0);
         if count > 0 {
             lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
         }

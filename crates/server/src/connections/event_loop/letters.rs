@@ -1,8 +1,8 @@
 //! What a loop does with its letters.
 //!
-//! The loop takes all letters out of its box, and deals with as many as there is time for. Messages that are left count for their
+//! The loop takes all letters out of its box, and deals with as many as there is time for. Messages that are left count for the
 //! receivers meanwhile, like the bytes in their outputs. So a client is given up for all that was published to it, not only for
-//! what the loop has come to, and before the rest is copied for it.
+//! what the loop has come to, and before the rest is copied.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hikv::Ticket;
 use mio::Token;
 
-use super::{EventLoop, Slot};
+use super::{EventLoop, Seat};
 use crate::clients::Place;
 use crate::connections::admission::Admission;
 use crate::connections::connection::Connection;
@@ -65,7 +65,7 @@ impl EventLoop {
 
     /// The connection that is there, if it is still that client's.
     fn connection_at(&mut self, place: Place) -> Option<&mut Connection> {
-        let connection = self.connections.get_mut(place.key).map(|slot| &mut slot.connection);
+        let connection = self.connections.get_mut(place.key).map(|seat| &mut seat.connection);
         connection.filter(|connection| connection.is_of(place.client_id))
     }
 
@@ -91,7 +91,7 @@ impl EventLoop {
         let mut connection = Connection::new(transport, addr, place, admission, Arc::clone(&self.shared));
         // A refusal leaves the connection to be dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
-            entry.insert(Slot { connection, queued: false, holds: false });
+            entry.insert(Seat { connection, queued: false, holds: false });
             self.finish_if_stopping(key);
         }
     }

@@ -11,16 +11,17 @@
 //! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
 //! | the end of a pause | `postponed` | the time until then, or a wake-up by the thread that changed it |
 //! | room in the mail | `postponed` | a wake-up by the loop that made room |
-//! | its own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
+//! | the connection's own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
 //! | letters that a turn had no time for | `taken` | itself: the loop does not sleep |
 //! | nothing, but another thread acts on it | the letter | the wake-up that follows every letter |
 //!
-//! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is synced. So
-//! a wake-up that comes while the loop works is found when the loop next wants to sleep, and so is what it tells of.
+//! A wake-up is an event of its own in the poller. A wake-up comes after what it tells of: the letter is in the box, the log is
+//! synced. So a wake-up that comes while the loop works is found when the loop next wants to sleep, and so is what it tells of.
 //!
 //! A disk is the hard one, since it can be ready between any two steps. Four rules keep every holder in sight:
-//! 1. A connection begins to hold replies only where its requests are executed or a message is given to it, and both come before
-//!    the end of `execute` in one of its turns. A message behind a value that is being sent counts as held ([`Output`]).
+//! 1. A connection begins to hold replies only where its requests are executed or a message is given to the connection, and both
+//!    come before the end of `execute` in one of that connection's turns. A message behind a value that is being sent counts as
+//!    held ([`Output`]).
 //! 2. At the end of `execute` a connection that holds anything is among the holders, and all that it holds is owed, whatever was
 //!    owed before.
 //! 3. What is owed is asked for before any connection of the group sends, and before the loop sleeps.
@@ -66,7 +67,7 @@ const EVENT_COUNT_MAX: usize = 1024;
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const FIRST_LISTENER: usize = usize::MAX - 2 * listen::ADDR_COUNT_MAX;
 
-struct Slot {
+struct Seat {
     connection: Connection,
     /// It is in `ready`.
     queued: bool,
@@ -96,7 +97,7 @@ pub(crate) struct EventLoop {
     /// A client leaves more unread than may stay.
     has_unread: bool,
     acceptors: Vec<Acceptor>,
-    connections: Slab<Slot>,
+    connections: Slab<Seat>,
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
@@ -236,9 +237,9 @@ impl EventLoop {
                 acceptor.expect_some();
             } else if event.token() == WAKER {
                 self.is_woken = true;
-            } else if let Some(slot) = self.connections.get_mut(key) {
+            } else if let Some(seat) = self.connections.get_mut(key) {
                 // It may be the successor of the one that the event is about, for which it is a false alarm.
-                slot.connection.note(event);
+                seat.connection.note(event);
                 self.queue(key);
             }
         }
@@ -252,12 +253,12 @@ impl EventLoop {
     fn release(&mut self) {
         let (connections, ready) = (&mut self.connections, &mut self.ready);
         self.holders.release(|key| {
-            let Some(slot) = connections.get_mut(key) else { return false };
-            if slot.connection.release() && !mem::replace(&mut slot.queued, true) {
+            let Some(seat) = connections.get_mut(key) else { return false };
+            if seat.connection.release() && !mem::replace(&mut seat.queued, true) {
                 ready.push(key);
             }
-            slot.holds = slot.connection.holds();
-            slot.holds
+            seat.holds = seat.connection.holds();
+            seat.holds
         });
     }
 
@@ -268,8 +269,8 @@ impl EventLoop {
         }
         let seconds_max = self.shared.administration.settings.idle_seconds_max();
         let (mut given_up, mut has_unread) = (Vec::new(), false);
-        for (key, slot) in &mut self.connections {
-            let connection = &mut slot.connection;
+        for (key, seat) in &mut self.connections {
+            let connection = &mut seat.connection;
             connection.look_at_unread();
             has_unread |= connection.is_over_limit();
             if seconds_max > 0 && connection.is_idle(seconds_max) {
@@ -311,14 +312,14 @@ impl EventLoop {
     }
 
     fn queue(&mut self, key: usize) {
-        let slot = &mut self.connections[key];
-        if !mem::replace(&mut slot.queued, true) {
+        let seat = &mut self.connections[key];
+        if !mem::replace(&mut seat.queued, true) {
             self.ready.push(key);
         }
     }
 
     /// All ready connections execute before the first replies are sent, as far as replies are few: a client that is woken by the
-    /// first finds the others'. They share the sync that makes their writes durable, and it begins before the replies that are not
+    /// first finds the others'. All share the sync that makes their writes durable, which begins before the replies that are not
     /// held are sent.
     fn give_turns(&mut self, woke: Instant) {
         let ready = mem::take(&mut self.ready);
@@ -337,18 +338,18 @@ impl EventLoop {
     fn execute(&mut self, keys: &[usize], woke: Instant) -> usize {
         let mut unsent_bytes = 0;
         for (number, &key) in keys.iter().enumerate() {
-            let slot = &mut self.connections[key];
-            slot.queued = false;
+            let seat = &mut self.connections[key];
+            seat.queued = false;
             let counters = &self.shared.telemetry.loops[self.index];
             let (shared, errands, buffers) = (&self.shared, &self.errands, &mut self.buffers);
-            slot.connection.turn(&mut Worker { shared, errands, lane: self.index, counters, woke, buffers });
-            if slot.connection.holds() {
-                self.holders.owe(slot.connection.held_ticket());
-                if !mem::replace(&mut slot.holds, true) {
+            seat.connection.turn(&mut Worker { shared, errands, lane: self.index, counters, woke, buffers });
+            if seat.connection.holds() {
+                self.holders.owe(seat.connection.held_ticket());
+                if !mem::replace(&mut seat.holds, true) {
                     self.holders.add(key);
                 }
             }
-            unsent_bytes += slot.connection.unsent_bytes();
+            unsent_bytes += seat.connection.unsent_bytes();
             if unsent_bytes >= FULL_BYTES {
                 return number + 1;
             }
@@ -357,19 +358,19 @@ impl EventLoop {
     }
 
     fn conclude(&mut self, key: usize) {
-        let slot = &mut self.connections[key];
-        let turn = slot.connection.conclude(&self.shared.telemetry.loops[self.index], &mut self.buffers);
-        self.has_unread |= slot.connection.is_over_limit();
+        let seat = &mut self.connections[key];
+        let turn = seat.connection.conclude(&self.shared.telemetry.loops[self.index], &mut self.buffers);
+        self.has_unread |= seat.connection.is_over_limit();
         match turn {
             Turn::Again => self.queue(key),
-            Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
+            Turn::Wait if seat.connection.is_postponed() => drop(self.postponed.insert(key)),
             Turn::Wait => {}
             Turn::Close => {
                 // Who holds replies that will never be durable was queued, to be closed, after it had executed.
-                if slot.queued {
+                if seat.queued {
                     self.ready.retain(|queued| *queued != key);
                 }
-                self.buffers.note_freed(slot.connection.room_bytes());
+                self.buffers.note_freed(seat.connection.room_bytes());
                 drop(self.connections.remove(key));
             }
         }

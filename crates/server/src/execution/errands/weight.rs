@@ -1,6 +1,6 @@
 //! How long a request will take, as far as that can be told before it is executed.
 //!
-//! The estimate is in bytes that are copied, or in work that takes about as long. A transaction is weighed as a whole, by what its
+//! The estimate is in bytes that are copied, or in work that takes about as long. A transaction is weighed as a whole, by what the
 //! keys hold before it. That suffices: the first of its commands that meets or makes a long value finds only values from before the
 //! transaction, so this command is seen to be long.
 
@@ -97,7 +97,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u
 
 /// The length of what a key holds; 0 if that cannot be told.
 fn held_bytes(key: &[u8], db: u8, shared: &Shared) -> u64 {
-    let reader = shared.keyspace.store.reader(shared.keyspace.slot(db).raw(key));
+    let reader = shared.keyspace.store.reader(shared.keyspace.namespace(db).raw(key));
     reader.ok().flatten().map_or(0, |reader| reader.len_bytes())
 }
 

@@ -16,11 +16,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, Durability, Error, Expiry, Held, Limits, MediumError, Store, WriteBatch};
+use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
 use super::Change;
 use crate::errors::Refusal;
-use crate::keyspace::slot::Slot;
+use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
 
 /// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: all clients wait while
@@ -32,7 +32,7 @@ pub(crate) struct Told {
     pub(crate) class: Class,
     pub(crate) event: &'static str,
     pub(crate) db: u8,
-    pub(crate) slot: Slot,
+    pub(crate) namespace: Namespace,
     pub(crate) key: Vec<u8>,
 }
 
@@ -154,9 +154,7 @@ fn too_long(len_bytes: u64) -> Refusal {
 fn refused(error: Error) -> Refusal {
     match error {
         Error::BatchTooLong { .. } => Refusal::ExecAbort(error.to_string()),
-        Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => {
-            Refusal::ExecAbort(format!("no space left: {error}"))
-        }
+        error if error.is_full() => Refusal::ExecAbort(format!("no space left: {error}")),
         error => Refusal::Store(error),
     }
 }

@@ -8,7 +8,7 @@ use hikv::{Error, Item, Ordered};
 
 use super::{Change, Items};
 use crate::errors::Refusal;
-use crate::keyspace::slot::RawRange;
+use crate::keyspace::namespace::RawRange;
 
 /// Items of a range, in the order that was asked for.
 pub(super) type RangeItems<'a> = Box<dyn Iterator<Item = Result<Item, Error>> + 'a>;

@@ -1,6 +1,6 @@
 //! Moving one item: steps 1 to 4.
 
-use heap::{HeapError, PlaceKind, Reservation};
+use heap::{PlaceKind, Reservation};
 use index::Position;
 use index::partitioned_hash::Cursor;
 use pmem::{Backoff, Medium, MediumError};
@@ -101,7 +101,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let _ = self.heap.fill(&self.medium, chunk);
         }
         match self.heap.reserve(&self.medium, class.bytes(), epoch::thread_index()) {
-            Err(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Ok(None),
+            Err(error) if error.is_full() => Ok(None),
             reserved => Ok(Some(reserved?)),
         }
     }

@@ -9,35 +9,35 @@ pub(crate) const DATABASE_COUNT: usize = 16;
 pub(super) const MARK: u8 = 0xFF;
 /// The range of the store's keys that is one database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Slot(pub(super) u8);
+pub(crate) struct Namespace(pub(super) u8);
 
 /// A range of keys in the store.
 pub(crate) type RawRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-impl Slot {
-    /// The slot that is there without a table.
-    pub(crate) const FIRST: Slot = Slot(0);
+impl Namespace {
+    /// The namespace that is there without a table.
+    pub(crate) const FIRST: Namespace = Namespace(0);
 
-    pub(crate) fn all() -> impl Iterator<Item = Slot> {
-        (0..DATABASE_COUNT as u8).map(Slot)
+    pub(crate) fn all() -> impl Iterator<Item = Namespace> {
+        (0..DATABASE_COUNT as u8).map(Namespace)
     }
 
-    /// How the store calls the slot's `key`.
+    /// How the store calls the namespace's `key`.
     #[inline]
     pub(crate) fn raw(self, key: &[u8]) -> Cow<'_, [u8]> {
         if self.0 == 0 && !is_marked(key) { Cow::Borrowed(key) } else { Cow::Owned([&[MARK, self.0], key].concat()) }
     }
 
-    /// The slot's key that the store calls `raw`; none if it is another slot's, or nobody's.
+    /// The namespace's key that the store calls `raw`; none if it is another namespace's, or nobody's.
     #[inline]
     pub(crate) fn key_of(self, raw: &[u8]) -> Option<&[u8]> {
         match raw {
-            [MARK, slot, key @ ..] if is_marked(raw) => (*slot == self.0).then_some(key),
+            [MARK, namespace, key @ ..] if is_marked(raw) => (*namespace == self.0).then_some(key),
             key => (self.0 == 0).then_some(key),
         }
     }
 
-    /// The store's keys from `low` to `high` that are the slot's, in order: ranges one after the other.
+    /// The store's keys from `low` to `high` that are the namespace's, in order: ranges one after the other.
     pub(crate) fn ranges(self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Vec<RawRange> {
         let raw = |bound: Bound<&[u8]>| bound.map(|key| self.raw(key).into_owned());
         let bounds = (raw(low), raw(high));
@@ -46,17 +46,17 @@ impl Slot {
                 (bounds.0.clone(), lesser(bounds.1.clone(), Bound::Excluded(vec![MARK, 1]))),
                 (greater(bounds.0, Bound::Included(vec![MARK, DATABASE_COUNT as u8 + 1])), bounds.1),
             ],
-            slot => vec![(
-                greater(bounds.0, Bound::Included(vec![MARK, slot])),
-                lesser(bounds.1, Bound::Excluded(vec![MARK, slot + 1])),
+            namespace => vec![(
+                greater(bounds.0, Bound::Included(vec![MARK, namespace])),
+                lesser(bounds.1, Bound::Excluded(vec![MARK, namespace + 1])),
             )],
         }
     }
 }
 
-/// Whether a key of the store is not its own name in slot 0.
+/// Whether a key of the store is not its own name in namespace 0.
 fn is_marked(key: &[u8]) -> bool {
-    matches!(key, [MARK, slot, ..] if *slot <= DATABASE_COUNT as u8)
+    matches!(key, [MARK, namespace, ..] if *namespace <= DATABASE_COUNT as u8)
 }
 
 /// The bound that leaves less below it. An own bound of the range, where there is one, lies on its side of the other.
@@ -95,24 +95,25 @@ mod tests {
     #[test]
     fn no_two_keys_share_one_of_the_store() {
         let mut seen = std::collections::HashSet::new();
-        for slot in Slot::all() {
+        for namespace in Namespace::all() {
             for key in keys() {
-                let raw = slot.raw(&key).into_owned();
+                let raw = namespace.raw(&key).into_owned();
                 assert_ne!(raw, TABLE_KEY);
-                for other in Slot::all() {
-                    assert_eq!(other.key_of(&raw), (other == slot).then_some(&key[..]));
+                for other in Namespace::all() {
+                    assert_eq!(other.key_of(&raw), (other == namespace).then_some(&key[..]));
                 }
                 assert!(seen.insert(raw));
             }
         }
-        assert!(Slot::all().all(|slot| slot.key_of(&TABLE_KEY).is_none()) || DATABASE_COUNT > 16);
+        assert!(Namespace::all().all(|namespace| namespace.key_of(&TABLE_KEY).is_none()) || DATABASE_COUNT > 16);
     }
 
     #[test]
-    fn ranges_hold_the_slots_keys_in_order() {
-        for slot in Slot::all() {
-            let mut raws: Vec<Vec<u8>> =
-                Slot::all().flat_map(|slot| keys().into_iter().map(move |key| slot.raw(&key).into_owned())).collect();
+    fn ranges_hold_the_namespaces_keys_in_order() {
+        for namespace in Namespace::all() {
+            let mut raws: Vec<Vec<u8>> = Namespace::all()
+                .flat_map(|namespace| keys().into_iter().map(move |key| namespace.raw(&key).into_owned()))
+                .collect();
             raws.push(TABLE_KEY.to_vec());
             raws.sort();
             for low in [Bound::Unbounded, Bound::Included(&b"a"[..]), Bound::Excluded(&[0xFF, 3][..])] {
@@ -121,15 +122,15 @@ mod tests {
                 {
                     let within = |key: &[u8]| std::ops::RangeBounds::<[u8]>::contains(&(low, high), key);
                     let wanted: Vec<Vec<u8>> = keys().into_iter().filter(|key| within(key)).collect();
-                    let found: Vec<Vec<u8>> = slot
+                    let found: Vec<Vec<u8>> = namespace
                         .ranges(low, high)
                         .iter()
                         .flat_map(|range| {
                             raws.iter().filter(|raw| std::ops::RangeBounds::<Vec<u8>>::contains(range, raw))
                         })
-                        .map(|raw| slot.key_of(raw).expect("a key of the slot").to_vec())
+                        .map(|raw| namespace.key_of(raw).expect("a key of the namespace").to_vec())
                         .collect();
-                    assert_eq!(found, wanted, "{slot:?} {low:?} {high:?}");
+                    assert_eq!(found, wanted, "{namespace:?} {low:?} {high:?}");
                 }
             }
         }
