@@ -1,4 +1,4 @@
-//! The table by itself; its engines' tests have it beside a store.
+//! The table without a store; the engines' tests have both.
 
 pub(crate) use crate::block_hash::tests::Host;
 
