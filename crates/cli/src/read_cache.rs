@@ -1,4 +1,4 @@
-//! `--read-cache`: copies of hot items in volatile memory; `--read-cache-threads`: who writes them.
+//! `--read-cache`: copies of hot items in volatile memory; `--read-cache-threads`: the threads that write them.
 
 use clap::Args;
 use hikv::Options;

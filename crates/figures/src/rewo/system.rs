@@ -44,12 +44,12 @@ pub(super) struct Made<'a> {
     pub(super) read_block_ns: u64,
 }
 
-/// Who writes the cached table.
+/// The writer of the cached table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Copies {
     /// There is none.
     None,
-    /// Whoever writes the item.
+    /// The thread that writes the item.
     ByWriters,
     /// A thread beside: one for the one that writes.
     ByAThread,

@@ -204,8 +204,8 @@ impl<'a, M: Medium> Look<'a, M> {
 }
 
 impl BlockHash {
-    /// Asks the cache for what a write of the signature begins with, all at once: its buckets, their locks and their counters. The caller
-    /// is pinned.
+    /// Asks the cache for what a write of the signature begins with, all at once: two buckets, with locks and counters. The caller is
+    /// pinned.
     #[inline(always)]
     pub fn aim<M: Medium>(&self, medium: &M, signature: u64) {
         let (start, segment) = self.root().both(self.geometry, signature);

@@ -126,7 +126,7 @@ pub struct CachedTable<W: Word = AtomicU64> {
     /// Misses of complete buckets are absences.
     is_filled: AtomicBool,
     counts: Counts,
-    /// What copies are handed over by, if anybody serves the table.
+    /// What copies are handed over by, if threads serve the table.
     signals: OnceLock<Signals<W>>,
     wakes: Wakes,
 }

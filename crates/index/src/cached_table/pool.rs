@@ -1,8 +1,8 @@
 //! The threads that serve a table (`signals`), and their sleep.
 //!
-//! A thread that has found nothing for a while sleeps. Nobody waits for it, so it need not be woken for each request: every sixteenth
-//! that its writer takes back wakes all that sleep. A table to whose store nobody writes has none awake, and one that is written to now
-//! and then has its writers write their copies themselves.
+//! A thread that has found nothing for a while sleeps. No writer waits for one, so not each request wakes: every sixteenth that a writer
+//! takes back wakes all that sleep. A table to whose store nobody writes has none awake; of one that is written to now and then the
+//! writers write the copies.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -61,7 +61,7 @@ impl Drop for Counting<'_> {
 }
 
 impl<W: Word> CachedTable<W> {
-    /// A writer has written its copy itself, since no thread had taken it.
+    /// A writer writes a copy that no thread had taken.
     pub(super) fn note_taken_back(&self) {
         self.counts.count(Counted::TakenBack);
         let Some(threads) = self.wakes.threads.get() else { return };

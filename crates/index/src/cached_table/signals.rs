@@ -1,10 +1,10 @@
 //! Copies that another thread writes than their writer (Rewo-Hash paper, section III.E: the synchronisation thread and its signal).
 //!
-//! A write that has begun, and so has hidden its key's copy, may hand the new one over before it publishes: it puts it into a
-//! *signal*, some lines of words, and goes on in the store. A thread that serves the table takes the request and writes the copy,
+//! A write that has begun, and so has hidden its key's copy, may hand the new one over before the store publishes: the writer puts the
+//! copy into a *signal*, some lines of words, and goes on in the store. A thread that serves the table takes the request and writes the copy,
 //! which stays hidden. When the item is durable, the writer looks at the signal and shows the copy (step 4 of the module above).
 //!
-//! | a signal is | who changes it, to what | who may touch its words |
+//! | a signal is | changed by | the words are touched by |
 //! |---|---|---|
 //! | free | a writer: claimed | nobody |
 //! | claimed | the same: incomplete | the same |
@@ -13,15 +13,15 @@
 //! | complete, refused | the writer: free | nobody |
 //!
 //! # Coherence
-//! The copy is written under its bucket's lock, if the writer's write is alone there, and the writer shows it if that is still so: nothing
-//! was written to the bucket in between but for this write. It is written hidden, since the item may not be durable yet (the
+//! The copy is written under the bucket's lock, if the writer's write is alone there, and shown by the writer if that is still so: nothing
+//! was written to the bucket in between but for this write. Until then the copy is hidden, since the item may not be durable yet (the
 //! paper's copy is readable by then). A serving thread that has taken a request is waited for, whatever became of the write: so nothing is
 //! written for a write that has ended.
 //!
-//! # Who waits
-//! A writer waits for a copy that is being written, and for nothing else: a request that no thread has taken it takes back. So no thread
-//! has to be awake, or alive; one that dies while it writes says *refused* as it goes. A serving thread waits for nobody but a bucket's
-//! lock, and has no lock of the store, nor its memory: a crash finds in the region what it would find without it.
+//! # Waiting
+//! A writer waits for a copy that is being written, and for nothing else: a request that no thread has taken is taken back. So no thread
+//! has to be awake, or alive; the unwinding of one that dies while writing says *refused*. A serving thread waits for a bucket's lock alone,
+//! and has no lock of the store, nor the store's memory: a crash finds in the region what there would be without such threads.
 //!
 //! Removals, the keys of batches and copies of more than 448 bytes are not handed over: their writers do what is to be done.
 

@@ -1,4 +1,4 @@
-//! The table by itself; its engines' tests have it beside a store.
+//! The table without a store; the engines' tests have both.
 
 mod behaviour;
 mod lines;

@@ -1,6 +1,6 @@
-//! A writer, and a thread that writes its copy (`signals`); and twins that must be caught: a writer that trusts a copy whose signal has
-//! not come, a thread that gives the signal and has not written, one that shows what it writes, a request that is there before its words,
-//! and a write that came to nothing and shows what was handed over for it. All are caught at one preemption; two take minutes:
+//! A writer, and a thread that writes the copies (`signals`); and twins that must be caught: a writer that trusts a copy whose signal has
+//! not come, a thread that gives the signal and has not written, one that shows what is not durable, a request that is there before the
+//! words, and a write that came to nothing and shows what was handed over. All are caught at one preemption; two take minutes:
 //! `cargo test -p hikv-index --lib cached_table::tests::model::served -- --ignored`.
 
 use std::sync::atomic::Ordering;
