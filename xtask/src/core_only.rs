@@ -4,8 +4,8 @@
 //!    one, that names either of those finds nothing there. This needs no network and no further target.
 //! 2. A canary shows that the copy tells the two apart: a crate that uses `alloc` must fail.
 //! 3. The crates are built with that copy.
-//! 4. Where the target `x86_64-unknown-none` is installed they are built for it, too: a machine without an operating
-//!    system.
+//! 4. Where the target `x86_64-unknown-none` is installed the crates are built for it, too: a machine without an
+//!    operating system.
 
 use std::fs;
 use std::os::unix::fs::symlink;

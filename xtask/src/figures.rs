@@ -1,4 +1,4 @@
-//! The figures of the papers: `crates/figures`, built and run. A workspace of its own, so that nobody builds it who does not measure.
+//! The figures of the papers: `crates/figures`, built and run. A workspace of its own, built only for measuring.
 
 use crate::failure::Failure;
 use crate::rustc::{cargo, run};

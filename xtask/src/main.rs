@@ -4,9 +4,11 @@
 //! through what a device has to do, line by line; `cargo xtask device guest` has a stock guest attach to one, `rounds N` kills one N times under
 //! load, `fuzz MINUTES` sends hosts that mean harm, `speed` measures. `cargo xtask vm rounds N [SEED
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
-//! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask house` prints which
-//! crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
-//! field. `cargo xtask steps` compares the steps that docs/durability.md shows with the heads of the modules that take them.
+//! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask
+//! house` prints which crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a
+//! paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of
+//! the documentation whose subject is no noun of the field, and those with more than one pronoun. `cargo xtask steps` compares the steps
+//! that docs/durability.md shows with the heads of the modules that take them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;

@@ -1,7 +1,7 @@
 //! hikv beside RocksDB, LMDB, redb and fjall: the same work, at the same durability, on the same disk, taking turns.
 //!
-//! Each system loads the same records once. Then come rounds: for every cell (a workload at a level by some threads) every
-//! system in turn opens its store, works for a few seconds with each value checked, and closes it. What is reported of a cell is the
+//! Each system loads the same records once. Then come rounds: for every cell (a workload at a level by some threads) every system in
+//! turn opens its store, works for a few seconds with each value checked, and closes the store. What is reported of a cell is the
 //! median round of each system, and the range. Which system is first changes from round to round, so that none always follows the
 //! same other.
 //!

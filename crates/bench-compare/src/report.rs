@@ -77,7 +77,7 @@ impl Report {
         Ok(Report { lines: lines.map(create).transpose()?.map(Mutex::new), measured: BTreeMap::new() })
     }
 
-    /// Tells whoever watches.
+    /// Tells a watching user.
     pub(crate) fn note(&self, what: &str) -> Result<(), Error> {
         Ok(writeln!(io::stderr(), "{what}")?)
     }

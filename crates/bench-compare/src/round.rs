@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::report::{Measurement, Report};
 use crate::system::{Measure, Opening, System};
 
-/// Its presence says that the store beside it is loaded, its contents with what.
+/// The file's presence says that the store beside it is loaded, the contents with what.
 const LOADED_NAME: &str = "loaded";
 
 /// A comparison in the making.

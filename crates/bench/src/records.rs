@@ -1,8 +1,8 @@
 //! Records: a number stands for a key and a value, and nothing about them is kept in memory.
 //!
-//! A key is a bijective mix of its record's number, so keys are unique and in random order. A value carries a *stamp*
-//! (a tag of the record, and a version) in its first eight bytes and again in its last, or in as many as there are of those: a value of
-//! another record, a cut one and one torn between two versions are all told from the right one.
+//! A key is a bijective mix of its record's number, so keys are unique and in random order. A value carries a *stamp* (a tag of the
+//! record, and a version) in its first eight bytes and again in the last, or in as many as there are of those: a value of another
+//! record, a cut one and one torn between two versions are all told from the right one.
 
 /// The shortest key: the eight bytes that make it unique.
 pub const KEY_BYTES_MIN: usize = 8;

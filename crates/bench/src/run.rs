@@ -28,8 +28,8 @@ pub struct Config {
     pub pass: Duration,
     /// Calling threads; at least one, at most [`THREADS_MAX`].
     pub threads: usize,
-    /// Has the calling threads apply what they leave in queues as well, by this plan. Without it they only serve, and the subject has threads
-    /// of its own for that.
+    /// Has the calling threads apply what they leave in queues as well, by this plan. Without a plan the threads only serve, and the
+    /// subject has threads of its own for that.
     pub plan: Option<Plan>,
     /// Keep order for workloads that need none, too.
     pub keeps_order: bool,

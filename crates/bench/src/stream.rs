@@ -1,5 +1,5 @@
-//! A thread's stream of operations. They are drawn, and their keys made, some hundred at a time between operations, so that neither
-//! stands between two operations whose memory accesses could overlap, nor in any latency.
+//! A thread's stream of operations. Operations are drawn, and their keys made, some hundred at a time between operations, so that
+//! neither stands between two operations whose memory accesses could overlap, nor in any latency.
 
 use hikv::pool::Kind;
 use rand::SeedableRng;

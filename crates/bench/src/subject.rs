@@ -1,5 +1,5 @@
-//! A store under measurement: the one trait of everything that is measured, hikv's stores, what its papers compare it with, and other
-//! stores beside it. What tests ask of a store, step by step and after crashes, is another matter (`testkit::Operations`).
+//! A store under measurement: the one trait of everything that is measured, hikv's stores, what the papers compare them with, and
+//! other stores beside those. What tests ask of a store, step by step and after crashes, is another matter (`testkit::Operations`).
 
 use std::ops::ControlFlow;
 
@@ -71,7 +71,7 @@ pub trait Subject: Sync {
         Ok(self.get_owned(key)?.map(|value| read(&value)).is_some())
     }
 
-    /// Calls `found` for each of `keys` with its place among them and its value in place.
+    /// Calls `found` for each of `keys` with the key's place among them and the value in place.
     ///
     /// # Errors
     /// As the store says.

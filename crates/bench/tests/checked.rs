@@ -26,7 +26,7 @@ enum Fault {
     LateScans,
     /// Scans end after two items.
     ShortScans,
-    /// Scans go on from their second item to their fourth, and then to their third.
+    /// Scans go on from the second item to the fourth, and then to the third.
     UnorderedScans,
     /// It says that it has no scans.
     NoScans,

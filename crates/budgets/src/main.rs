@@ -6,7 +6,7 @@
 //! instruction by instruction. Only the calling thread is counted; background threads run freely beside it.
 //!
 //! What a loop without a store takes is taken off, so that the table shows the library's public functions alone; and it shows
-//! the operation in the middle, since one split weighs more than a hundred inserts. `mean` has all of them in it.
+//! the operation in the middle, since one split weighs more than a hundred inserts. `mean` has all of them.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 

@@ -13,7 +13,7 @@ use crate::symbols::{Mappings, Symbols};
 pub(crate) struct Profile {
     /// Instructions of each function, the most first.
     functions: Vec<(usize, String)>,
-    /// Each instruction in the order of execution: its address, its function, its text.
+    /// Each instruction in the order of execution: address, function, text.
     instructions: Vec<(u64, String, String)>,
 }
 

@@ -77,7 +77,7 @@ impl From<OpenError> for Failure {
     }
 }
 
-/// A write whose reader may have gone: what the command does, and how it ends, matters more than what it says of it.
+/// A write whose reader may have gone: what the command does, and how it ends, matters more than what is said of that.
 pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,4 +1,4 @@
-//! The `hikv` program: a store's items, its state and its speed from a terminal, and a server for it.
+//! The `hikv` program: a store's items, state and speed from a terminal, and a server for it.
 
 mod commands;
 mod durable;

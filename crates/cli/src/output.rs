@@ -10,8 +10,8 @@ use crate::failure::Failure;
 /// The names of a store's files that hold its items.
 const ITEM_FILES: [&str; 2] = ["store.hikv", "journal.hikv"];
 
-/// Opens `file` for a new content, unless it is a file of the store at `store` by whatever name, which would destroy what it is
-/// written from, or is called as a store's files are, whatever link leads to it.
+/// Opens `file` for a new content, unless that is a file of the store at `store` by whatever name, which would destroy what the
+/// content comes from, or is called as a store's files are, whatever link leads to it.
 pub(crate) fn create(file: &Path, store: &Path) -> Result<File, Failure> {
     if let Ok(found) = fs::metadata(file) {
         refuse_own(file, &found, store)?;

@@ -1,4 +1,4 @@
-//! `--verify`: what reads compare before they believe it.
+//! `--verify`: what is compared before a read believes it.
 
 use clap::{Args, ValueEnum};
 use hikv::Verify;

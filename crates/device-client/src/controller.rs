@@ -1,4 +1,4 @@
-//! A controller: its admin queue, and what it says of itself.
+//! A controller: the admin queue, and what the controller says of itself.
 
 use std::net::ToSocketAddrs;
 

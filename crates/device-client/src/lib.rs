@@ -1,10 +1,10 @@
 //! A client of NVMe Key Value devices, over TCP, or over memory shared with a device of this machine: one command at a time, or
 //! many at once.
 //!
-//! A [`Client`] is a host with a controller of its own and one queue for commands. It connects again when its connection breaks, and
-//! repeats what the device had not completed, as far as repeating it changes nothing ([`Client::run`]), after it had the device end the
-//! controller of the connection that broke: what it repeats is done by then or never. Below it, a [`Queue`] sends
-//! commands and receives completions as they are, for tools and tests.
+//! A [`Client`] is a host with a controller of its own and one queue for commands. A client connects again when its connection breaks.
+//! First the device is made to end the controller of the connection that broke. Then the client repeats what the device had not
+//! completed, as far as repeating it changes nothing ([`Client::run`]): what is repeated was done by then or never. Below the client, a
+//! [`Queue`] sends commands and receives completions as they are, for tools and tests.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), device_client::Error> {

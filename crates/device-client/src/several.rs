@@ -9,7 +9,7 @@ use crate::operation::{NAMESPACE, Operation, Outcome, ROOM_BYTES};
 use crate::queue::Queue;
 
 /// Room for data of commands that are under way at once. A device goes on reading while it has so little to send, so that sending to
-/// it never waits for what it sends.
+/// a device never waits for what it sends.
 const ROOM_BYTES_MAX: usize = 128 << 10;
 /// Runs the operations that have no outcome; an error comes with the numbers of those that were under way.
 pub(crate) fn run_some(

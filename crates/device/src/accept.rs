@@ -156,7 +156,8 @@ impl Acceptor {
         true
     }
 
-    /// Whether a place becomes free: one host makes place for one, however often it is asked before its loop has closed its connections.
+    /// Whether a place becomes free: one host makes place for one, however often it is asked before the connections are closed by their
+    /// loop.
     fn makes_place(&mut self, shared: &Shared, now: Instant) -> bool {
         if self.ending.strong_count() > 0 {
             return true;

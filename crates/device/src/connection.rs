@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// A host that has reset its controller, and writes on, must not find what it wrote replaced by what it had given up.
+    /// A host that has reset a controller, and writes on, must not find the new write replaced by one that was given up.
     #[test]
     fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");

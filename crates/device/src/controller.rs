@@ -1,13 +1,15 @@
 //! A controller: what a host's admin queue has made, and its further queues are of.
 //!
 //! # Invariants
-//! - A controller is in the table of `shared` from its Connect until its admin queue's connection is closed, or its keep-alive
-//!   time is over. From then on [`Controller::is_over`] holds, and each of its connections is closed by the loop that has it.
+//! - A controller is in the table of `shared` from its Connect until the admin queue's connection is closed, or the keep-alive
+//!   time is over. From then on [`Controller::is_over`] holds, and each connection of the controller is closed by the loop
+//!   that has it.
 //! - A queue belongs to one enabling of the controller: after a reset queues of the one before are closed.
-//! - A host that has to show who it is, and has not, changes nothing of a controller that is there: it takes no queue's number, and is not
-//!   heard. Its admin queue's controller is its own.
-//! - When a reset is completed, or an end told of, no command of an older queue is carried out any more: a queue holds `turns` while it
-//!   carries out commands, and looks after it got it whether it is over; a reset and an end wait for `turns` behind their change.
+//! - A host that has to show its secret, and has not, changes nothing of a controller that is there: no queue's number is taken, and
+//!   nothing is heard. A controller that such a host's admin queue has made is the host's own.
+//! - When a reset is completed, or an end told of, no command of an older queue is carried out any more: a queue holds `turns` while
+//!   carrying out commands, and looks, once `turns` is held, whether it is over; a reset and an end wait for `turns` behind their
+//!   change.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

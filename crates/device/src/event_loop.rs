@@ -1,9 +1,8 @@
 //! One thread's share of the connections.
 //!
 //! The loop sleeps in the poller while no connection is in `ready`. What brings one there: an event of its socket; its own turn, if
-//! it has more to do; a wake-up of the store, for those whose completions wait; a look, by time, at those that end or are told
-//! something. Where another loop has ended a
-//! controller, too, all are looked at.
+//! there is more to do; a wake-up of the store, for those whose completions wait; a look, by time, at those that end or are told
+//! something. Where another loop has ended a controller, too, all are looked at.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};

@@ -1,6 +1,6 @@
 //! Asynchronous events: commands that are answered when something happens.
 //!
-//! An event is told once, until the host has read the page that it is about; then it is told again if it still holds.
+//! An event is told once, until the host has read the page that it is about; then once more if it still holds.
 
 use std::collections::VecDeque;
 

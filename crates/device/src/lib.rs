@@ -1,5 +1,5 @@
-//! A store as a storage device: hosts attach to it by NVMe over TCP, or over memory that they share with it (`rings`), and use it by
-//! the commands of the Key Value command set.
+//! A store as a storage device: hosts attach to it by NVMe over TCP, or over memory shared with the device (`rings`), and use the
+//! commands of the Key Value command set.
 //!
 //! ```text
 //! socket -> Input -> nvme::Framing -> Session -> Group -> Store -> Output -> socket
@@ -17,7 +17,7 @@
 //! - A connection holds at most one PDU that is not whole, [`limits::TRANSFER_BYTES_MAX`] of values on their way, and unsent
 //!   completions of [`limits::OUTPUT_BYTES_MAX`] and one command's data. A host that does not read is not served. A connection
 //!   that is no queue in time is closed.
-//! - A controller ends with its admin queue's connection, and then all its queues do.
+//! - A controller ends with the admin queue's connection, and then all its queues do.
 //!
 //! # Lock order
 //! The controllers' table -> a controller's state. Neither is held while the store is used.

@@ -1,4 +1,4 @@
-//! What is to be sent on a connection. Some of it waits until what it tells is durable; what follows waits with it, so completions
+//! What is to be sent on a connection. Some of it waits until what is told is durable; what follows waits, too, so completions
 //! keep their order.
 
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - The values that were asked for have at most [`limits::TRANSFER_BYTES_MAX`] bytes together.
-//! - Data is taken only for a tag that was given, for its command, and in its order: no byte twice, and none left out.
+//! - Data is taken only for a tag that was given, for the tag's command, and in its order: no byte twice, and none left out.
 //! - A queue has no two commands of one identifier among those that wait, and no more than it has entries.
 
 use std::collections::VecDeque;

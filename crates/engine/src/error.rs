@@ -36,8 +36,8 @@ impl Limits {
     pub const KEY_BYTES_MAX: usize = items::KEY_BYTES_MAX;
     /// The longest value: 1 GiB.
     pub const VALUE_BYTES_MAX: u64 = items::VALUE_BYTES_MAX;
-    /// One batch: the bytes of its keys and values, and [`Limits::BATCH_OP_BYTES`] for each operation. 1 GiB: what it needs
-    /// of volatile memory and of the store is there at once, and other writers of its keys' buckets wait while it is
+    /// One batch: the bytes of its keys and values, and [`Limits::BATCH_OP_BYTES`] for each operation. 1 GiB: what a batch
+    /// needs of volatile memory and of the store is there at once, and other writers of the keys' buckets wait while it is
     /// carried out.
     pub const BATCH_BYTES_MAX: u64 = 1 << 30;
     /// What an operation of a batch counts for beside its key and value: somewhat more than what is known of it in volatile
@@ -276,7 +276,7 @@ impl From<HeapError> for Error {
 /// Why a region does not open as a store.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Its head, its chunks or its medium.
+    /// The region's head, chunks or medium.
     Heap(HeapError),
 }
 

@@ -1,12 +1,12 @@
 //! The callback that is told of keys that have expired.
 //!
-//! Each item that expired is told of once: by the thread that takes it out of the index, which is the reaper, or a write to its key
-//! that came before. A copy that compaction makes takes nothing out. `clear` tells of nothing.
+//! Each item that expired is told of once: by the thread that takes it out of the index, which is the reaper, or a write to the
+//! same key that came before. A copy that compaction makes takes nothing out. `clear` tells of nothing.
 //!
 //! # When
-//! At the end of the operation, which has filled its tickets and holds neither lock nor pin of its own. So the callback may use the
-//! store as any caller does, scans and `clear` included, and a slow one keeps no garbage. Another key that is taken out meanwhile
-//! by the same thread is told of when the first call has returned: calls never nest, however long the chain.
+//! At the end of the operation, which has filled its tickets and holds neither a lock nor a pin. So the callback may use the store
+//! as any caller does, scans and `clear` included, and a slow one keeps no garbage. Another key that is taken out meanwhile by the
+//! same thread is told of when the first call has returned: calls never nest, however long the chain.
 //!
 //! A call that panics is caught: the write is done, and its caller need not be the one that set the callback. Rust's panic hook has
 //! said so by then. Later keys are told of as before.

@@ -49,8 +49,8 @@ impl Figure {
         Figure { name, help, kind: FigureKind::Counter, value }
     }
 
-    /// Those of a cache of items in volatile memory: the part of searches that it answered, how many it answered and did not, what
-    /// was evicted from it, and the bytes of what is in it.
+    /// Those of a cache of items in volatile memory: the part of searches that were answered there, how many were and were not,
+    /// what was evicted, and the bytes of what is in the cache.
     #[must_use]
     pub const fn of_cache(hit_ratio: f64, hits: u64, misses: u64, evicted: u64, bytes: u64) -> [Figure; 5] {
         [

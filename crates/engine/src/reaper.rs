@@ -1,7 +1,7 @@
 //! The reaper: deletes keys whose time has come, for engines that do not know when their keys expire.
 //!
-//! It walks the keys, a part a step, from the first to the last, rests, and begins again if it met a value that expires, or one was
-//! put since it began. A store of which no value expires is walked once after it was opened, and not again.
+//! The reaper walks the keys, a part a step, from the first to the last, rests, and begins again if the walk met a value that
+//! expires, or one was put since it began. A store of which no value expires is walked once after the opening, and not again.
 //!
 //! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
 

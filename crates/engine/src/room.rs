@@ -29,7 +29,7 @@ pub fn with_room<R>(
     }
 }
 
-/// Lets readers run while they keep something, as `keeps` says after it has freed what it could; but not for long.
+/// Lets readers run while they keep something, as `keeps` says after freeing what can be freed; but not for long.
 pub fn while_readers_keep(mut keeps: impl FnMut() -> bool) {
     let mut backoff = Backoff::long();
     for _ in 0..READER_WAITS_MAX {

@@ -1,4 +1,4 @@
-//! What reads compare before they believe it.
+//! What is compared before a read believes it.
 
 /// What reads compare. Each level has those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

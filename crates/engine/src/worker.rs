@@ -69,7 +69,7 @@ impl Worker {
         self.thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
     }
 
-    /// On the worker's own thread: lets it end what it is at, and then, when it does not hold the engine any more, do this.
+    /// On the worker's own thread: lets the worker end what it is at, and then, when the engine is not held any more, do this.
     ///
     /// # Panics
     /// On another thread.

@@ -1,6 +1,6 @@
 //! When is memory that was unlinked free? Epochs, with readers that execute no fence.
 //!
-//! A reader *pins* itself before it loads a position from an index and unpins after its last access to what the position
+//! A reader *pins* itself before loading a position from an index and unpins after the last access to what the position
 //! led to. A writer that unlinks something *retires* it with the epoch of that moment; it is free once every pin is
 //! younger.
 //!
@@ -8,8 +8,8 @@
 //! overlap in the processor. The price is paid by the reclaimer, which makes every running thread of the process execute
 //! a barrier (`membarrier`) before it looks at the pins. Where the kernel refuses that call a pin has a fence after all.
 //!
-//! Why that is sound stands, with the steps themselves, in `protocol`, which a model checker runs; why it is worth it, in
-//! `docs/decisions/0002-pins-without-fences.md`.
+//! Why that is sound stands, with the steps themselves, in `protocol`, which a model checker runs; why the scheme is
+//! worth it, in `docs/decisions/0002-pins-without-fences.md`.
 //!
 //! # Lock order
 //! An operation may hold bucket locks of an index when it retires; a limbo lane's lock and the advance lock are leaves.

@@ -6,9 +6,9 @@
 //! # Why it is sound
 //! Let a writer unlink X (store U), pass a light barrier, and read the epoch e, X's tag. [`advance`] increments the epoch,
 //! passes a heavy barrier, and only then looks up whose pins there are, and reads them; advances exclude one another.
-//! - A reader whose thread is not in the list yet, when an advance looks it up, entered itself later, and so passed its light
-//!   barrier after that advance's heavy one. It is as one whose pin is not seen.
-//! - A reader whose pin an advance does not see passed its light barrier, which follows the pin, after that advance's
+//! - A reader whose thread is not in the list yet, when an advance looks the list up, entered later, and so passed its
+//!   light barrier after that advance's heavy one. It is as one whose pin is not seen.
+//! - A reader whose pin an advance does not see passed the light barrier, which follows the pin, after that advance's
 //!   heavy one, so its loads see every store from before the heavy one. If X's tag is below the epoch of that advance,
 //!   the tag was read before the increment, the writer's light barrier came before the heavy one, and U is such a store.
 //! - A reader whose pin is seen holds some epoch p. If p >= e + 2 it read the epoch after the increment to e + 2, which

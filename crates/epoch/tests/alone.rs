@@ -5,7 +5,7 @@ use epoch::Limbo;
 /// Many times what a lane retires between two epochs.
 const COUNT: u64 = 20_000;
 
-/// Nobody collects: each retirement frees two, as soon as epochs have gone by, which somebody must start.
+/// Nobody collects: each retirement frees two, as soon as epochs have gone by, which a thread must start.
 #[test]
 fn whoever_retires_on_and_on_has_earlier_things_freed() {
     let (limbo, mut freed_count) = (Limbo::default(), 0);

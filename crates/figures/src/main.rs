@@ -1,9 +1,9 @@
 //! The figures of the papers that hikv's engines come from, measured on this machine: `cargo xtask figures PAPER [FIG …]`.
 //!
-//! A paper is data ([`paper::Paper`]: its figures, what they claim) and a runner, which measures and tells what it measured, a
+//! A paper is data ([`paper::Paper`]: figures, what they claim) and a runner, which measures and tells what was measured, a
 //! [`point::Point`] each. The systems of a figure take turns, in another order each round; of each the median round counts. Every read is
-//! checked, and one that was wrong ends the program with 1. From the points come a table, JSON, an object a line, and one HTML page
-//! with the machine, the command, what the paper claims beside what was found, and plots.
+//! checked, and one that was wrong ends the program with 1. From the points come a table, JSON, an object a line, and one HTML page with
+//! the machine, the command, what the paper claims beside what was found, and plots.
 
 mod machine;
 mod page;

@@ -1,4 +1,4 @@
-//! Papers as data: their figures, and what they claim.
+//! Papers as data: the figures, and what they claim.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Records of 16 bytes of key and 11 of value: a number stands for both. A value tells its record and its version, so that one of
+//! Records of 16 bytes of key and 11 of value: a number stands for both. A value tells its record and version, so that one of
 //! another record, and one that is torn, are noticed.
 
 /// Bytes of a key.

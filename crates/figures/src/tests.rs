@@ -1,4 +1,4 @@
-//! All figures of all papers, small: everything that is read is right, every claim has its figure, and the page stands by itself.
+//! All figures of all papers, small: everything that is read is right, every claim has a figure, and the page stands by itself.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The commands: whatever a client sends, it is answered, and what it reads is well formed.
+//! The commands: whatever a client sends is answered, and what the client reads is well formed.
 
 use std::cell::RefCell;
 

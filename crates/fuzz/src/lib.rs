@@ -1,6 +1,7 @@
 //! What must hold for any bytes that a client sends. Each function is a fuzz target: it panics if something does not hold.
 //!
-//! `libfuzzer/` gives them to libFuzzer, and `tests/fuzz/slice.rs` to a few thousand inputs, so that they run without it too.
+//! `libfuzzer/` gives the targets to libFuzzer, and `tests/fuzz/slice.rs` to a few thousand inputs, so that they run without
+//! libFuzzer, too.
 
 mod acl;
 mod commands;

@@ -5,8 +5,8 @@ use nvme::{Admin, Completion, ConnectData, Data, Digests, Fabrics, Framing, Item
 const CAPSULE_BYTES_MAX: usize = 1024;
 const DATA_BYTES_MAX: usize = 2048;
 
-/// A PDU is read alike however its bytes arrive, has no more bytes than it may have, and what it says survives being written again.
-/// The first byte of `data` says who reads, with which digests, and how the rest is cut.
+/// A PDU is read alike however its bytes arrive, has no more bytes than allowed, and says the same when written again. The first
+/// byte of `data` says who reads, with which digests, and how the rest is cut.
 pub fn pdus(data: &[u8]) {
     let Some((&choice, mut input)) = data.split_first() else { return };
     let side = if choice & 1 == 0 { Side::Controller } else { Side::Host };

@@ -1,4 +1,4 @@
-//! Chunks: how they come to be and how they are given back, durably. Everything here happens under the space lock.
+//! Chunks: how they come to be and are given back, durably. Everything here happens under the space lock.
 //!
 //! # A chunk at the mark
 //! 0. The region is long enough, and has space there (`region`, `holes`). *Crash:* the old mark.
@@ -15,8 +15,8 @@
 //! 3. It is used.
 //!
 //! # Giving a chunk back
-//! 1. Its header, or that of the free run before it, becomes Free and as long as chunk and free neighbours together: one
-//!    word. *Crash:* either the chunk, which nothing reaches, or the run.
+//! 1. The chunk's header, or that of the free run before it, becomes Free and as long as chunk and free neighbours
+//!    together: one word. *Crash:* either the chunk, which nothing reaches, or the run.
 //! 2. The run is found by later chunks. This needs no order: a thread that carves the run stores the same word again,
 //!    and the headers inside the run stay as they are until that store is durable.
 

@@ -227,7 +227,7 @@ impl<D: Dram> Heap<D> {
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
     }
 
-    /// Reserves a segment. Its first line is zero if it was never used, and otherwise what its last user left.
+    /// Reserves a segment. The first line is zero if the segment was never used, and otherwise what the last user left.
     ///
     /// # Errors
     /// As for [`Heap::reserve`].

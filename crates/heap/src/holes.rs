@@ -16,7 +16,7 @@
 //! Space above the mark is given back from the region's end downwards, piece by piece under the space lock, and taken
 //! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes. A thread takes space
 //! without the lock, and looks afterwards whether any was given back meanwhile (`above_count`): then it is unknown which came last,
-//! though `holed_from` may be what it was, and the space is taken once more.
+//! though `holed_from` may be unchanged, and the space is taken once more.
 //!
 //! # Opening
 //! What space free runs have, and what lies above the mark, is unknown: both count as holed, and as having space to give back. All

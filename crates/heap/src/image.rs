@@ -10,8 +10,8 @@
 //! 2. The extent is freed. *Crash:* an extent that nothing reaches, or a free run.
 //!
 //! # Numbers
-//! Images count. The word has the last one's number, whether it is named or not, and each image has its own: an older
-//! image that lies where a newer one should is never trusted.
+//! Images count. The word has the last one's number, whether that image is named or not, and each image has its own:
+//! an older image that lies where a newer one should is never trusted.
 
 use pmem::{Dram, Level, Medium, seal};
 

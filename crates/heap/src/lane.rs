@@ -1,10 +1,10 @@
-//! Lanes: where slots are reserved. Each lane owns a chunk of every kind of slots it uses and hands out its slots.
+//! Lanes: where slots are reserved. Each lane owns a chunk of every kind of slots that it uses, and hands out the slots.
 //!
 //! A lane claims the free slots of a whole bitmap word at once; then a reservation is a lock that nobody contends, one
-//! bit and one multiplication. Threads name the lane they prefer and move on to the next if it is busy, so that a thread
-//! that is descheduled while it holds a lane stalls hardly any other.
+//! bit and one multiplication. Threads name the lane that they prefer and move on to the next if that one is busy, so
+//! that a thread that is descheduled while holding a lane stalls hardly any other.
 //!
-//! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of its slots is free), then a new one. So
+//! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of the slots is free), then a new one. So
 //! a region does not grow while chunks that no lane owns have an eighth of their slots free. Where it cannot grow, every
 //! free slot is found: in unowned chunks first, in other lanes last.
 
@@ -30,7 +30,7 @@ pub const LANE_COUNT: usize = 8;
 /// Of the slot that comes next, so much is fetched while this one is filled: a writer would wait for its lines.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
-/// A lane's place in one kind of slots: the chunk it owns, and the slots it has claimed of it.
+/// A lane's place in one kind of slots: the chunk that the lane owns, and the slots claimed of it.
 pub(crate) struct Cursor {
     slab: Option<SlabRef>,
     /// Slots claimed and not handed out, of 64 whose first starts at `claimed_start`.
@@ -221,7 +221,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Has every lane give up its chunk and what it has claimed of it, so that the chunks' records know every free slot.
+    /// Has every lane give up its chunk and what was claimed there, so that the chunks' records know every free slot.
     pub fn empty_lanes<M: Medium>(&self, medium: &M) {
         for (_, cursor) in self.lanes.cursors() {
             if let Some(slab) = cursor.lock().resign() {

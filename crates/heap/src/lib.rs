@@ -1,14 +1,14 @@
-//! The persistent heap of hikv: a region's superblock, its chunks and their owners, growth, and the sweep.
+//! The persistent heap of hikv: a region's superblock, the chunks and their owners, growth, and the sweep.
 //!
 //! # What is durable
 //! The superblock, the high-water mark, the generation, and one word for each chunk: its kind and length. Within a chunk
 //! nothing of the allocator is durable: *free is what nothing reaches*. So an allocation costs no persist, and a crash
-//! leaks nothing: after it, [`Heap::open`] knows the chunks, the index tells what it reaches, and
+//! leaks nothing: after a crash, [`Heap::open`] knows the chunks, the index tells what it reaches, and
 //! [`Heap::finish_sweep`] frees the rest (`docs/decisions/0003-free-is-what-nothing-reaches.md`).
 //!
 //! # Invariants
 //! - Chunks lie end to end from unit 1 to the high-water mark, and the mark lies in the region.
-//! - A place is handed out only after the header of its chunk and a mark above it are durable.
+//! - A place is handed out only after the chunk's header and a mark above it are durable.
 //! - A chunk changes kind or length with one store of its header, ordered before any use of what changed.
 //! - Every header lies in a page that has space, and so does what is not in a free run.
 //! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended, or a clean image was
@@ -22,7 +22,7 @@
 //! A lane's cursor (`lane`), then either the superblock (`region`: growth) or the space lock (`space`): these two are
 //! never held together. Frees of slots take no lock unless their chunk becomes roomy or empty.
 //!
-//! This crate uses `core` alone; the host lends it memory through [`pmem::Dram`], which [`Heap`] gives back when it is
+//! This crate uses `core` alone; the host lends it memory through [`pmem::Dram`], which [`Heap`] gives back when
 //! dropped.
 #![no_std]
 

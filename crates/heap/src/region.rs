@@ -1,4 +1,4 @@
-//! The region as a whole: what it is, whether it is whole, how it grows.
+//! The region as a whole: what a region is, whether one is whole, how it grows.
 //!
 //! # Growth
 //! 1. The medium grows. *Crash:* bytes beyond the region, which nothing uses.

@@ -1,7 +1,7 @@
-//! What is left of a damaged region: its head and its chunks, read without opening it, and never stored to.
+//! What is left of a damaged region: the head and the chunks, read without opening it, and never stored to.
 //!
-//! An opening refuses a region that contradicts itself, since writers would rely on it. Salvage relies on nothing: each
-//! part is read for itself, what is wrong is told, and what it should have said is `None`.
+//! An opening refuses a region that contradicts itself, since writers would rely on what is said there. Salvage relies
+//! on nothing: each part is read for itself, what is wrong is told, and what should have stood there is `None`.
 //!
 //! A chunk whose header is damaged hides where the next one begins. The walk goes on at the next unit that looks like a
 //! chunk and is followed by another one; what lies between is [`Contents::Unknown`].

@@ -18,9 +18,9 @@
 //! Unswept, which its sweeper takes alone.
 //!
 //! # Free count
-//! A slot's bit is set before it is counted, and words are claimed only by the owner, who has counted them before it
-//! gives the chunk up. So the count of an unowned chunk never exceeds its free bits, and a count of all slots means that
-//! no free is under way.
+//! A slot's bit is set before the slot is counted, and words are claimed only by the owner, who has counted them before
+//! giving the chunk up. So the count of an unowned chunk never exceeds its free bits, and a count of all slots means
+//! that no free is under way.
 
 use core::ptr::NonNull;
 use core::slice;

@@ -1,4 +1,4 @@
-//! The kind of a chunk of slots: how long it is, where its slots start, how many there are.
+//! The kind of a chunk of slots: the chunk's length, where the slots start, how many there are.
 //!
 //! Slabs of a size class and chunks of segments differ in nothing else, so the allocator treats both alike.
 

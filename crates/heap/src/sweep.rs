@@ -1,20 +1,20 @@
 //! The sweep: what nothing reaches is free.
 //!
-//! A heap that was opened knows its chunks and nothing of what is live in them: they are *unswept*, and no space below
-//! the mark of that moment is handed out. The caller walks its index and marks what it reaches, while stores and frees go
+//! A heap that was opened knows the chunks and nothing of what is live in them: they are *unswept*, and no space below
+//! the mark of that moment is handed out. The caller walks the index and marks what it reaches, while stores and frees go
 //! on; [`Heap::finish_sweep`] frees the rest.
 //!
 //! # What may happen meanwhile
 //! - New places lie in chunks younger than the heap. They are never unswept and need no mark.
-//! - A place is freed: that is recorded, and applied after the marks, so it ends free whether it was marked before,
-//!   after, or not at all.
+//! - A place is freed: that is recorded, and applied after the marks, so the place ends free whether it was marked
+//!   before, after, or not at all.
 //! - A free meets the end of its chunk's sweep: the record is taken by exactly one of both, whichever exchanges the
-//!   bitmap's word first; the free looks at the chunk's state again after it has left its record.
+//!   bitmap's word first; the free looks at the chunk's state again after leaving its record.
 //!
 //! # What the caller owes
-//! The walk does not meet a place that was removed from the index before it came by, so the sweep would free this place, and the
-//! [`Heap::free`] that comes when no reader is left would free it once more, from its next owner. So a thread that removes a place
-//! calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section that keeps walk and removal apart.
+//! The walk does not meet a place that was removed from the index before the walk came by, so the sweep would free this place, and
+//! the [`Heap::free`] that comes when no reader is left would do so once more, from its next owner. So a thread that removes a
+//! place calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section that keeps walk and removal apart.
 
 use core::sync::atomic::Ordering;
 

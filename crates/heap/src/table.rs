@@ -1,7 +1,7 @@
 //! Which chunk each unit belongs to: a table of two levels in DRAM, its leaves lent as the high-water mark rises.
 //!
-//! Every leaf below the mark exists. A unit of a slab knows its record; extents and free runs are known at their first
-//! unit, and free runs at their last too, so that a neighbour finds where they start.
+//! Every leaf below the mark exists. A unit of a slab knows its record; extents and free runs are known at the first
+//! unit, and free runs at the last too, so that a neighbour finds where they start.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;

@@ -1,4 +1,4 @@
-//! Where a backup that replaces an earlier one may not be: at the store, above it, or within it, but for one name.
+//! Where a backup that replaces an earlier one may not be: at the store, above or within it, but for one name.
 //!
 //! Paths have many spellings: symbolic links, bind mounts, `..`, a working directory, letters that a file system takes for
 //! equal. So directories are compared by device and inode, after the system has resolved what is there; what is not there

@@ -1,8 +1,8 @@
 //! The mark of a copy: a small file in a backup that says of which store it is.
 //!
-//! It is what tells a backup of ours from any other directory: nothing is removed or replaced without it. It is written
-//! and synced before the copy's region gets its name, so a whole copy has it; opening the copy for writing makes it a store of its
-//! own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it.
+//! The mark is what tells a backup of ours from any other directory: nothing is removed or replaced without it. The mark is
+//! written and synced before the copy's region gets the name, so a whole copy has it; opening the copy for writing makes the copy
+//! a store of its own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};

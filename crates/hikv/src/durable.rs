@@ -51,9 +51,9 @@ impl Store {
         if self.journal().is_some() { Durability::Power } else { self.durability() }
     }
 
-    /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, survives what `level` says.
-    /// That is waited for once, at its end, so several writes share it; other threads see them before, and wait for them where they
-    /// read at the store's own level and that is higher.
+    /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, survives what `level` says. That
+    /// is waited for once, at its end, so several writes share it; other threads see the writes before, and wait for them in reads
+    /// at the store's own level, where that is higher.
     ///
     /// On a medium that gives more for nothing (DAX, tmpfs) a lower level makes no difference. On a journal `power` is a write
     /// that the disk has synced, with all that came before it; `buffered` one that the kernel has, and whose sync begins
@@ -103,7 +103,7 @@ impl Store {
     /// may be told of the result, since a crash might take back what was written, or what was read.
     ///
     /// For event loops, which serve others meanwhile. What `operate` writes can be seen by everybody when it returns. Other
-    /// threads that meet it wait for it, or, if they defer too, get it into their ticket; once it is durable it costs
+    /// threads that meet such a write wait, or, when deferring, too, have it in their own ticket; once durable it costs
     /// nobody anything. [`Store::at`] inside of `operate` does not wait, but changes what the ticket stands for.
     ///
     /// Few things still wait for the disk: [`Store::clear`]; a write that makes the file longer, or finds the whole log

@@ -134,10 +134,10 @@ impl Store {
     /// any other, which does not run any more when this returns; `None` ends it.
     ///
     /// It runs on the thread that took the item away, when that has done so and holds nothing of the store: it may read, write,
-    /// scan and clear as any caller may, and call this, which then does not wait for it to end. Of keys that expire by what it does
-    /// it is told when it has returned. If it panics the panic ends there, and later keys are told of. While it runs on the
-    /// background's thread that does nothing else: it should be quick. It should not hold the store, which would never be closed; a
-    /// [`std::sync::Weak`] to something that does is well.
+    /// scan and clear as any caller may, and call this, which then does not wait for it to end. Of keys that expire by what the
+    /// callback does it is told after returning. If it panics the panic ends there, and later keys are told of. While it runs on
+    /// the background's thread that does nothing else: it should be quick. It should not hold the store, which would never be
+    /// closed; a [`std::sync::Weak`] to something that does is well.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,7 +1,7 @@
 //! From a path to an engine: which file, locked how, created how.
 //!
 //! A store in a directory is `store.hikv`, the region, and `lock`; and, where it is journaled, `journal.hikv`
-//! (`journal_files`). The files decide: with a journal it is journaled, without it is not. A new region is made under
+//! (`journal_files`). The files decide: a store with a journal is journaled, one without is not. A new region is made under
 //! another name, formatted, synced and then renamed, so that `store.hikv` is a whole store whenever it is there at all; what
 //! an interrupted creation left is removed by the next. A device holds the region itself, and has no other name to hide an
 //! unfinished format under: the region's format mark tells.

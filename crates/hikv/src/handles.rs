@@ -1,5 +1,5 @@
 //! What of this process keeps a store open: for the error of a second opening, which otherwise says 'this process itself' and
-//! leaves its reader to look for a forgotten snapshot.
+//! leaves the reader to look for a forgotten snapshot.
 //!
 //! Counts alone, each with its handle: they decide nothing.
 

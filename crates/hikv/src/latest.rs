@@ -13,7 +13,7 @@
 //! # What is never touched
 //! Only a directory is replaced or removed that is empty, or has the mark of a latest backup of this very store and nothing
 //! beside a backup's files, and that no process has open for writing (`copy_mark`). It is removed file by file, so that what
-//! another program puts there at the last moment stays. A place that is the store, or above it, or within it under another name
+//! another program puts there at the last moment stays. A place that is the store, or above, or within it under another name
 //! than `backup`, is refused before (`backup_place`).
 
 use std::ffi::{OsStr, OsString};
@@ -39,7 +39,7 @@ impl Store {
     /// Whether [`Store::backup_latest`] may use the directory `place`, as far as its path says.
     ///
     /// # Errors
-    /// [`BackupError::Place`] if it is the store, or above it, or within it under another name than `backup`, or no directory;
+    /// [`BackupError::Place`] if that is the store, or above, or within it under another name than `backup`, or no directory;
     /// [`BackupError::Open`] if it cannot be examined.
     pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
         let place = place.as_ref();

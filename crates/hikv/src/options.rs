@@ -246,7 +246,7 @@ impl Options {
     }
 
     /// The most that a journal's log takes on the disk, in bytes, which bounds what opening replays (default: 256 MiB; 8 MiB
-    /// at least). Where writers fill it faster than it is applied, they wait.
+    /// at least). Writers that fill the log faster than it is applied wait.
     #[must_use]
     pub fn log_bytes_max(self, log_bytes_max: u64) -> Options {
         Options { log_bytes_max, ..self }

@@ -3,7 +3,7 @@
 //! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here the items get a store of their own:
 //!
 //! 1. a store is made beside `into`, under that name with `.unfinished` behind; *a crash leaves* an unfinished store;
-//! 2. the items are put into it, and it is closed; *the same*;
+//! 2. the items are put into that store, and it is closed; *the same*;
 //! 3. the store gets the name `into`: one rename, synced; *the old name or the new one, each with a whole store*.
 
 use std::ffi::OsString;

@@ -10,7 +10,7 @@ use crate::ordered::Bounds;
 use crate::{Range, Store};
 
 /// A store as it was when [`Store::snapshot`] was called, however it is written on. Clones share it; it ends with the last
-/// of them, and with what iterates over it.
+/// clone, and with what iterates over the snapshot.
 ///
 /// A key that had expired when it was taken is not there; one that expires later is.
 ///
@@ -58,8 +58,8 @@ impl Drop for Taken {
 
 impl Store {
     /// Takes a snapshot: the store as it is now. It has every write that returned before this call and none that begins
-    /// after it returns; a write that runs at the same time is in it whole or not at all, and if it is, with all that had
-    /// returned before it began.
+    /// after it returns; a write that runs at the same time is in the snapshot whole or not at all, and if so, with all
+    /// that had returned before that write began.
     ///
     /// It costs next to nothing, but waits for the operations that run at this moment, and so for the callbacks of other
     /// threads ([`Store::get_with`], [`Store::for_each`] and the like).

@@ -30,9 +30,9 @@ impl Clone for Store {
     }
 }
 
-/// Dropped in this order: nobody works in the background any more when the clean image is written and the region
-/// unmapped, and nobody else gets the lock before it is. Where the background itself drops it, in a callback, it is the last
-/// thing that the background does.
+/// Dropped in this order: nobody works in the background any more when the clean image is written and the region unmapped,
+/// and nobody else gets the lock before it is. Where the background itself drops the store, in a callback, that is the
+/// last thing that the background does.
 struct Inner {
     workers: Vec<Worker>,
     is_closed: bool,

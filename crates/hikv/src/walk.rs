@@ -1,6 +1,6 @@
 //! All items, in no order, and walks whose cursors are numbers.
 //!
-//! An engine whose walks go by keys has its cursors kept here, the latest of them, by a number each. Numbers begin anywhere, so
+//! An engine whose walks go by keys has the cursors kept here, the latest of them, by a number each. Numbers begin anywhere, so
 //! that one of an earlier opening is found out.
 
 use std::collections::VecDeque;

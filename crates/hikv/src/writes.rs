@@ -63,8 +63,8 @@ impl Store {
         }
     }
 
-    /// Carries out all of `batch` as one step: a crash leaves all of it or nothing, and a thread that has read one key as the batch
-    /// left it reads no other as it was before. (A thread that reads one key before the batch and another after it has read old and
+    /// Carries out all of `batch` as one step: a crash leaves all or nothing, and a thread that has read one key as left by the
+    /// batch reads no other as it was before. (A thread that reads one key before the batch and another after it has read old and
     /// new, as with any two reads.) Durable when it returns, as far as the medium goes. An empty batch does nothing. Ranges and
     /// [`Store::for_each`] are no snapshots, and may show a part of it while it happens.
     ///

@@ -22,7 +22,7 @@ pub const RECORD_CLEARED_EARLY: Canary = Canary("RecordClearedEarly");
 pub const WRITERS_LED_FIRST: Canary = Canary("WritersLedFirst");
 /// A reader that finds nothing says so without a fence.
 pub const MISS_NOT_FENCED: Canary = Canary("MissNotFenced");
-/// A batch sets the overflow bits of the entries that it chooses at once, and leaves them unordered if it is given up.
+/// A batch sets the overflow bits of the chosen entries at once, and leaves them unordered if given up.
 pub const WAYS_MARKED_EARLY: Canary = Canary("WaysMarkedEarly");
 /// The sweep does not see what a split moved while it ran.
 pub const SWEEP_MISSES_SPLIT: Canary = Canary("SweepMissesSplit");

@@ -1,8 +1,8 @@
 //! Index structures, a folder each, that use the same words for their files: `layout format open ops recover check tests`.
 //!
 //! [`PartitionedHash`] maps a key's signature to a [`Position`], the word that commits every operation. It never looks
-//! into items: the caller decides whether an item's key is the one wanted. [`BPlusTree`] keeps positions in the order of their
-//! keys, in DRAM; it looks into items through its caller where the bytes that it holds do not decide. [`CachedTable`] has copies of hot
+//! into items: the caller decides whether an item's key is the one wanted. [`BPlusTree`] keeps positions in the order of their keys, in
+//! DRAM; the tree looks into items through its caller where the bytes in the nodes do not decide. [`CachedTable`] has copies of hot
 //! items in DRAM, for the engines whose reads are slower.
 
 pub mod block_hash;

@@ -1,5 +1,5 @@
 //! The client of `/dev/hikv-ink`, the device of the kernel module in `kernel/ink`: keys and values in persistent memory, in the
-//! order of their keys, shared by all processes that may open it.
+//! order of the keys, shared by all processes that may open it.
 //!
 //! Every call is one system call; what a call has written is durable when it returns. Errors are the kernel's numbers
 //! ([`io::Error::raw_os_error`]); `kernel/ink/ink.h` says what each means.

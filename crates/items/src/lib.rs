@@ -1,7 +1,7 @@
-//! Items: a key and its value in one piece of a region, as every engine writes, reads and judges them.
+//! Items: a key and the value in one piece of a region, as every engine writes, reads and judges them.
 //!
 //! An item is written whole, past the cache, into space that no other thread sees, and is never changed once something
-//! names it. So a reader that is kept from seeing its room reused may look at its bytes without a lock.
+//! names it. So a reader that is kept from seeing an item's room reused may look at its bytes without a lock.
 //!
 //! This crate uses `core` alone, but for times of the operating system (feature `std`).
 #![no_std]

@@ -2,13 +2,13 @@
 //!
 //! # Steps of a segment's header
 //! 1. A slot is chosen that may be overwritten. Before that the file gets longer if it may and no other is free.
-//! 2. The header is written, and synced. It says what was durable before (its mark), and where replay begins, as of now. *Crash:* what
-//!    the slot held before, or a segment without frames, from which replay is told where to begin. Both begin at segments that
-//!    are still whole: a slot is chosen only when it is free, and the newest header is in another.
+//! 2. The header is written, and synced. The mark says what was durable before; the header says, too, where replay begins, as of now.
+//!    *Crash:* what the slot held before, or a segment without frames, from which replay is told where to begin. Both begin at
+//!    segments that are still whole: a slot is chosen only when it is free, and the newest header is in another.
 //! 3. The segment is ready. The writer that fills the one before takes it.
 //!
-//! The writer asks the thread for these steps when a quarter of its segment is full (see below), and does them itself where they
-//! are not done when the next segment is needed. So do opening and closing a log, where the number is known with which the segment
+//! The writer asks the thread for these steps when a quarter of the segment is full (see below). Where a step is not done when the
+//! next segment is needed, the writer does it. So do opening and closing a log, where the number is known with which the segment
 //! begins.
 //!
 //! # Room

@@ -1,12 +1,12 @@
 //! Which parts of the region's memory have their bytes yet.
 //!
 //! # States
-//! A block is *absent* until a thread claims it, *loading* while that thread fills it, and *present* or *lost* from then on.
+//! A block is *absent* until claimed by a thread, *loading* while that thread fills it, and *present* or *lost* from then on.
 //!
 //! # Order
-//! A thread that claims a block has its memory to itself, fills it, and then stores the state (Release); a thread that has loaded
-//! this state (Acquire) sees the block's bytes, and no thread fills it a second time. A thread that meets a block which another one
-//! is filling waits. The thread that settles the last block is told so, and has seen all of them settled (AcqRel on the count).
+//! A thread that claims a block has the memory alone, fills it, and then stores the state (Release); a thread that has loaded this
+//! state (Acquire) sees the block's bytes, and no thread fills it a second time. A thread that meets a block which another one is
+//! filling waits. The thread that settles the last block is told so, and has seen all of them settled (AcqRel on the count).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};

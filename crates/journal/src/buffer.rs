@@ -1,8 +1,8 @@
-//! The log in memory: entries in the order in which they were appended, until a writer takes them.
+//! The log in memory: entries in the order of the appends, until a writer takes them.
 //!
-//! An entry's place in the log is taken under the buffer's lock, and its bytes are read, or its words stored, under the same
-//! lock. So where bytes are flushed twice, even by two threads, the log has the older ones before the newer ones, and no reader
-//! meets a published word that the log does not hold.
+//! An entry's place in the log is taken under the buffer's lock, and the entry's bytes are read, or the words stored, under the
+//! same lock. So where bytes are flushed twice, even by two threads, the log has the older ones before the newer ones, and no
+//! reader meets a published word that the log does not hold.
 
 use std::mem;
 use std::sync::atomic::Ordering;

@@ -6,8 +6,9 @@
 //! 3. The log is synced up to where it was when the pages were copied, and again with a frame that says so (`scan`). Where the base
 //!    is ahead of a frame, damage to that frame is then not mistaken for the log's end. *Crash:* as before.
 //! 4. The copies are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of these segments or
-//!    before, and does not end before all that the copies show; so every word that the copies show too early is set to what it was,
-//!    and then to what it became. A word that was stored and not flushed may be there, as on memory that is persistent itself.
+//!    before, and does not end before all that the copies show; so every word that the copies show too early is set to the old
+//!    value, and then to the value that it got. A word that was stored and not flushed may be there, as on memory that is
+//!    persistent itself.
 //! 5. Steps 2 to 4 for the other pages; then the base is synced. Space that was discarded before an *earlier* such step is given
 //!    back (`discards`).
 //! 6. The segments may be overwritten. The next header says which segment is the oldest now. *Crash:* replay begins where the last

@@ -13,9 +13,9 @@
 //!        8 └───────────────────────────────┴──────────────────────────────
 //! ```
 //!
-//! The mark says what the frame's writer knew: all frames before that number were durable. So where one of them is not whole it
-//! is damaged; one at or behind every mark may as well have been on its way when a crash came (`scan`). In version 1 there is
-//! no mark, and entries begin at byte 24.
+//! The mark says what the frame's writer knew: all frames before that number were durable. So one of them that is not whole is
+//! damaged; one at or behind every mark may as well have been on its way when a crash came (`scan`). In version 1 there is no
+//! mark, and entries begin at byte 24.
 //!
 //! An entry of no bytes says that the region has the length that its offset states; the base is durably as long. The checksum
 //! covers everything behind it. Numbers are little-endian.

@@ -1,5 +1,5 @@
-//! Group commit: of all threads that wait for a sync one makes it, for every thread that appended before it began. Which one, and
-//! when, is decided in `turns`.
+//! Group commit: of all threads that wait for a sync one makes it, for every thread that appended before the sync began. Which
+//! one, and when, is decided in `turns`.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! What the medium and its threads share: the files, the log in all its stages, and whether it still works.
+//! What the medium and its threads share: the files, all stages of the log, and whether the journal still works.
 
 use std::io;
 use std::sync::atomic::Ordering;

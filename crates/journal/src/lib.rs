@@ -8,14 +8,14 @@
 //! # Invariants
 //! - Of whatever is stored under the rules of `Medium` the log has the records in the order of the stores (`buffer`). So
 //!   what a crash leaves of the log, a prefix, is a state in which memory was.
-//! - The base shows nothing that was published and is not durable in the log; so it is a prefix of the log, once that prefix
-//!   is replayed over it. No part of the log is overwritten before the base has it durably (`checkpoint`).
+//! - The base shows nothing that was published and is not durable in the log; so the base is a prefix of the log, once that
+//!   prefix is replayed over it. No part of the log is overwritten before the base has it durably (`checkpoint`).
 //! - While anything is appended a segment is free beside the one that is written, so that what was appended can always be
 //!   synced (`buffer`).
 //! - After a sync that failed neither its caller nor any later one tells of durability (`journal`).
-//! - No thread sees a block of memory, stores to it or appends any of it before it has the base's bytes and, over them, all entries
-//!   that were replayed (`loading`, `redo`).
-//! - Readers append nothing and wait for nothing but the durability of a word that they met before its writer has waited.
+//! - No thread sees a block of memory, stores to the block or appends any of it before the block has the base's bytes and, over
+//!   those, all entries that were replayed (`loading`, `redo`).
+//! - Readers append nothing and wait for nothing but the durability of a word that was met before its writer has waited.
 //! - A caller that does not wait at once leaves the word as it is, and has a receipt (`receipt`).
 //!
 //! The write orders and what a crash after each step leaves: `writer` and `ahead` for the log, `checkpoint` for the base, `recover` for
@@ -24,8 +24,8 @@
 //! # Lock order
 //! checkpoint -> discards, a lane -> writer -> ahead -> slots, buffer; below all of them a file's handle to sync with.
 //! A thread that holds none of them may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under
-//! it; so before it takes this lock a thread sees to it that what is read or stored under it is in memory. Loading holds no lock
-//! while it reads, and its own locks are leaves; of a block that cannot be read it tells the slots.
+//! it; so a thread that is to take this lock first makes sure that what is read or stored under the lock is in memory. Loading
+//! holds no lock while reading, and its own locks are leaves; of a block that cannot be read it tells the slots.
 
 mod ahead;
 mod blocks;

@@ -1,5 +1,5 @@
-//! The journal's lives: what is appended becomes durable, segments of the log come and go, checkpoints bring the base up to it, and all
-//! of it ends. (The fourth, loading what the base has, is `loading`'s.)
+//! The journal's lives: what is appended becomes durable, segments of the log come and go, checkpoints bring the base up to the log,
+//! and all of it ends. (The fourth, loading what the base has, is `loading`'s.)
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};

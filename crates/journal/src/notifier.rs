@@ -2,7 +2,7 @@
 //! caller asks about. There is one for each lane (`turns`), so that a request that comes during a sync need not wait for its end.
 //!
 //! An asker is woken after every sync until all that it asked for is durable: of several receipts the first ones are then told as
-//! early as they can be. A sync takes in whatever was appended before it began, so all loops share it.
+//! early as they can be. A sync takes in whatever was appended before its beginning, so all loops share one.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};

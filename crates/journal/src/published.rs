@@ -1,8 +1,8 @@
 //! For each word that readers meet FRESH: the position of the log when the word was published, up to which the log must be durable.
 //!
-//! A word's place here follows from the key that its engine gives it. Keys share places, of which there are few: each holds
-//! the latest position of its keys, so it may say later than is so, and never earlier. What was published before
-//! the log was opened is durable, and position 0.
+//! A word's place here follows from the key that the engine gives it. Keys share places, of which there are few: each holds
+//! the latest position of its keys, so a place may say later than is so, and never earlier. What was published before the
+//! log was opened is durable, and position 0.
 //!
 //! # Order
 //! A place is set under the buffer's lock, before the word is stored (Release). A reader that has loaded the word (Acquire) finds

@@ -1,14 +1,14 @@
 //! Operations that do not wait for the disk, and the receipts that say up to where their caller has to wait later.
 //!
-//! A thread may defer its waits for a while ([`Acknowledger::deferred`]). Its writes are published as ever then, and its reads may
-//! meet words that are not durable yet: for both the position of the log is noted, where otherwise the thread would wait. The
-//! latest of these positions is in the [`Receipt`]. Until the log has come as far as the receipt says, no client may be told of
-//! anything that those operations returned.
+//! A thread may defer its waits for a while ([`Acknowledger::deferred`]). The thread's writes are published as ever then, and its
+//! reads may meet words that are not durable yet: for both the position of the log is noted, where otherwise the thread would
+//! wait. The latest of these positions is in the [`Receipt`]. Until the log has come as far as the receipt says, no client may be
+//! told of anything that those operations returned.
 //!
 //! # Invariants
 //! - A word that is published stays FRESH until the log is durable up to it, as far as the journal's own level asks. So a reader
-//!   that meets the word, waiting or deferring, comes to know that it may be lost; once it is durable, it costs readers nothing any
-//!   more.
+//!   that meets the word, waiting or deferring, comes to know that it may be lost; once the word is durable, it costs readers
+//!   nothing any more.
 //! - Whatever was deferred lies before [`Journal::deferred`]: for a reader that meets its effect where there is no mark.
 //! - A receipt that is durable stays so. Positions are those of one journal, open once.
 //!
@@ -128,7 +128,7 @@ impl<F: File> Journal<F> {
     }
 }
 
-/// A journal as callers see it that wait for it themselves. Clones share the journal.
+/// A journal as seen by callers that wait for it themselves. Clones share the journal.
 #[derive(Debug)]
 pub struct Acknowledger<F>(Arc<Journal<F>>);
 

@@ -1,7 +1,7 @@
 //! The replayed log in memory: what each block of the base lacks.
 //!
-//! A block's entries are applied to it, in their order, once its bytes were read from the base; until then they stay here.
-//! No page of an absent block is written to the base: a checkpoint copies pages from memory, and brings them before.
+//! A block's entries are applied in the log's order, once the block's bytes were read from the base; until then they stay
+//! here. No page of an absent block is written to the base: a checkpoint copies pages from memory, and brings them before.
 
 use std::ops::Range;
 

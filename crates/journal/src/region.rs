@@ -1,7 +1,7 @@
 //! The region's memory, and how much of it may be touched without a question.
 //!
-//! While some of the base is not in memory yet the lengths that accesses are compared with are 0, so that the one comparison
-//! that keeps them within the region also has them ask whether their bytes are there (`loading`).
+//! While some of the base is not in memory yet the lengths that accesses are compared with are 0. So the one comparison that
+//! keeps an access within the region also has it ask whether the bytes are there (`loading`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -4,8 +4,8 @@
 //! # What `buffered` may lose
 //! A sync begins an interval after the first write that it is for, or as soon as a lane is free. A disk may take longer than that for
 //! one. So a writer at `buffered` is held back while an older write has been waiting for two intervals: it waits as at `power`
-//! ([`Requests::is_overdue`]). What power can take is what was acknowledged within two intervals, whatever the disk does; Redis
-//! holds its writers back after two of its intervals, too. The clock is asked only while a sync is on its way.
+//! ([`Requests::is_overdue`]). What power can take is what was acknowledged within two intervals, whatever the disk does; Redis holds
+//! writers back after two of its intervals, too. The clock is asked only while a sync is on its way.
 //!
 //! # Lock order
 //! `requests` and `askers` are leaves. No asker is woken under either of them.

@@ -1,4 +1,4 @@
-//! Segments: equal pieces of the log file, written from their start to their end, and used again.
+//! Segments: equal pieces of the log file, each written from start to end, and used again.
 //!
 //! ```text
 //!        0 ┌───────────────────────────────┬───────────────┬───────────────┐
@@ -15,10 +15,10 @@
 //!     4096   frames, until one is missing or of another number
 //! ```
 //!
-//! The header has a block to itself, so that no write of a frame rewrites it. It is written whole, and durable before the
-//! first frame of its segment is written: mostly while the segment before is still written (`ahead`). So it does not know with
-//! which number its frames begin, but what was durable: its mark. Where it does know, behind the end of a log that was opened or
-//! closed, it says that the mark is that number.
+//! The header has a block of its own: no write of a frame rewrites it. A header is written whole, and durable before the first
+//! frame of its segment is written: mostly while the segment before is still written (`ahead`). So the header does not know with
+//! which number the segment's frames begin, but what was durable: its mark. Where the number is known, behind the end of a log
+//! that was opened or closed, the header says that the mark is that number.
 //!
 //! Version 2 had the number of the first frame in place of the mark, and the oldest segment's ordinal in place of the counts, since
 //! all frames of the segment before were durable. Version 1 had no salt (zero), either, and frames without a mark. A log may

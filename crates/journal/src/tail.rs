@@ -1,8 +1,8 @@
 //! The log's end, in whole pages: what is written next, and what of its page was written before.
 //!
 //! A disk takes whole blocks. To add to a page that begins with earlier frames, either the operating system's cache has that page,
-//! or the writer has its first bytes: here. So a frame can be written past the cache, in pages that begin before it and end behind
-//! it. And a page that is written for the first time is written to its end, or the system would read from the disk what it is to
+//! or the writer has its first bytes: here. So a frame can be written past the cache, in pages that begin before and end behind
+//! it. And a page that is written for the first time is written to the end, or the system would read from the disk what it is to
 //! add to. What lies behind the last frame is zero then, which is no frame.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! A file in memory for the tests of this crate: they say when an operation happens, and whether it does.
+//! A file in memory for the tests of this crate: they say when an operation happens, and whether one does.
 
 use std::io;
 use std::ops::Range;

@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! - A member has appended before it joins, and the leader closes the group before writing out. So all members are served.
-//! - A member that sleeps has read the group's word before it saw that it must. When a lane is free again, and when a group was
+//! - A member that sleeps has read the group's word before seeing that it must. When a lane is free again, and when a group was
 //!   served, the word changes before any member is woken. So no member sleeps through its wake-up.
 //! - Groups far apart share a word. A thread that is woken in place of another group's member wakes all that sleep at this word.
 //! - A leader gives its lane back, whatever fails.

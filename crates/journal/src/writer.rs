@@ -3,7 +3,7 @@
 //! | after | a crash leaves |
 //! |---|---|
 //! | entries in memory, in the order of the stores | nothing of them |
-//! | a frame written | nothing of it, part of it, which does not fit its checksum, or all |
+//! | a frame written | nothing of it, a part that does not fit the checksum, or all |
 //! | the log synced: acknowledged | the frame |
 //! | a full segment synced, and sealed | all of it |
 //! | a header written to a free segment, and synced | the old segment's end is the log's, or the new one is there and empty |

@@ -70,7 +70,7 @@ pub struct LogPage {
     pub offset: u64,
     /// How many bytes; a multiple of four.
     pub len_bytes: u64,
-    /// Reading it leaves the event that led to it as it is.
+    /// Reading the page leaves the event that led to it unchanged.
     pub retains_event: bool,
 }
 

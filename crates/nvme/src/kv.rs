@@ -1,7 +1,7 @@
 //! Commands of the Key Value command set.
 //!
-//! The key's bytes 0 to 7 are dwords 2 and 3, 8 to 15 dwords 14 and 15; dword 11 has its length in bits 7:0 and options above them;
-//! dword 10 is the length of the value, or of the room for it.
+//! The key's bytes 0 to 7 are dwords 2 and 3, 8 to 15 dwords 14 and 15; dword 11 has the key's length in bits 7:0 and options above
+//! them; dword 10 is the length of the value, or of the room for it.
 
 use std::fmt;
 

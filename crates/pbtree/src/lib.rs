@@ -5,14 +5,14 @@
 //! - A node of the tree has sorted keys, and all keys of a child lie between the separators around it.
 //! - Every key word names a chunk of its own. *Separators own their bytes*: no node but one names a separator's chunk, so a
 //!   leaf's key may be freed though a separator was made of it.
-//! - A key is in one leaf once. Its value word is 0 once it was deleted; the pair stays until the leaf is packed.
+//! - A key is in one leaf once. The value word is 0 once the key was deleted; the pair stays until the leaf is packed.
 //! - What a word names is durable before the word is.
 //! - Nothing is freed before the word that named it is durably something else.
 //!
 //! # Writes
-//! Every writer holds a lane (`undo_log`), and exclusively the lock of each node that it changes, until its commit has
-//! returned; then the locks go, and then it waits, if its medium has anything to wait for. `Persist::wait` is never called
-//! under a lock. A thread that reads a node meanwhile meets the lock; one that comes later takes the ticket that is kept beside it.
+//! Every writer holds a lane (`undo_log`), and exclusively the lock of each node that it changes, until the commit has returned;
+//! then the locks go, and then the writer waits, if its medium has anything to wait for. `Persist::wait` is never called under a
+//! lock. A thread that reads a node meanwhile meets the lock; one that comes later takes the ticket that is kept beside it.
 //!
 //! | | steps | fences |
 //! |---|---|---|
@@ -26,7 +26,8 @@
 //! A word that is changed without a run is told to the lane first (`undo_log::Lane::intend`). Everything that has several
 //! words is in a run: `undo_log` says what a crash leaves.
 //!
-//! Several keys change as one step in `batch.rs`. A split is a change of its own, made on the way down from the root by a writer that found its leaf full (`split.rs`).
+//! Several keys change as one step in `batch.rs`. A split is a change of its own, made on the way down from the root by a writer that found
+//! the leaf full (`split.rs`).
 //!
 //! # Locks
 //! In DRAM: `locks`, which has the order.

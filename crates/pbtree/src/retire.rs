@@ -5,7 +5,7 @@ use pmem::{Dram, Medium};
 
 /// Takes what a tree lets go of.
 pub trait Retire<M: Medium, D: Dram>: Send + Sync + 'static {
-    /// Nothing names `place` any more, durably. It may be freed once no reader has it any more that got it from a
+    /// Nothing names `place` any more, durably. The place may be freed once no reader is left that got it from a
     /// [`Value`](crate::Value): the tree itself does not read it again.
     fn retire(&self, medium: &M, heap: &Heap<D>, place: Place);
 }

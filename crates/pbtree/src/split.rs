@@ -1,4 +1,4 @@
-//! Splits: a writer that found its leaf full goes down from the root once more, alone, and splits every full node on its way. So a
+//! Splits: a writer that found the leaf full goes down from the root once more, alone, and splits every full node on its way. So a
 //! parent always has room for its child's separator.
 //!
 //! # Steps of a split, the parent and the child locked exclusively
@@ -32,7 +32,7 @@ struct Half<'t, D: Dram> {
     node: Reservation<'t, D>,
     /// The lock of the new node, which nobody else knows.
     lock: &'t NodeLock,
-    /// The key word of what separates it from the left half, and its chunk if it is new.
+    /// The key word of what separates this half from the left one, and the word's chunk if it is new.
     separator: (u64, Option<Reservation<'t, D>>),
     /// The left half's.
     meta: Meta,

@@ -1,6 +1,6 @@
 //! Stamps: numbers of values that never return, so that a reader of a value can tell later whether the key still has that one.
 //!
-//! The region counts blocks of stamps that were taken. A lane takes a block, and numbers its values from it. The count is
+//! The region counts blocks of stamps that were taken. A lane takes a block, and numbers its values from there. The count is
 //! flushed when a block is taken and durable before a value with such a stamp is: every write orders between. A crash wastes
 //! what was left of a block.
 

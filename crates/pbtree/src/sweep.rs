@@ -1,6 +1,6 @@
 //! The sweep after opening: tells the heap what the tree reaches, so that the rest is free.
 //!
-//! Levels are walked from the leaves up, so that a separator which a split moves up is met in the node that it left or in the
+//! Levels are walked from the leaves up, so that a separator which a split moves up is met in the node that was left or in the
 //! one that it came to. A writer that lets go of a place under a node's lock marks it there (`Tree::let_go`), so what is unlinked
 //! before the walk comes by is not handed out twice.
 

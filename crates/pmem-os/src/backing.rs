@@ -1,4 +1,4 @@
-//! The file or device behind a region: how long it is, how long it may get, and how it gets its space.
+//! The file or device behind a region: the length, how long it may get, and how space is taken.
 //!
 //! Space is taken before any thread may store to it, because a store to a page that the file system cannot provide ends in a
 //! signal. Holes in a file, punched or left by a copy, are filled before their first use, for the same reason.

@@ -1,8 +1,8 @@
 //! Tells the process that opened a store from its forked children.
 //!
 //! The region is not inherited (`MADV_DONTFORK`), so that a child cannot become a second writer. This guard lets the
-//! child find that out before it touches an address that is no longer there: its page is wiped in every child, however
-//! it was forked, so one plain load answers.
+//! child find that out before touching an address that is no longer there: the guard's page is wiped in every child,
+//! in whatever way it was forked, so one plain load answers.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};

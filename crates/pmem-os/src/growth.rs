@@ -8,7 +8,7 @@
 //! 5. where stores survive a loss of power, the file's length is made durable;
 //! 6. the region's length is published.
 //!
-//! A crash before 6 leaves a longer file with holes at its end, which are filled before they are used (`holes`).
+//! A crash before 6 leaves a longer file with holes at its end, which are filled before any use (`holes`).
 
 use std::ops::Range;
 use std::sync::PoisonError;

@@ -1,4 +1,4 @@
-//! Huge pages: how a region in tmpfs gets them, and how many it really has.
+//! Huge pages: how a region in tmpfs gets them, and how many are really there.
 //!
 //! An advice may succeed and map none, and where it does anything depends on the mount. Collapsing is surer: a range
 //! that holds one page is made a huge page at once, whatever the mount says, unless `shmem_enabled` is `deny`. Nothing

@@ -1,12 +1,12 @@
 //! Keeps a second writer away from a store.
 //!
-//! The lock is an open-file-description lock: the kernel drops it when the process dies, however it dies, and two
-//! openings within one process exclude each other as well. It is the truth; the line of text that a writer leaves in
-//! the lock file only helps to name the holder ([`crate::holder`]).
+//! The lock is an open-file-description lock: the kernel drops it when the process dies, in whatever way, and two
+//! openings within one process exclude each other as well. This lock is the truth; the line of text that a writer
+//! leaves in the lock file only helps to name the holder ([`crate::holder`]).
 //!
 //! A lock file can be removed, and another one made, while a process holds the first. So what must not have two writers is locked
-//! itself, through the handle by which it is used ([`StoreLock::of_open`]): the lock of a region goes with its bytes, whatever
-//! names lead to it. The lock file is there for what has no file yet, and for its text.
+//! itself, through the handle in use ([`StoreLock::of_open`]): the lock of a region goes with the bytes, whatever names lead to
+//! them. The lock file is there for what has no file yet, and for its text.
 //!
 //! # A device by two nodes
 //! Links, symbolic links and bind mounts of a device's node lead to one inode, and so to one lock. A second node of the same device
@@ -27,7 +27,7 @@ use crate::ForkGuard;
 use crate::holder::{self, Holding};
 
 /// A lock on a store, until it is dropped or the process dies. Forked children share it but do not keep it: dropping it
-/// where it was taken releases it.
+/// in the process that took the lock releases it.
 #[derive(Debug)]
 pub struct StoreLock {
     file: File,

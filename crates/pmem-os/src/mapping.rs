@@ -1,7 +1,7 @@
 //! A large range of addresses, reserved once, into which a region is mapped piece by piece: so a region never moves.
 //!
 //! The range is aligned to 1 GiB, so that every size of huge page fits wherever its offset does. No part of it is
-//! inherited by forked children, who therefore never unmap it either: their own mappings may lie there.
+//! inherited by forked children, who therefore never unmap any either: their own mappings may lie there.
 
 use std::ffi::c_void;
 use std::ops::Range;

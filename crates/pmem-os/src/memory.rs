@@ -1,4 +1,4 @@
-//! Memory of this process alone, at reserved addresses: it gets longer without moving, and forked children do not have it.
+//! Memory of this process alone, at reserved addresses: it gets longer without moving, and is not inherited by forked children.
 
 use std::io;
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! What sysfs tells of the memory behind a DAX device, or behind the block device of a DAX file system: whether what was
 //! flushed and fenced survives a loss of power there.
 //!
-//! The directory of a device lies in that of its region, and that in the directory of a bus, which says who provides it. With
-//! the domain `cpu_cache` a store is safe once it is visible, with `memory_controller` once it was flushed; without either
-//! nothing is known. DRAM that is set apart at boot (`memmap=`, provider `e820`) is none, whatever is said of it.
+//! The directory of a device lies in that of its region, and that in the directory of a bus, which names the provider. With
+//! the domain `cpu_cache` a store is safe once it is visible, with `memory_controller` once flushed; without either nothing
+//! is known. DRAM that is set apart at boot (`memmap=`, provider `e820`) is none, whatever is said of it.
 
 use std::fs;
 use std::path::Path;

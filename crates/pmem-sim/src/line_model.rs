@@ -1,4 +1,4 @@
-//! Memory behind a cache: each line shows, after a crash, any content it had since it was last surely durable.
+//! Memory behind a cache: each line shows, after a crash, any content from the last surely durable one on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};

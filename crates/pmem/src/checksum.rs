@@ -1,8 +1,8 @@
 //! The one checksum: CRC-32C (Castagnoli), by the processor's instruction where it has one.
 //!
-//! Written here rather than taken from a crate because it is on the write path of every item, where the crates measured
-//! cost five to ten times as much for 272 bytes (dispatch per call), and because core-only crates need it
-//! (`docs/decisions/0006-hash-and-checksum.md`).
+//! Written here rather than taken from a crate because the checksum is on the write path of every item, where the
+//! crates measured cost five to ten times as much for 272 bytes (dispatch per call), and because core-only crates need
+//! it (`docs/decisions/0006-hash-and-checksum.md`).
 
 use crate::arch;
 

@@ -6,7 +6,7 @@
 //! Vocabulary: a *region* is the whole persistent address range; a *line* is the 64 bytes that a cache writes back
 //! together; to *flush* is to start write-back; to *order* is to make what was flushed durable before what follows.
 //!
-//! This crate uses `core` alone: it links into a kernel module or a device's firmware as it is.
+//! This crate uses `core` alone: it links into a kernel module or a device's firmware unchanged.
 #![no_std]
 
 pub mod arch;

@@ -7,20 +7,20 @@
 //!        the ring to the host, RING_BYTES
 //! ```
 //!
-//! The device makes the memory for each connection that it accepts on a Unix socket (`handover`) and seals its length, so that no host
-//! can take it away. The socket's permissions say which users may connect.
+//! The device makes the memory for each connection accepted on a Unix socket (`handover`) and seals the length, so that no host can
+//! take it away. The socket's permissions say which users may connect.
 //!
 //! # Rules
-//! - Neither side believes the other: an end keeps its own place for itself and only writes it to the memory; of the other's place it
-//!   believes what lies within the ring's length of its own, and otherwise the connection is over ([`Broken`]).
+//! - Neither side believes the other: an end keeps its own place privately and only writes that to the memory; of the other's place
+//!   an end believes what lies within the ring's length of its own, and otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before anything is read from them. What the other side changes afterwards changes nothing.
 //! - An end that waits says so in a word, looks once more, and sleeps; the other end moves its place and then looks at the word
-//!   (`ring`). The device never waits for a host: it wakes it by a futex, which does not block, and is woken through an eventfd that
-//!   it never writes to.
-//! - A device looks at the socket when its poller tells that the other side is closed, a host when it was woken for nothing: what is sent
-//!   and answered takes no call for that.
+//!   (`ring`). The device never waits for a host: the device wakes a host by a futex, which does not block, and is woken through an
+//!   eventfd that it never writes to.
+//! - A device looks at the socket when the poller tells that the other side is closed, a host when woken for nothing: what is sent and
+//!   answered takes no call for that.
 //! - The Unix socket stays open as long as the connection: when it closes, or is shut down, the other side is gone.
-//! - Hosts that do not take what they were handed cost the device's user a bounded number of files (`untaken`).
+//! - Hosts that do not take what was handed to them cost the device's user a bounded number of files (`untaken`).
 
 mod end;
 mod handover;

@@ -1,6 +1,6 @@
-//! The persistent hash tables that Rewo-Hash's paper compares it with, for its figures: [`Pfht`] (Debnath et al., 2016), [`PathHash`]
-//! (Zuo and Hua, 2017) and [`LevelHash`] (Zuo, Hua and Wu, 2018). Each is as its paper describes it, at a fixed size, for keys of 16
-//! bytes and values of up to 15.
+//! The persistent hash tables with which the paper of Rewo-Hash compares it, for that paper's figures: [`Pfht`] (Debnath et al.,
+//! 2016), [`PathHash`] (Zuo and Hua, 2017) and [`LevelHash`] (Zuo, Hua and Wu, 2018). Each is as described in its paper, at a
+//! fixed size, for keys of 16 bytes and values of up to 15.
 //!
 //! | | PFHT | Path hashing | Level hashing |
 //! |---|---|---|---|
@@ -12,8 +12,8 @@
 //!
 //! # What is claimed, and what is not
 //! - An operation that has returned survives a loss of power; one that was under way is there whole or not at all. PFHT's paper and
-//!   that of Path hashing claim nothing of the kind; they are given Level hashing's ways, as its authors gave them to compare: an item
-//!   is durable before its token, an update that cannot be one word is logged.
+//!   that of Path hashing claim nothing of the kind; both are given the ways of Level hashing, whose authors gave them to compare: an
+//!   item is durable before its token, an update that cannot be one word is logged.
 //! - A crash in a move leaves two equal items. Opening makes one of them, at the price of a walk over the whole table.
 //! - Not claimed: that readers or writers run beside a writer (one caller at a time; none of the three papers' tables is
 //!   locked here), damage told, resizing (a table that is full says so), that what a killed process left visible is durable.

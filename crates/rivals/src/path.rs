@@ -1,6 +1,6 @@
 //! Path hashing (Zuo, Hua: 'A Write-friendly Hashing Scheme for Non-volatile Memory Systems'): cells as an inverted binary tree, of
 //! which two hash functions address the leaves, a half each. A key lies in one of its leaves or, where those are taken, in a cell on the
-//! way from one of them to the root; eight levels are kept of that. Nothing ever moves.
+//! way from one leaf to the root; eight levels are kept of that. Nothing ever moves.
 //!
 //! ```text
 //! cell, 32 bytes   +0 key 16   +16 value 15   +31 token

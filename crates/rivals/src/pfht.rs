@@ -1,6 +1,6 @@
-//! PFHT (Debnath, Haghdoost, Kadav, Khatib, Ungureanu: 'Revisiting Hash Table Design for Phase Change Memory'): bucketised cuckoo
-//! hashing that moves one item at most for an insert, and a stash, an array that is searched from its begin to its end, for what finds no
-//! room then. The stash has 3 % of the slots.
+//! PFHT (Debnath, Haghdoost, Kadav, Khatib, Ungureanu: 'Revisiting Hash Table Design for Phase Change Memory'): bucketised cuckoo hashing
+//! that moves one item at most for an insert, and a stash, an array that is searched from begin to end, for what finds no room then. The
+//! stash has 3 % of the slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

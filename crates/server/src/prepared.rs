@@ -1,4 +1,4 @@
-//! What can be known of a server before there is a store: whether it is allowed, and possible, to serve as it is told.
+//! What can be known of a server before there is a store: whether serving as told is allowed, and possible.
 
 use std::io;
 use std::net::TcpListener;

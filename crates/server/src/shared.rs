@@ -41,7 +41,7 @@ impl Shared {
         session
     }
 
-    /// The client is what it was when it came, but for its login.
+    /// The client is again as on arrival, but for its login.
     pub(crate) fn reset(&self, session: &mut Session) {
         self.observers.forget(session);
         session.reset();

@@ -1,4 +1,4 @@
-//! The process runs out of files. The limit is the process' own, so this test has it for itself.
+//! The process runs out of files. The limit is the process' own, so this test has a process for itself.
 
 #[path = "server/common.rs"]
 mod common;

@@ -69,8 +69,8 @@ impl Default for Settings {
 pub enum End {
     /// The power fails.
     PowerLoss,
-    /// The process is killed: the next one finds all that was stored, and what it makes of that loses its power at every step, and
-    /// with it what the killed process has not made durable.
+    /// The process is killed: the next one finds all that was stored, and makes something of it. At every step of that the power
+    /// fails, and takes what the killed process has not made durable.
     Kill,
 }
 

@@ -1,4 +1,4 @@
-//! How much is explored: a slice with every change, all of it by a command of its own.
+//! How much is explored: a slice with every change, everything by a command of its own.
 //!
 //! A slice looks at a sample of the crashes of every operation, and visitors take turns: beside the run without one, each run
 //! of a script on a model has the next of them. A hunt looks at a slice first, and at all if the twin is not caught there.

@@ -69,7 +69,7 @@ impl<'a> Recorder<'a> {
         Recorder { clock, events: Vec::new() }
     }
 
-    /// Does `work` and records what it says it did to which keys, each as an event of its own.
+    /// Does `work` and records what it says was done to which keys, each as an event of its own.
     ///
     /// # Errors
     /// Whatever `work` says; nothing is recorded then.

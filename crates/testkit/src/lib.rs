@@ -2,12 +2,12 @@
 //!
 //! **The explorer** ([`explore`]) runs a [`Script`] on the crash medium. It notes, after every step, the images
 //! that a loss of power might leave, lets the store's own code recover each, and compares with the [oracle](mod@oracle): what was
-//! acknowledged is there, the operation in flight is there whole or not at all, and what any reader saw is still there. It
-//! then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
+//! acknowledged is there, the operation in flight is there whole or not at all, and what any reader saw is still there. The
+//! explorer then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
 //! the steps of an operation by further runs of the same script, and so is a second writer, whose acknowledgements count.
 //!
 //! Snapshots that a script takes are compared with what the store held then, after every operation and between its steps,
-//! until they are released; a crash takes them away.
+//! until released; a crash takes them away.
 //!
 //! A process may be killed, too, instead of losing its power ([`End::Kill`]): what recovers then sees what is not durable.
 //!

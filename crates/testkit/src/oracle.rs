@@ -1,9 +1,9 @@
 //! The oracle: which states of a store are legal after a crash.
 //!
-//! What was acknowledged is there. The operation in flight is there whole or not at all; once any reader has seen it, it
-//! is there. Nothing else is. A second writer's key ([`crate::Visitor::WriterAlways`]) holds what that was told, whatever becomes of the
-//! operation in flight. Once a reader has seen one key of it new, readers see none old. Several puts at once are in
-//! flight each on its own; those of one key follow each other.
+//! What was acknowledged is there. The operation in flight is there whole or not at all; once any reader has seen it, the operation is
+//! there. Nothing else is. A second writer's key ([`crate::Visitor::WriterAlways`]) holds what that was told, whatever becomes of the
+//! operation in flight. Once a reader has seen one key of it new, readers see none old. Several puts at once are in flight each on its
+//! own; those of one key follow each other.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The whole contents of a store, by every way in which it shows them.
+//! The whole contents of a store, by every way in which a store shows them.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};

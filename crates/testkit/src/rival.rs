@@ -1,12 +1,12 @@
-//! The second writer: a thread of its own, which writes a key of its own between the steps of the operation in flight.
+//! The second writer: a separate thread, which writes a key of its own between the steps of the operation in flight.
 //!
-//! It puts values and deletes them again, reads back what it wrote, and is acknowledged like any writer: what it was told is
-//! there after a crash, though the operation in flight is not done. Where it needs a lock that the operation in flight holds,
-//! it sleeps; then its write is in flight too, until a later step finds it done.
+//! The second writer puts values and deletes them again, reads back what was written, and is acknowledged like any writer:
+//! what it was told is there after a crash, though the operation in flight is not done. Where it needs a lock that the
+//! operation in flight holds, the second writer sleeps; then that write is in flight too, until a later step finds it done.
 //!
 //! Whether it sleeps is asked of the operating system. A writer that slept for another reason is taken for one that waits,
-//! which loses nothing: its write counts as in flight as long as it has not said that it is done. Its own steps are
-//! crashed at where the settings say so.
+//! which loses nothing: the write counts as in flight as long as the writer has not said that it is done. Its own steps
+//! are crashed at where the settings say so.
 
 use std::fs;
 use std::sync::Arc;

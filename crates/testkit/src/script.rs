@@ -7,7 +7,7 @@ use crate::rival::{PREFIX, is_rival};
 use crate::shape::Shape;
 use crate::subject::Lasting;
 
-/// A key, and its new value, if it gets one, with the time at which it expires, if it does.
+/// A key, and the new value, if there is one, with the time at which it expires, if ever.
 pub type ExpiringChange = (Vec<u8>, Option<(Vec<u8>, Option<u64>)>);
 
 /// A key, and its value, or none.

@@ -2,7 +2,7 @@
 
 use pmem::crc32c;
 
-/// A value that names its key and its put, and notices when a byte of it is another's.
+/// A value that names key and put, and notices when a byte of it is another's.
 ///
 /// ```text
 /// +0  key's number   +8  put's number   +16 CRC-32C of the rest   +20 filler

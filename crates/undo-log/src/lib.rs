@@ -1,11 +1,11 @@
 //! Undo logs: how a writer changes several words of a region as one step, beside other writers that do the same.
 //!
-//! A writer holds a *lane*, and with it a log of its own and a number. Before a change it writes a *run*: what the words
+//! A writer holds a *lane*, and with that a log of its own and a number. Before a change it writes a *run*: what the words
 //! that it is about to change hold now, sealed by the number and a checksum. A run whose number is the lane's is *valid*: the
 //! change may have been begun, and recovery takes it back. Raising the number makes the run void: the change stands.
 //!
 //! # Steps of a change
-//! 1. The caller writes what is new, where nothing refers to it yet, and flushes it. [`Lane::log`]: the run is written and
+//! 1. The caller writes and flushes what is new, where nothing refers to it yet. [`Lane::log`]: the run is written and
 //!    flushed. Order. *Crash before:* the run is void, or it is valid and restores what is there.
 //! 2. The caller changes the words in place and flushes them. *Crash:* the run is valid, and every word is what it was.
 //! 3. [`Lane::finish`]: order. *Crash:* as before.
@@ -30,8 +30,8 @@
 //! crash of that is recovered by doing it again: the run stays valid until all it restores is durable.
 //!
 //! A killed process leaves what it stored, durable or not. The lanes' lines are made durable as they stand (with the heap's
-//! head, [`heap::Heap::open`]); a number that was raised says that the change was durable before. For changes of one word
-//! the lane names the word, by a plain store before the change: the next process sees that store if it sees the change, and makes
+//! head, [`heap::Heap::open`]); a number that was raised says that the change was durable before. For changes of one word the
+//! lane names the word, by a plain store before the change: the next process sees that store if the change is seen, and makes
 //! the word durable before any thread relies on it. A loss of power takes both, so the name is never flushed.
 //!
 //! This crate uses `core` alone.

@@ -8,18 +8,18 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use crate::failure::Failure;
 
 /// A package that others use, or a program.
-pub(crate) struct Package {
-    pub(crate) name: String,
+pub(super) struct Package {
+    pub(super) name: String,
     /// One above the highest that it uses.
     pub(super) floor: usize,
     /// The packages of the workspace that it uses, not for tests.
     pub(super) uses: Vec<String>,
     /// `lib.rs`, or `main.rs` where there is no library.
-    pub(crate) root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
 /// All packages, the ground floor first.
-pub(crate) fn packages() -> Result<Vec<Package>, Failure> {
+pub(super) fn packages() -> Result<Vec<Package>, Failure> {
     let metadata = MetadataCommand::new().no_deps().exec().map_err(|error| format!("cargo metadata: {error}"))?;
     let uses = uses(&metadata);
     let mut packages: Vec<Package> = metadata

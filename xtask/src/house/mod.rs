@@ -1,6 +1,6 @@
 //! The house as it stands: which crate stands on which, which file of a crate uses which, and the circles among them.
 //!
-//! A file uses another if it names something that is defined there, through whatever it is handed on. What only hands names
+//! A file uses another by naming something that is defined there, through whatever it is handed on. What only hands names
 //! on (`pub use`), tests, and what macros name are left out.
 
 mod crates;
@@ -11,8 +11,7 @@ use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 
 use crate::failure::Failure;
-use crates::Package;
-pub(crate) use crates::packages;
+use crates::{Package, packages};
 use modules::Modules;
 
 /// Files of one circle that a reader can still hold in mind.

@@ -1,4 +1,4 @@
-//! The modules of a crate: where each is defined, what it defines, and what it hands on.
+//! The modules of a crate: where each is defined, what it defines and hands on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

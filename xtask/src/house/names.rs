@@ -1,4 +1,4 @@
-//! The names in an item: what it defines, what it imports, and the paths that it writes.
+//! The names in an item: what is defined, what is imported, and the paths that are written.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use syn::{Attribute, Ident, Item, UseTree};
 
 use super::modules::ModulePath;
 
-/// The name that an item gives to its module, if it is none that is read elsewhere, and its attributes.
+/// The name that an item gives to its module, if that is none that is read elsewhere, and the attributes.
 fn head(item: &Item) -> (Option<&Ident>, &[Attribute]) {
     match item {
         Item::Const(item) => (Some(&item.ident), &item.attrs),

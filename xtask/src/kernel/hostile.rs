@@ -4,7 +4,7 @@
 //! from a task anywhere (`preempt=full`), and has two processors. The minutes are the guest's.
 //!
 //! Before that, broken twins of the module's requests must be caught, each in one wave: one without a check of lengths, one that
-//! works on what it could not copy in, one that lets readers write, one that copies out what nobody wrote, one that uses
+//! works on what could not be copied in, one that lets readers write, one that copies out what nobody wrote, one that uses
 //! memory that it gave back. What does not see these sees nothing. `hostile twins [SEED]` runs them alone.
 
 use std::path::Path;

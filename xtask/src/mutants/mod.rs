@@ -4,12 +4,12 @@
 //! 2. A copy of the workspace is built once in which each is switched by a number ([`build`]): `MUT=n` leaves out step n.
 //! 3. The tests of the package, and those that stand above it, run for each, at most three minutes in all, until one fails. `quick`
 //!    runs those alone that take seconds; what they miss is left to a run of the others.
-//! 4. `docs/testing/mutants.md` keeps what came out. What it has an outcome for is not run again, as long as the line is the same, in
-//!    its file or in another of its crate, so a run may be stopped at any time and goes on where it was. To run one again, take its
-//!    row out. A run copies the source as it stands when it begins: nothing should be edited in that moment.
+//! 4. `docs/testing/mutants.md` keeps what came out. What has an outcome there is not run again, as long as the line is the same, in
+//!    the same file or in another of the crate. So a run may be stopped at any time and goes on where it was. To run one again, take
+//!    its row out. A run copies the source as of its beginning: nothing should be edited in that moment.
 //!
-//! A test that fails must fail once more, alone. A suite must pass without a mutant first; what it takes then bounds what it may take with one. One that does not come to its end
-//! in several times that is caught; one that is only cut off by the three minutes is not.
+//! A test that fails must fail once more, alone. A suite must pass without a mutant first; what a suite takes then bounds what it may take
+//! with one. One that does not come to its end in several times that is caught; one that is only cut off by the three minutes is not.
 
 mod build;
 mod judges;

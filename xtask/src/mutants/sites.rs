@@ -62,7 +62,7 @@ const NO_STEPS: [&str; 8] = [
     "word(record::",
 ];
 
-/// A branch of a broken twin: no store that is shipped takes it, and what it does wrong is what it is for.
+/// A branch of a broken twin: no store that is shipped takes it, and doing wrong is what it is for.
 const TWIN: &str = "breaks(canary::";
 /// How a function is introduced that such a branch calls.
 const TWINS_FUNCTION: &str = "/// The broken twin";

@@ -71,8 +71,8 @@ impl Table {
     }
 }
 
-/// The outcomes of the mutants that are there still. Where a crate has lost as many rows of a line as it has new ones of the same line, they have
-/// gone to other files, and take their outcomes with them.
+/// The outcomes of the mutants that are there still. Where a crate has lost as many rows of a line as there are new ones of the same line,
+/// these have gone to other files, and take their outcomes along.
 fn kept(rows: BTreeMap<String, String>, names: &[(String, Kind)]) -> BTreeMap<String, String> {
     let is_there = |name: &String| names.iter().any(|(known, _)| known == name);
     let (mut outcomes, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = rows.into_iter().partition(|(name, _)| is_there(name));

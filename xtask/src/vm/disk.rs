@@ -1,7 +1,7 @@
 //! A disk with a volatile write cache, for a guest: an NBD server whose memory is cut off.
 //!
-//! What was written is read back at once. It is durable once a flush that came after it was answered; of what was written since,
-//! a cut keeps each write, loses it, or tears it between sectors, each by itself, so that later ones survive earlier ones.
+//! What was written is read back at once. A write is durable once a flush that came after it was answered; of the writes since,
+//! each is kept by a cut, lost, or torn between sectors, each by itself, so that later ones survive earlier ones.
 //!
 //! The protocol is the fixed newstyle one with simple replies, as far as QEMU's client needs it.
 

@@ -8,8 +8,8 @@
 //! Before the rounds of a file system two twins must be caught: a disk that ignores flushes, and a store that acknowledges without
 //! having synced. A rig that catches neither would see no loss of ours.
 //!
-//! On an NVDIMM, ext4 and XFS are mounted with DAX, and grant `MAP_SYNC`. Its cuts fall between any two instructions of the guest, but
-//! take nothing from it: the processor's cache is not modelled. The twin there is a promise of more than was acknowledged.
+//! On an NVDIMM, ext4 and XFS are mounted with DAX, and grant `MAP_SYNC`. There, cuts fall between any two instructions of the guest,
+//! but take nothing from the NVDIMM: the processor's cache is not modelled. The twin there is a promise of more than was acknowledged.
 
 mod disk;
 pub(crate) mod files;

@@ -70,7 +70,7 @@ impl System {
         System::Disk,
     ];
 
-    /// Opens its store, or makes it, has it measured, and closes it.
+    /// Opens or makes the system's store, has it measured, and closes the store.
     pub(crate) fn open<M: Measure>(self, opening: &Opening<'_>, measure: M) -> Result<M::Found, Error> {
         match self {
             System::Hikv => closed(hikv::open(opening, Some(opening.level))?, measure),

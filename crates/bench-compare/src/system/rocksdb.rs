@@ -1,5 +1,5 @@
 //! RocksDB: each put a record of its log, synced in groups at `power`; the log files are used again, so that a sync changes
-//! no metadata of the file system. The rest as its makers leave it, but for a cache that holds everything.
+//! no metadata of the file system. The rest as the makers leave it, but for a cache that holds everything.
 
 use std::ops::ControlFlow;
 

@@ -1,9 +1,9 @@
 //! The least that a store can do.
 //!
-//! A record's number, which its key tells, is its place in an index of 16 bytes a record; the word there tells the slot of its item. A put
-//! writes the item to a free slot, orders that, and publishes the slot's number: two fences, as every store needs that
-//! writes items out of place. A delete publishes that there is none: one. Nothing is compared or locked: a pass reads or
-//! writes, never both, and of two threads that put the same record at a time each has a slot of its own.
+//! A record's number, which the key tells, is its place in an index of 16 bytes a record; the word there tells the slot of the item. A put
+//! writes the item to a free slot, orders that, and publishes the slot's number: two fences, as every store needs that writes items out of
+//! place. A delete publishes that there is none: one. Nothing is compared or locked: a pass reads or writes, never both, and of two
+//! threads that put the same record at a time each has a slot of its own.
 
 use std::fs;
 use std::path::Path;

@@ -9,8 +9,8 @@ use super::varied::{Way, Write};
 use crate::candidate::Candidate;
 use crate::subject::{Error, Subject};
 
-/// Writers share a lock; a scan takes it alone, applies what is queued, and lets go before it reads the tree. A writer waits before its
-/// write, not between its write and its queue.
+/// Writers share a lock; a scan takes it alone, applies what is queued, and lets go before it reads the tree. A writer waits before the
+/// write, not between write and queue.
 #[derive(Debug, Default)]
 pub struct BlockedQueues {
     queues: RwLock<()>,

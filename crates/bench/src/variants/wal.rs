@@ -1,9 +1,9 @@
 //! HiKV-wal: a write-ahead log guarantees what ordered writes do otherwise (section 4.5). A put first writes key and value to a log and persists that,
 //! then it writes the item and the entry: three persists. A delete logs its key: two.
 //!
-//! The log is a ring of records in lanes beside the store, on the same file system and as slow. It is never read: what follows are the store's
-//! own writes, whose order makes them consistent without it. So what is measured is what a log costs, not what it could save
-//! (the order between item and entry, which is a fence that also is the item's persist).
+//! The log is a ring of records in lanes beside the store, on the same file system and as slow. It is never read: what follows are the
+//! store's own writes, whose order makes them consistent without the log. So what is measured is what a log costs, not what one could
+//! save (the order between item and entry, which is a fence that also is the item's persist).
 //!
 //! # Limits
 //! - A record, that is key, value and 16 bytes in whole lines, is [`Wal::RECORD_BYTES_MAX`] long at most; a longer one is refused before anything is written.

@@ -1,7 +1,7 @@
 //! A store that a server holds: a program that wants to read it can ask the server.
 //!
-//! Where that listens the kernel knows: the process that holds the lock is named by the error, and its sockets by `/proc`, as
-//! far as this process may look. Nothing is left in the store for it, and nothing but messages, and reads that would fail otherwise,
+//! Where that listens the kernel knows: the process that holds the lock is named by the error, and its sockets by `/proc`, as far as
+//! this process may look. Nothing is left in the store for that, and nothing but messages, and reads that would fail otherwise,
 //! depends on it.
 
 mod client;

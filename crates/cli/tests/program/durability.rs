@@ -1,4 +1,4 @@
-//! What writes survive: what is said of it, what is refused, and that the disk has a write before its client is told.
+//! What writes survive: what is said of it, what is refused, and that the disk has a write before the client is told.
 
 use std::fs;
 

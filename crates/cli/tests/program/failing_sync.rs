@@ -1,5 +1,5 @@
-//! Syncs that fail while a command runs, each in its turn: whatever the command was to make durable, it says that it has not,
-//! and what it leaves can be gone on with.
+//! Syncs that fail while a command runs, each in its turn: whatever was to be made durable, the command says that it is not,
+//! and what is left can be gone on with.
 
 use std::process::Command;
 
@@ -31,7 +31,7 @@ fn filled() -> Place {
     place
 }
 
-/// Commands that write, with arguments; those who take a file take the last.
+/// Commands that write, with arguments; a command that takes a file takes the last.
 const COMMANDS: [(&str, &[&str]); 8] = [
     ("put", &["key", "new"]),
     ("del", &["key"]),

@@ -1,4 +1,4 @@
-//! The program as its users run it: real processes, real files, exit codes and what is said.
+//! The program as users run it: real processes, real files, exit codes and what is said.
 
 mod backup;
 mod bad_input;

@@ -1,5 +1,5 @@
-//! Names that are made: each is durable before the command that made it ends, wherever it stands. Whoever creates or
-//! renames has the directory synced, and the trace shows it.
+//! Names that are made: each is durable before the command that made it ends, wherever the name stands. What creates
+//! or renames has the directory synced, and the trace shows it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! A server that may open few files: it says so, keeps those it has, and takes others once there is room.
+//! A server that may open few files: it says so, keeps those that are open, and takes others once there is room.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! `serve`: what it says, and how it stops.
+//! `serve`: what the server says, and how it stops.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -209,7 +209,7 @@ fn an_option_that_cannot_be_makes_no_store() {
     }
 }
 
-/// As it is said, so it is: to clients, and by whoever asks the server in the store's place.
+/// As it is said, so it is: to clients, and by commands that ask the server in the store's place.
 #[test]
 fn a_split_is_of_loops_and_of_the_stores_threads() {
     let place = Place::new();

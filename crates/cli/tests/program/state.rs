@@ -1,4 +1,4 @@
-//! `check`, `stats` and `compact`: what a store says of itself, and what it takes.
+//! `check`, `stats` and `compact`: what a store says of itself, and what room one takes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -49,7 +49,7 @@ pub(crate) fn authentication(_: &Bench) {
     Client::connect_shm(&bench.shm, Options::default()).expect("it connects").store("k", "w").expect("it stores");
 }
 
-/// Who poses as a device leaves authentication out.
+/// A program that poses as a device leaves authentication out.
 #[test]
 fn a_host_that_wants_to_know_refuses_a_device_that_shows_nothing() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! A device that runs in this process, and hosts that talk to it as they like.
+//! A device that runs in this process, and hosts that talk to it in any way.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -5,8 +5,8 @@
 //! Nserving + Nbackend = Nthreads                                   (2)
 //! ```
 //!
-//! N are the operations of a window and L their mean latencies: gets, scans, writes as they are served, and changes as they are applied.
-//! Both sides are times, so `Nbackend` is the backend's share of all the work. What is applied, `Nb`, has two readings; see [`Reading`].
+//! N are the operations of a window and L their mean latencies: gets, scans, writes as served, and changes as applied. Both sides are
+//! times, so `Nbackend` is the backend's share of all the work. What is applied, `Nb`, has two readings; see [`Reading`].
 
 /// What was seen of one kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,4 +1,4 @@
-//! A thread of a pool: which role it has, and what it has counted.
+//! A thread of a pool: the role, and what the thread has counted.
 
 use super::{Kind, Plan, Pool, Role, Sampled, TIMED_EVERY, TOLD_COUNT, Window, Work};
 use crate::Error;

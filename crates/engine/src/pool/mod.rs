@@ -1,19 +1,20 @@
 //! One pool of threads that serve operations or apply what those leave in queues (HiKV paper, section 3.2.2).
 //!
-//! A thread is a [`Member`]. Between two operations it asks for its [`Role`], and it counts what it does, timing one operation of
-//! [`TIMED_EVERY`]. When a window of [`WINDOW_COUNT`] operations is full, the equations say how many threads are to apply, and threads
-//! take that role, or leave it, one by one as they come by. Nothing is decided by the time of day: the clock times operations alone.
+//! A thread is a [`Member`]. Between two operations it asks for a [`Role`]; what the thread does is counted, and one operation of
+//! [`TIMED_EVERY`] timed. When a window of [`WINDOW_COUNT`] operations is full, the equations say how many threads are to apply, and
+//! threads take or leave that role, one by one as they come by. Nothing is decided by the time of day: the clock times operations
+//! alone.
 //!
 //! # No queue is left unserved
-//! A role gives its thread no queue. A queue is drained by any thread that gets its lock, for one group of changes at a time, in the order of
-//! its tickets; the lock is only tried, so a thread that does not get it goes on to the next queue. Therefore
-//! - a thread that changes its role hands nothing over: it holds no queue between two calls of [`Work::apply`], and the next drainer goes on at the
-//!   queue's head, which the last one moved before it unlocked;
-//! - a thread that dies within a group unlocks as it unwinds, and gives its role back ([`Member`]'s drop): the group stays at the head, for
-//!   the next drainer. If the tree had taken a part of it, the rest is not what it expects: it is given up and built anew, as whenever
-//!   it does not take a change. A thread that dies between two groups held none;
-//! - a thread that stalls in its role outside of a group, for however long, holds no queue: writers that find a queue full, and scans that wait for
-//!   tickets, drain it themselves. So the split is about speed alone, and nothing waits for a role to be taken;
+//! A role gives its thread no queue. A queue is drained by any thread that gets its lock, for one group of changes at a time, in the order
+//! of the tickets; the lock is only tried, so a thread that does not get it goes on to the next queue. Therefore
+//! - a thread that changes its role hands nothing over: it holds no queue between two calls of [`Work::apply`], and the next drainer goes
+//!   on at the queue's head, which the last one moved before unlocking;
+//! - a thread that dies within a group unlocks in unwinding, and gives its role back ([`Member`]'s drop): the group stays at the head, for
+//!   the next drainer. If the tree had taken a part of it, the rest is not what the tree expects: the tree is given up and built anew, as
+//!   whenever it does not take a change. A thread that dies between two groups held none;
+//! - a thread that stalls in its role outside of a group, for however long, holds no queue: writers that find a queue full, and scans that
+//!   wait for tickets, drain the queue themselves. So the split is about speed alone, and nothing waits for a role to be taken;
 //! - a thread that stalls within a group holds that one queue, as a writer holds its bucket: others go on with the other queues, and this one goes on
 //!   when the thread runs again.
 //!
@@ -36,7 +37,7 @@ pub use sharing::Sharing;
 
 /// One operation in so many is timed: the clock keeps an operation from overlapping the next.
 pub const TIMED_EVERY: u64 = 32;
-/// Operations that a thread counts by itself before it adds them to the window of all.
+/// Operations that a thread counts by itself before the window of all gets them.
 pub const TOLD_COUNT: u64 = 64;
 /// Operations of a window: some milliseconds of gets, a twentieth of a second of scans.
 pub const WINDOW_COUNT: u64 = 8192;

@@ -1,14 +1,14 @@
 //! How many threads have the backend's role, and how many are to have it.
 //!
 //! # Invariants
-//! 1. `count` is how many threads have the role: each has it from a `take` that said yes to its `leave` that did, or its `give_back`.
-//! 2. No thread takes it while as many have it as are wanted. So while that does not change, no more have it.
+//! 1. `count` is how many threads have the role: each has it from a `take` that said yes to the `leave` that did, or the `give_back`.
+//! 2. No thread takes the role while as many have it as are wanted. So while that does not change, no more have it.
 //! 3. Once that does not change, and each thread has come by, as many have it as are wanted, or all threads.
 //!
 //! # Why it is sound
-//! What a thread decides upon is the count that its exchange replaces, so no two take the same place or leave the same one. What is
-//! wanted may be older than that: the thread that comes by next puts it right. These words order nothing else, since a role gives its thread
-//! nothing (queues have locks of their own): no order is asked of them.
+//! What a thread decides upon is the count that its exchange replaces, so no two take the same place or leave the same one. What is wanted
+//! may be older than that: the thread that comes by next puts it right. These words order nothing else, since a role gives a thread nothing
+//! (queues have locks of their own): no order is asked of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! HiKV on a simulated region: what it costs, what it does at its limits, and what it says about damage.
+//! HiKV on a simulated region: the costs, the behaviour at the limits, and what is said about damage.
 
 mod batch;
 mod compaction;

@@ -43,7 +43,7 @@ fn a_delete_makes_room_for_the_next_put() {
     }
 }
 
-/// Puts of several together do as well, though they are pinned until they know that there is no room for all of them.
+/// Puts of several together do as well, though pinned until they know that there is no room for all.
 #[test]
 fn deletes_make_room_for_the_next_puts_of_several() {
     for len_bytes in VALUE_LENS_BYTES {

@@ -1,4 +1,4 @@
-//! How many keys there are. Nothing counts them as they come and go: the tree is walked, so a caller that asks for figures again
+//! How many keys there are. Nothing counts keys as they come and go: the tree is walked, so a caller that asks for figures again
 //! and again gets those of the last walk, unless that was quick or a hundred times as long as it took has gone by since.
 
 use std::time::{Duration, Instant};

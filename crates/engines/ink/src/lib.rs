@@ -1,17 +1,17 @@
-//! The InK engine: a persistent B+tree (`pbtree`), of which nothing is in volatile memory but locks. Its keys are in order at
-//! once, and it serves as soon as it is open.
+//! The InK engine: a persistent B+tree (`pbtree`), of which nothing is in volatile memory but locks. Keys are in order at
+//! once, and the engine serves as soon as it is open.
 //!
 //! Everything durable, and the order of its writes, is the tree's: `pbtree` and `undo_log` say what a crash leaves. This crate
 //! gives the tree the engines' words.
 //!
 //! # Values and callbacks
-//! Values are copied under their leaf's lock, into memory that the thread keeps, and shown after it: a callback may use the
+//! Values are copied under the leaf's lock, into memory that the thread keeps, and shown after it: a callback may use the
 //! store. So nothing is read that was let go of, and what is let go of is free at once.
 //!
 //! # Keys that expire
-//! A key whose time has come is absent to every caller; its item stays until it is written over or reaped. The reaper walks the
-//! tree, a leaf a step, while a value that expires may be there, and deletes what is due by a write that looks again under the
-//! lock. `reaper.rs`, `engine::Reaper`.
+//! A key whose time has come is absent to every caller; its item stays until written over or reaped. The reaper walks the tree,
+//! a leaf a step, while a value that expires may be there, and deletes what is due by a write that looks again under the lock.
+//! `reaper.rs`, `engine::Reaper`.
 //!
 //! # Conditional writes
 //! A value has a stamp that no other value of the store ever has. A write that depends on what it saw takes place if the stamp is

@@ -13,15 +13,14 @@
 //! Where the tree cannot learn of a batch that counts (the host lends no memory, a record is damaged), the table stays for readers, and
 //! writes are refused until the store is opened again.
 //!
-//! A batch's number has that of the opening in it, so it never returns. Checkpoints cut all lanes at once, and so never between
+//! A batch's number contains that of the opening, so it never returns. Checkpoints cut all lanes at once, and so never between
 //! the entries of a batch and its end.
 //!
 //! # One step for readers
-//! While the table is there, readers ask it before the tree. It appears at one moment, with all keys; a reader that looked before
-//! had its answer from the tree of that time, or from the tree as it changed: then a reader that comes later finds the table, or
-//! the whole tree. A scan reads a leaf of the tree and lays the table over it (`ordered.rs`), and reads again where a table came or went
-//! meanwhile. Nobody else writes while a table is there, so what it says of a leaf's keys is what they hold. A scan of several leaves is no
-//! snapshot.
+//! While the table is there, readers ask it before the tree. It appears at one moment, with all keys; a reader that looked before had the
+//! answer from the tree of that time, or from the tree as it changed: then a reader that comes later finds the table, or the whole tree. A
+//! scan reads a leaf of the tree and lays the table over it (`ordered.rs`), and reads again where a table came or went meanwhile. Nobody
+//! else writes while a table is there, so what the table says of a leaf's keys is what they hold. A scan of several leaves is no snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Checking a store: the tree and its records, what the checkpoint and the log lie in, and what they take.
+//! Checking a store: the tree and the records, what the checkpoint and the log lie in, and what they take.
 
 use engine::{Check, Damage, Depth, Error};
 use items::Item;

@@ -1,18 +1,18 @@
-//! Checkpoints: every key's record, packed into nodes, and for each lane the sequence up to which its log is in them.
+//! Checkpoints: every key's record, packed into nodes, and for each lane the sequence up to which the log is in them.
 //!
 //! # Steps, under the checkpoint's lock
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 all lanes are locked; each lane's last sequence is noted, its *cut*; unlocked | the checkpoint before, and the whole log |
-//! | 2 the tree is read from its first key to its last, and nodes are written; flushed | the same, and room that nothing names |
+//! | 2 the tree is read from the first key to the last, and nodes are written; flushed | the same, and room that nothing names |
 //! | 3 the record with the cuts is written, beside the one before; flushed; ordered | the same |
 //! | 4 the root has the new number; commit | the one before, or the new one |
 //! | 5 the nodes before, and segments up to the cuts, are freed | the new one |
 //!
 //! # Why the tree may change meanwhile
-//! What a checkpoint says of a place counts only if the log has no entry of it after the cut. Such a place did not change since
-//! step 1, so step 2 finds its record exactly if it was there at step 1: a read of the whole tree shows every key that is there from
-//! beginning to end. Of places that did change the entries decide, whatever step 2 has seen of them. Everything that it sees is
+//! What a checkpoint says of a place counts only if the log has no entry of it after the cut. Such a place did not change since step
+//! 1, so step 2 finds the record there exactly if it was there at step 1: a read of the whole tree shows every key that is there
+//! from beginning to end. Of places that did change the entries decide, whatever step 2 has seen of them. Everything that it sees is
 //! committed, since the tree learns of nothing else; on a log, whatever it sees is in the log before the nodes are.
 //!
 //! All lanes are locked in step 1 at once, so that no batch is cut apart.

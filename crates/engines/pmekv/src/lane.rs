@@ -1,4 +1,4 @@
-//! Lanes: each has a log of its own, a chain of segments. A key's changes are all in one lane, so its log has their order.
+//! Lanes: each has a log of its own, a chain of segments. A key's changes are all in one lane, whose log has their order.
 //!
 //! # A segment begins, under the lane's lock
 //! | step | a crash after it leaves |

@@ -2,25 +2,26 @@
 //! keys and values in persistent memory, and a log between them that acknowledges a write with one fence.
 //!
 //! - *Records* are keys with their values (`items`). Nothing changes a record that something names.
-//! - A *lane* is a part of the keys, by their hash, and a log of what happened to them (`lane.rs`, `entry.rs`). An entry names the
+//! - A *lane* is a part of the keys, by hash, and a log of what happened to them (`lane.rs`, `entry.rs`). An entry names the
 //!   record that begins and the one that ends.
 //! - A *checkpoint* is all keys' records, in the order of their keys, packed into nodes, and a cut for each lane: what its log says
 //!   up to there is in the nodes (`checkpoint.rs`, `node.rs`).
 //! - The *tree* in volatile memory (`index::BPlusTree`) has every key's record. It alone is asked by readers.
 //!
 //! # Invariants
-//! - Within a lane a place begins and ends by turns. So it holds a record of the lane exactly if the last entry about it begins
-//!   one, or there is none after the cut and the nodes have it. Keys need not be compared, and what a record was before its room
-//!   was used anew does not matter.
-//! - A record's room is free for another when the entry that ends it is durable, and no reader is left that may have found it.
-//! - The tree has what the lanes' committed entries say; the holder of a lane's lock sees its keys as they are.
+//! - Within a lane a place begins and ends by turns. So a place holds a record of the lane exactly if the last entry about that
+//!   place begins one, or there is none after the cut and the nodes have it. Keys need not be compared, and what a record was
+//!   before its room was used anew does not matter.
+//! - A record's room is free for another when the entry that ends the record is durable, and no reader is left that may have found
+//!   it.
+//! - The tree has what the lanes' committed entries say; the holder of a lane's lock sees the lane's keys as they are.
 //!
 //! # A write
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 the record is written to reserved room; flushed | the key as it was |
 //! | 2 the lane is locked; conditions are decided; a segment begins, if the log needs one | the same |
-//! | 3 the entry is written; flushed | the key as it was, or changed: the entry counts if it and its record are whole |
+//! | 3 the entry is written; flushed | the key as it was, or changed: the entry counts if entry and record are whole |
 //! | 4 commit: the one fence. *The write is acknowledged from here* | the key changed |
 //! | 5 the tree changes; the lane is unlocked | the same |
 //! | 6 the old record is retired | the same |
@@ -28,7 +29,7 @@
 //! A delete is the same without step 1. One fence suffices for a record and an entry since both prove themselves by checksums: an
 //! entry that is durable without its record does not count, and recovery can tell as long as the record's room has not been used
 //! for anything else, which is until a later entry of the lane is durable (`recover/`). On a log (`Persist::commit` that does not
-//! wait) step 5 comes before the change is durable: readers wait for it (`tickets.rs`), the writer after it has unlocked.
+//! wait) step 5 comes before the change is durable: readers wait for it (`tickets.rs`), the writer after unlocking.
 //!
 //! Puts of several keys, which share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `room.rs`.
 //!

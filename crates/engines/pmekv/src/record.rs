@@ -7,8 +7,8 @@ use index::bplus_tree::Keys;
 use items::Item;
 use pmem::{LINE_BYTES, Medium};
 
-/// The records of a store, for a thread that is pinned since before it found their positions, or keeps them from being freed in
-/// another way.
+/// The records of a store, for a thread that is pinned since before it found the positions, or keeps records from being freed
+/// in another way.
 pub(crate) struct Records<'m, M>(pub(crate) &'m M);
 
 impl<'m, M: Medium> Records<'m, M> {

@@ -1,9 +1,9 @@
 //! Room: for records, for segments, and in the log.
 //!
-//! The log has a bound. A writer that finds it at the bound makes a checkpoint before it takes any lock; the background makes
-//! one at half of it. Where a region is full, the room of records that readers have left is looked for first; then a checkpoint
-//! gives back segments. Each lane keeps a segment ahead of need that only deletes may begin, so in a full region a thousand deletes of a
-//! lane find room even if no checkpoint does.
+//! The log has a bound. A writer that finds it at the bound makes a checkpoint before taking any lock; the background makes one at half
+//! of it. Where a region is full, the room of records that readers have left is looked for first; then a checkpoint gives back segments.
+//! Each lane keeps a segment ahead of need that only deletes may begin, so in a full region a thousand deletes of a lane find room even
+//! if no checkpoint does.
 //!
 //! # In vain
 //! A checkpoint that found no room is not tried again before it may find some. So whatever goes back to the allocator from the

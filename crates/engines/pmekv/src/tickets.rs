@@ -1,13 +1,13 @@
 //! When what readers find is durable.
 //!
-//! The tree learns of a change when its commit was asked for, and on a log that is before it is durable. So a reader that finds a
+//! The tree learns of a change when the commit was asked for, and on a log that is before it is durable. So a reader that finds a
 //! key, or finds that it is not there, waits for the key's last change. Keys share places, of which there are few: each has the
-//! latest point of its keys, so it may say later than is so, and never earlier.
+//! latest point of its keys, so a place may say later than is so, and never earlier.
 //!
 //! # Order
 //! A place is raised under the lane's lock, before the tree changes; a thread that has read the tree after that finds it raised. A
-//! thread that has waited lowers it again, unless it was raised meanwhile. Where a commit is durable when it returns all places
-//! stay 0.
+//! thread that has waited lowers the place again, unless it was raised meanwhile. Where a commit is durable when it returns all
+//! places stay 0.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

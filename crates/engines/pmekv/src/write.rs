@@ -32,7 +32,7 @@ impl<D: Dram> Prepared<'_, D> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expected {
     Anything,
-    /// This record, or none. The caller is pinned since before it found it, so no other has come to its place.
+    /// This record, or none. The caller is pinned since before finding the record, so no other has come to its place.
     Record(Option<Position>),
 }
 

@@ -1,9 +1,9 @@
 //! The cached table (`index::cached_table`), as this engine's reads and writes use it.
 //!
-//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under the locks of its
-//! buckets, before it publishes, and shows the new one when it is durable; so do those of a batch, and `clear` for all keys. Splits
-//! and moves change nothing: a copy is its key's, wherever the slot lies. After open the background offers every item, until there
-//! is no room; if there is for all, misses are absences from then on.
+//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under the locks of the
+//! key's buckets, before publishing, and shows the new one when it is durable; so do those of a batch, and `clear` for all keys.
+//! Splits and moves change nothing: a copy is its key's, wherever the slot lies. After open the background offers every item, until
+//! there is no room; if there is for all, misses are absences from then on.
 
 use engine::{Error, Expiry, OpenError, Progress, Verify, Version};
 use index::block_hash::{Key, Slot};

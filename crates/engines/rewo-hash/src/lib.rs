@@ -5,11 +5,11 @@
 //! fences, a delete one. Larger items, and those that expire, lie beside the table (`items`), and are written before their slots.
 //!
 //! # Keys that expire
-//! A key whose time has come is absent to every caller; its item stays until it is written over or reaped. The reaper walks the
+//! A key whose time has come is absent to every caller; its item stays until written over or reaped. The reaper walks the
 //! table, a segment a step, while an item that expires may be there. `reaper.rs`.
 //!
 //! # Conditional writes
-//! A write that depends on what it saw takes place if the key's slot is still the same, under the locks of its buckets: a slot
+//! A write that depends on what it saw takes place if the key's slot is still the same, under the locks of the key's buckets: a slot
 //! that holds its item is then the same value, and one that names an item names the same one, which the pin keeps. `conditional.rs`.
 //!
 //! # The cached table

@@ -18,7 +18,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) value: &'a [u8],
     pub(crate) expiry: Expiry,
-    /// Where it lies, and its checksum, if it is larger than a slot.
+    /// Where the item lies, and the checksum, if it is larger than a slot.
     item: Option<(Position, Item<'a>)>,
 }
 

@@ -1,8 +1,8 @@
 //! The reaper: deletes keys whose time has come.
 //!
-//! The table does not know when its keys expire, so the reaper walks it, a segment a step. It walks from the first to the last,
-//! rests, and begins again if it met an item that expires, or one was put since it began. A store of which no item expires is
-//! walked once after it was opened, and not again.
+//! The table does not know when keys expire, so the reaper walks it, a segment a step. The reaper goes from the first to the
+//! last, rests, and begins again if the walk met an item that expires, or one was put since it began. A store of which no item
+//! expires is walked once after it was opened, and not again.
 //!
 //! What is due is deleted by a write that looks again, under the locks, whether the slot is still the same: a key that was renewed
 //! stays.

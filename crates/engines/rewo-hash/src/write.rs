@@ -1,4 +1,4 @@
-//! Writing one key: its item, if it is larger than a slot; then its slot (`index::block_hash`).
+//! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
 
 use engine::{Answer, Before, Error, Expiry, Limits, while_readers_keep, with_room};
 use heap::Reservation;

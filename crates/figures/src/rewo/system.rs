@@ -1,4 +1,5 @@
-//! The tables that are compared, all on the same kind of memory: a file of their own in tmpfs, its reads as slow as is asked for.
+//! The tables that are compared, all on the same kind of memory: a file of their own in tmpfs, with reads as slow as is asked
+//! for.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The parser of requests over generated input: how it is cut does not matter, and nothing makes it panic.
+//! The parser of requests over generated input: how the input is cut does not matter, and nothing makes the parser panic.
 
 use fuzz::parse;
 use proptest::collection::vec;

@@ -1,7 +1,7 @@
 //! Crashes at every step: of format, new chunks, growth, chunks given back, holes, and of the recovery from each.
 //!
 //! The index is played by a list: places that are published and not freed are what an index would reach. Whatever a crash
-//! leaves, recovery must find a region in which all of them are places, hand out none of them again, and meet no segment
+//! leaves, recovery must find a region in which all of these are places, hand out none of them again, and meet no segment
 //! slot that was never reserved and yet is not zero.
 
 use std::collections::BTreeSet;
@@ -90,7 +90,7 @@ impl Explorer {
         }
     }
 
-    /// How many images like it there are with it, unless it is known.
+    /// How many images like `image` there are with this one, unless it is known.
     fn note(&self, image: u64, is_nested: bool) -> Option<usize> {
         let mut known = self.known.lock().unwrap();
         if known.own.contains(&image) {

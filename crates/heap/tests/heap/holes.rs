@@ -7,7 +7,7 @@ use pmem::{Bytes, Offset};
 
 use crate::memory::Memory;
 
-/// Between a chunk's taking of space and its look at what is there somebody else takes the same space, and a third one gives
+/// Between a chunk's taking of space and its look at what is there another thread takes the same space, and a third one gives
 /// it back: what may be holes begins where it began.
 #[test]
 fn a_chunk_has_its_space_though_it_was_given_back_meanwhile() {

@@ -1,4 +1,4 @@
-//! The heap from outside: what it hands out, what it refuses, what it survives.
+//! The heap from outside: what is handed out, what is refused, what is survived.
 
 mod allocation;
 mod crash;

@@ -62,7 +62,7 @@ impl Memory {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    /// Has `work` done by another thread, as it were, when space has been taken the next time, before anybody knows.
+    /// Has `work` done by another thread, as it were, when space has been taken the next time, before any caller knows.
     pub(crate) fn after_back(&self, work: impl FnOnce() + Send + 'static) {
         *self.after_back.lock().unwrap() = Some(Box::new(work));
     }

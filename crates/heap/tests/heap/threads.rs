@@ -13,7 +13,7 @@ const STEP_COUNT: usize = 60_000;
 /// Regions of these tests stay below this; a claim is a byte for each grain of 16.
 const REGION_BYTES_MAX: usize = 256 << 20;
 
-/// Who owns what, as the threads see it.
+/// Which thread owns what, as the threads see it.
 struct Claims(Vec<AtomicU8>);
 
 impl Claims {

@@ -1,4 +1,4 @@
-//! What a call has set is durable before whatever its caller stores next, and what it names is durable before it.
+//! What a call has set is durable before whatever the caller stores next, and what a set word names is durable before it.
 
 use heap::{EngineNumber, FEATURE_BATCHES, FEATURE_EXPIRY, Heap, Region};
 use pmem::{Bytes, Durability, Level, Persist};

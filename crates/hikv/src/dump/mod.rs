@@ -5,8 +5,8 @@
 //! [`layout::WHOLE_VALUE_BYTES_MAX`] go out and come in in pieces.
 //!
 //! # Invariants
-//! - [`DumpReader::next_item`] answers `None` only once everything was read, in its place, and as it was written. So a
-//!   stream that was cut short ends with an error, however many items it gave before.
+//! - [`DumpReader::next_item`] answers `None` only once everything was read, in its place, and as written. So a stream
+//!   that was cut short ends with an error, however many items it gave before.
 //! - A dump without an end is none: a [`DumpWriter`] that is dropped unfinished leaves one.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! A store that nobody uses takes no processor time: its threads sleep until they are woken, and nothing wakes them. Nor do reads and scans.
+//! A store that nobody uses takes no processor time: the threads sleep until woken, and nothing wakes them. Nor do reads and scans.
 
 use std::fs;
 use std::thread;

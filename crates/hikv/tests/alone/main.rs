@@ -1,6 +1,6 @@
-//! Tests that need a process for themselves, one after the other: they look at what belongs to all stores of a process, its pins
-//! and its threads. A close that meets another test's reader leaves no image, and what one test retires would wait for the
-//! readers of another.
+//! Tests that need a process for themselves, one after the other: they look at what belongs to all stores of a process, pins and
+//! threads. A close that meets another test's reader leaves no image, and what one test retires would wait for the readers of
+//! another.
 
 mod clean_close;
 mod idle;

@@ -1,4 +1,4 @@
-//! Callbacks that take their time: what they keep, and whom they hold up.
+//! Callbacks that take their time: what is kept, and which threads they hold up.
 
 use std::path::Path;
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! Snapshots through the library: what they show, whatever is written meanwhile, and what they keep.
+//! Snapshots through the library: what a snapshot shows, whatever is written meanwhile, and what it keeps.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -206,7 +206,7 @@ fn epochs_outlive_the_process() {
     }
 }
 
-/// What had expired is not of a snapshot; what expires under it is, and so it is of the backup, with its expiry.
+/// What had expired is not of a snapshot; what expires under a snapshot is, and so is of the backup, with its expiry.
 #[test]
 fn a_snapshot_stays_while_keys_expire() {
     let _turn = alone();

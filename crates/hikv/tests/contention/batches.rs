@@ -54,7 +54,7 @@ fn read_pairs(store: &Store, is_over: &AtomicBool) -> u64 {
     agreed_count
 }
 
-/// Writers and two readers; and who clears the store again and again.
+/// Writers and two readers; and a thread that clears the store again and again.
 fn pairs_agree(options: &Options, write_count: u64, clears: bool) {
     let placed = Placed::open(options);
     let (store, is_over) = (&placed.store, AtomicBool::new(false));
@@ -103,7 +103,7 @@ fn order_is_kept(write_count: u64) {
     placed.assert_sound();
 }
 
-/// Batches of new keys, among which segments split. Whoever has seen the first key of one finds all.
+/// Batches of new keys, among which segments split. A reader who has seen the first key of one finds all.
 fn groups_are_whole(options: &Options, group_count: u32) {
     const GROUP_KEY_COUNT: u32 = 50;
     let placed = Placed::open(options);
@@ -132,7 +132,7 @@ fn groups_are_whole(options: &Options, group_count: u32) {
 }
 
 /// Batches of thousands of keys by two writers, over all partitions, while others put new keys, for which segments are split
-/// that the batches wait for, and delete them again; in order. Whoever reads one key of a batch twice and another between finds
+/// that the batches wait for, and delete them again; in order. A reader of one key of a batch twice and another between finds
 /// both of one batch.
 fn large_ones_agree(batch_count: u64) {
     const KEY_COUNT: u64 = 5_000;

@@ -1,4 +1,4 @@
-//! Snapshots that are taken beside writers: each is of one moment, stays as it is, and gives back what it kept.
+//! Snapshots that are taken beside writers: each is of one moment, stays as it is, and gives back what was kept.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

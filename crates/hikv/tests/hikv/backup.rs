@@ -206,7 +206,7 @@ fn a_backup_is_of_one_moment() {
     assert_eq!(store.stats().kept_count, 0);
 }
 
-/// Where the test was started as the one who makes a backup: makes it, and tells of each item.
+/// Where the test was started as the process that makes a backup: makes it, and tells of each item.
 fn back_up_if_started_for_it() -> bool {
     let Ok(dir) = env::var(DIR) else { return false };
     let store = Options::new().create(false).open(Path::new(&dir).join("store")).unwrap();
@@ -214,7 +214,7 @@ fn back_up_if_started_for_it() -> bool {
     true
 }
 
-/// Starts a backup in a process of its own, and kills it when it has told of so many items.
+/// Starts a backup in a process of its own, and kills that when it has told of so many items.
 fn killed_after(dir: &Path, count: usize) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["backup::an_interrupted_backup_is_none", "--exact", "--nocapture"]).env(DIR, dir);

@@ -1,4 +1,4 @@
-//! Stores of every engine: what they say of themselves, what they lack, and how one becomes another.
+//! Stores of every engine: what a store says of itself, what is lacking, and how one becomes another.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -239,7 +239,8 @@ fn a_write_that_takes_an_expired_key_away_tells_of_it() {
     }
 }
 
-/// Whichever looks at the clock a key's time comes between: to its deleter it was there, or the hook is told that it had expired.
+/// Whichever looks at the clock a key's time comes between: to the deleter the key was there, or the hook is told that it had
+/// expired.
 #[test]
 fn a_key_is_deleted_or_has_expired_and_not_both() {
     type Delete = fn(&Store, &str) -> bool;

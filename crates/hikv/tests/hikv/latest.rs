@@ -1,4 +1,4 @@
-//! A backup that takes the place of the last one: what it replaces, and what it never touches.
+//! A backup that takes the place of the last one: what is replaced, and what is never touched.
 
 use std::collections::BTreeMap;
 use std::fs;

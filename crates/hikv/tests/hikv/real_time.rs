@@ -1,4 +1,4 @@
-//! Threads of real-time priorities, more of them than processors: whoever waits lets run whom it waits for.
+//! Threads of real-time priorities, more of them than processors: a thread that waits lets run the one that it waits for.
 //!
 //! The work is done by this test, started anew and kept to one processor, on a store in memory. Threads of real-time
 //! priorities interrupt one another, a writer of the usual priority and the store's background anywhere, the file's growth and

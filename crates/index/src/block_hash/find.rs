@@ -1,10 +1,10 @@
 //! Reading without a lock.
 //!
 //! # Why both counters
-//! A move copies an item into its other bucket, and then empties the slot that it came from. A reader that looks into the
-//! target first, and then, after the move, into the source, finds it in neither; the source's counter was raised before the slot
-//! was emptied, so the reader who saw it empty sees the counter changed. The other way round it finds it in both, and that is
-//! well. A slot that is used anew is told of by its own bucket's counter.
+//! A move copies an item into its other bucket, and then empties the slot in the first one. A reader that looks into the target
+//! first, and then, after the move, into the source, finds it in neither; the source's counter was raised before the slot was
+//! emptied, so the reader who saw it empty sees the counter changed. The other way round the reader finds it in both, and that
+//! is well. A slot that is used anew is told of by its own bucket's counter.
 
 use std::hint;
 use std::ops::ControlFlow;

@@ -7,8 +7,8 @@
 //! # Invariants
 //! - A key is in one slot of one of its two buckets, or in two that are equal: *twins*, which a crash in a move may leave. The
 //!   key's next writer, and the sweep, make one of them.
-//! - A bucket's bytes change under its lock alone. The lock is volatile; *lock bits* are hints: what was published and may not
-//!   be durable has its bit, from the store that publishes it on until it is known to be durable. A thread that acts on it makes it
+//! - A bucket's bytes change under its lock alone. The lock is volatile; *lock bits* are hints: what was published and may not be
+//!   durable has its bit, from the publishing store on until known to be durable. A thread that acts on what has a bit makes it
 //!   durable. A thread that clears bits holds the lock, and knows that everything is durable that the bucket's counter stands for:
 //!   the counter was read under the lock too, and what is waited for asked after that.
 //! - A slot whose bit is off holds anything. It is written only after the bucket's counter was raised.

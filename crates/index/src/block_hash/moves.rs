@@ -1,4 +1,4 @@
-//! Room for an insert where both buckets are full: an item of one of them goes to its other bucket.
+//! Room for an insert where both buckets are full: an item of one goes to its other bucket.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
@@ -7,13 +7,13 @@
 //! | 3 its bit on there: published, with its lock bit | the item, or equal twins |
 //! | 4 the insert, as a write over the item that left: the new slot written, ordered (so is 3); one word has its bit on and the old one off | twins; or both items, each once |
 //!
-//! One fence more than an insert has. Readers of the item find it in one of its buckets: the counter of the bucket that it leaves is
-//! raised after 3 and before 4 empties its slot (`find`).
+//! One fence more than an insert has. Readers of the item find it in one of the two buckets: the counter of the bucket that
+//! the item leaves is raised after 3 and before 4 empties its slot (`find`).
 //!
 //! # Ahead of inserts
 //! Background pre-eviction (paper, section III.F) moves an item of a bucket that has no room for an insert to its other bucket, if
-//! that is light: the last such item, since the last of all went where its other bucket was no emptier. It is the item's writer, and
-//! so holds both of its buckets.
+//! that is light: the last such item, since the last of all went where its other bucket was no emptier. Pre-eviction is the item's
+//! writer, and so holds both of its buckets.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! A segment's volatile side: locks and counters of its buckets, and the segments chained to it.
+//! A segment's volatile side: locks and counters of the buckets, and the segments chained to it.
 
 use std::iter;
 use std::sync::OnceLock;

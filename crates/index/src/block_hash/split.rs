@@ -9,8 +9,8 @@
 //! | 5 the record is cleared; ordered | the split, finished |
 //! | 6 the directory leads to the halves; the old segment is killed, the locks released, it is retired | |
 //!
-//! A slot stays in the bucket of its number, so that each half's buckets have room for what comes to them. Readers are never
-//! stopped: the old segment's buckets stay as they were when it was frozen, and stay true until step 6.
+//! A slot stays in the bucket of its number, so that each half's buckets have room for what comes. Readers are never
+//! stopped: the old segment's buckets stay as they were at the freeze, and stay true until step 6.
 
 use std::sync::atomic::Ordering;
 

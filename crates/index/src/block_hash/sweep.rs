@@ -1,7 +1,7 @@
 //! Walking all segments: the sweep after open, walks for readers, and `clear` (`docs/decisions/0008-clear-by-generation.md`).
 //!
-//! A walk holds nothing between two segments, and advances by prefix: see [`Cursor`]. Of one segment it takes a copy under all of
-//! its locks, since items move between its buckets.
+//! A walk holds nothing between two segments, and advances by prefix: see [`Cursor`]. Of one segment a copy is taken under all of
+//! its locks, since items move between the buckets.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
-//! Many changes at once: their descents are interleaved, so that their cache misses overlap.
+//! Many changes at once: the descents are interleaved, so that their cache misses overlap.
 //!
-//! A group goes down level by level, each change asking for its next node before the others take their step. Then the
+//! A group goes down level by level, each change asking for its next node before the others take a step. Then the
 //! changes are applied in the order in which they came; one whose leaf has changed since goes on its own.
 
 use pmem::{Dram, LINE_BYTES, arch};

@@ -129,7 +129,7 @@ fn link_leaves(leaves: &[Child]) {
     }
 }
 
-/// Gathers items until they fill a leaf and the key after them tells its upper fence.
+/// Gathers items until they fill a leaf and the next key tells the upper fence.
 struct LeafWriter<'a, 'k, D: Dram> {
     memory: &'a Memory<D>,
     part: Part,

@@ -1,9 +1,9 @@
 //! From the root to a leaf, without a lock.
 //!
-//! Each step notes the child's version and then checks the parent's: so the child, as it was when its version was noted,
-//! was the child that the parent's separators say, and its range of keys lay between them. A node's range changes only
-//! under its own lock (a split or a merge locks the node as well as its parent), so for as long as the leaf has the noted
-//! version, the range is the one that was found: the fences below are the leaf's.
+//! Each step notes the child's version and then checks the parent's: so the child, as of the noted version, was the child
+//! that the parent's separators say, with its range of keys between the two. A node's range changes only under its own
+//! lock (a split or a merge locks both the node and the parent), so for as long as the leaf has the noted version, the
+//! range is the one that was found: the fences below are the leaf's.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;

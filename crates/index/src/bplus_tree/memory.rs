@@ -1,4 +1,4 @@
-//! Where nodes and separators come from, and where they wait once they are unlinked.
+//! Where nodes and separators come from, and where they wait once unlinked.
 
 use std::mem;
 use std::ptr::NonNull;

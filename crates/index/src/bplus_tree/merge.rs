@@ -3,8 +3,8 @@
 //! Merging may be left undone: where another thread's locks are in the way now, a later removal does it.
 //!
 //! # Lock order
-//! Parent, left node, right node; each only if it has not changed since it was looked at, or nothing is done. The right
-//! node ends up obsolete.
+//! Parent, left node, right node; each only if unchanged since it was looked at, or nothing is done. The right node
+//! ends up obsolete.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -121,7 +121,7 @@ impl<D: Dram> BPlusTree<D> {
 }
 
 impl<'t, N> Pair<'t, N> {
-    /// Locks the parent as it was seen, and the two as they are now, if they fit together.
+    /// Locks the parent as seen, and the two as of now, if they fit together.
     fn lock(
         self,
         version: impl Fn(&'t N) -> &'t Version,

@@ -5,19 +5,19 @@
 //!
 //! # Invariants
 //! - A node's separators ascend; child `i` holds the keys from separator `i - 1` on, below separator `i`.
-//! - A leaf's keys ascend. All keys of its range share its prefix, whose length never exceeds what its fences (the
-//!   separators on either side) share: a search need not compare it. An inner node's prefix is what its separators share,
+//! - A leaf's keys ascend. All keys of the leaf's range share its prefix, whose length never exceeds what the fences (the
+//!   separators on either side) share: a search need not compare it. An inner node's prefix is what the separators share,
 //!   and a search does compare it.
 //! - Separators own their bytes and never change. They need not be keys that are there.
 //! - A node's range changes only under the node's lock and its parent's.
 //!
 //! # Concurrency
-//! Optimistic lock coupling. Readers lock nothing: they note a node's version, read, and check it (`version`). Going
-//! down, they note the child's version and then check the parent's (`descent`). A writer locks a leaf from the version
-//! that its descent noted, which proves that the leaf is still the one for its key; then only the leaf is locked. Splits
-//! and merges lock the parent too. Locks are only tried: a writer that fails lets go of all and starts again. Unlinked nodes and
-//! separators are obsolete and wait in a limbo (`epoch`) for pinned readers, and every operation is pinned: so what was read from a
-//! node, once checked, may be followed.
+//! Optimistic lock coupling. Readers lock nothing: they note a node's version, read, and check the version (`version`). Going down,
+//! they note the child's version and then check the parent's (`descent`). A writer locks a leaf from the version noted by the
+//! descent, which proves that the leaf is still the one for its key; then only the leaf is locked. Splits and merges lock the
+//! parent too. Locks are only tried: a writer that fails lets go of all and starts again. Unlinked nodes and separators are
+//! obsolete and wait in a limbo (`epoch`) for pinned readers, and every operation is pinned: so what was read from a node, once
+//! checked, may be followed.
 //!
 //! # Lock order
 //! Parent -> left node -> right node -> the arena. Nodes' locks are never waited for; the limbo's is taken without them.

@@ -1,4 +1,4 @@
-//! Separators: what inner nodes tell their children's keys apart by. They own their bytes, which never change.
+//! Separators: what inner nodes tell their children's keys apart by. Separators own their bytes, which never change.
 //!
 //! A separator is a word. Up to seven bytes stand in it; longer ones lie outside, after their length.
 //!

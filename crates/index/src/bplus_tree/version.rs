@@ -1,4 +1,4 @@
-//! A node's version: readers check it, writers lock it.
+//! A node's version, which readers check and writers lock.
 //!
 //! ```text
 //!  63                                    2     1        0
@@ -12,7 +12,7 @@
 //! that nothing changed in between; unlocking counts on. A node that was unlinked is obsolete for good.
 //!
 //! # Why that is sound
-//! A reader that sees a store made under the lock sees, at its check, the lock or what came after it: the writer's
+//! A reader that sees a store made under the lock sees, at the check, the lock or what came after it: the writer's
 //! release fence stands between lock and store, the reader's acquire fence between load and check. A reader whose noted
 //! version came from an unlock sees everything stored before that unlock (release, acquire). A model checker runs these
 //! steps below, and catches each twin that lacks a fence.

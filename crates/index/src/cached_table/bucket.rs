@@ -1,4 +1,4 @@
-//! A bucket: its state, how many writes began and are pending, and its entries.
+//! A bucket: its state, how many writes began and are pending, and the entries.
 //!
 //! ```text
 //! +0   state    bits 0-5 the entry was read lately, 6 incomplete, 8 locked, 9- how often it was unlocked

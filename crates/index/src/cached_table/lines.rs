@@ -1,7 +1,7 @@
 //! Lines of words, all zero at first.
 //!
-//! They are lines of the host's cache, by where they start: an allocation with that alignment would be written to its end before it
-//! is used, while one of words is pages of zeros that the operating system gives when they are first touched.
+//! Each starts where a line of the host's cache does: an allocation with that alignment would be written to the end before it is
+//! used, while one of words is pages of zeros that the operating system gives at the first touch.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Deref;

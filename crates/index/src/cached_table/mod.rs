@@ -2,9 +2,9 @@
 //! than its host's memory.
 //!
 //! A key has one bucket of one line, by its signature alone: so nothing that happens to segments concerns it. The bucket says
-//! where the item's copy lies in a ring (`ring`), which is found there with its key, its value, its version and when it expires.
-//! A search reads the bucket's line, and for a hit the copy: two lines for an item of up to 32 bytes. Bucket and ring are all
-//! the memory there is, and it is bounded.
+//! where the item's copy lies in a ring (`ring`). The copy has the key, the value, the version and when the item expires. A
+//! search reads the bucket's line, and for a hit the copy: two lines for an item of up to 32 bytes. Bucket and ring are all the
+//! memory there is, and it is bounded.
 //!
 //! # Writing
 //! | step | taken | readers of the key meanwhile |
@@ -18,19 +18,20 @@
 //! one last, or may have cleared itself. Otherwise the copy goes, and a later read brings it back.
 //!
 //! # Reading
-//! A reader that misses, of a bucket without a pending write, notes how many have begun (a [`Permit`]). With it, it brings in what it
-//! found in the store and knows to be durable, unless a write began meanwhile. So what is brought in is what the store has.
+//! A reader that misses, of a bucket without a pending write, notes how many have begun (a [`Permit`]). With the permit, the reader
+//! brings in what it found in the store and knows to be durable, unless a write began meanwhile. So what is brought in is what the
+//! store has.
 //!
 //! # Complete buckets
-//! A bucket is complete while every key of its that the store has is in it, but for pending writes: then a miss is an absence. It
-//! stops to be when a copy is evicted, or not taken in. A new store's buckets are all complete, and so are those of one that was
-//! cleared; those of an opened one once all of its items were offered ([`CachedTable::is_filled`]).
+//! A bucket is complete while every key of the bucket that the store has is in it, but for pending writes: then a miss is an
+//! absence. It stops to be when a copy is evicted, or not taken in. A new store's buckets are all complete, and so are those of
+//! one that was cleared; those of an opened one once all of its items were offered ([`CachedTable::is_filled`]).
 //!
 //! # Words
-//! A bucket's words are changed under the bit in its state that locks it; each unlocking raises the state's count, so a reader takes
-//! no lock: it compares the state before and after, as it does with a copy's words, which are used anew only after the copy left
-//! its bucket. What evicts is a second chance: a bit of each copy that was read since it was last looked at. (The exact LRU of
-//! the paper would write on every read.)
+//! A bucket's words are changed under the bit in the state that locks it; each unlocking raises the state's count, so a reader takes
+//! no lock: it compares the state before and after, as with a copy's words, which are used anew only after the copy left the bucket.
+//! What evicts is a second chance: a bit of each copy that was read since it was last looked at. (The exact LRU of the paper would
+//! write on every read.)
 //!
 //! # Lock order
 //! a store's locks -> a ring -> a bucket. A ring is only tried for. No lock is held but for some hundred instructions.
@@ -183,8 +184,8 @@ impl<W: Word> CachedTable<W> {
     }
 }
 
-/// Whether everything is durable that this thread has written or met, though it may have said that it will wait itself: then a copy
-/// may say so to others, too. Nobody waits.
+/// Whether everything is durable that this thread has written or met, though it may be going to wait itself: then a copy may say so
+/// to others, too. Nobody waits.
 #[inline(always)]
 pub fn is_durable<M: Medium>(medium: &M) -> bool {
     let is_durable = |ticket| medium.acknowledge_now(ticket) == Ok(Waited::Durable);

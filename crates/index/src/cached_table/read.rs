@@ -27,7 +27,8 @@ pub struct Permit {
 }
 
 impl<W: Word> CachedTable<W> {
-    /// Looks for a key's copy, and shows it, unless it expired before `now_ms`, which is asked for only if it expires at all.
+    /// Looks for a key's copy, and shows one that has not expired before `now_ms`, which is asked for only if the copy expires at
+    /// all.
     #[inline(always)]
     pub fn look<R>(
         &self,

@@ -1,4 +1,4 @@
-//! Where copies lie: a ring of words, written from its start to its end and again, by one thread at a time.
+//! Where copies lie: a ring of words, written from start to end and again, by one thread at a time.
 //!
 //! ```text
 //! start        at              free_until                end

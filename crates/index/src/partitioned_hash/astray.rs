@@ -1,6 +1,6 @@
 //! What no search meets: an entry that lies where its key's entry can lie, and that damage hides.
 //!
-//! A search goes by signatures and overflow bits. A flipped bit of one of them makes a key absent; but its entry stays where
+//! A search goes by signatures and overflow bits. A flipped bit of one of them makes a key absent; but the entry stays where
 //! it was put: in the home line, the rest of the pair, the stash or the chain of its key. A caller that wants to be sure of an
 //! absence asks for the keys of all the items that entries there name, whatever their signatures are.
 //!

@@ -22,7 +22,7 @@ pub struct SegmentDamage {
     pub what: &'static str,
 }
 
-/// Is shown a live entry: its signature, where it is, its word, and the words of earlier entries of the same signature.
+/// Is shown a live entry: signature, place, word, and the words of earlier entries of the same signature.
 pub type EachEntry<'a> = dyn FnMut(u64, Offset, Position, &[Position]) + 'a;
 
 impl PartitionedHash {

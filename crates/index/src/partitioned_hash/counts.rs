@@ -1,6 +1,6 @@
 //! What the sweep counts, in words, for the clean image: so that the next opening need not count.
 //!
-//! Each segment, in the order of the directories: its offset, then the counts of its pairs, four to a word.
+//! Each segment, in the order of the directories: the offset, then the counts of its pairs, four to a word.
 
 use pmem::Offset;
 
@@ -34,7 +34,7 @@ impl PartitionedHash {
     }
 
     /// Takes the words, which fit, for what a sweep would count. They are those of a process that made everything durable
-    /// before it wrote them. Nobody uses the index meanwhile.
+    /// before writing any. Nobody uses the index meanwhile.
     pub fn adopt_count_words(&self, words: &[u64]) {
         let _pin = epoch::pin();
         for (segment, words) in self.root().segments().zip(words.as_chunks::<SEGMENT_COUNT_WORDS>().0) {

@@ -1,7 +1,7 @@
 //! When segments want to be visited: volatile, for callers that give entries a time to go.
 //!
 //! Each segment knows the earliest moment that its entries were given, or an earlier one; [`NEVER`] where there is none. The
-//! index keeps it, hands it down at splits, and does not ask what the moments are.
+//! index keeps the moment, hands it down at splits, and does not ask what the moments are.
 //!
 //! # Invariants
 //! - Under the bucket's lock a writer publishes first, then lowers the segment's moment, then that of all.
@@ -78,8 +78,8 @@ impl PartitionedHash {
     }
 
     /// Goes on with a round at `cursor`, past at most `segment_count` segments. The first one that is due at `now` is
-    /// visited: `each` is shown its entries' positions, and answers with their moments, [`NEVER`] for what it
-    /// deletes. It is visited again if it stays due. The caller is pinned while it uses the positions.
+    /// visited: `each` is shown the entries' positions, and answers with their moments, [`NEVER`] for what is
+    /// deleted. A segment that stays due is visited again. The caller is pinned while it uses the positions.
     pub fn visit_due<M: Medium, D: Dram, E: From<MediumError>>(
         &self,
         cx: Context<'_, M, D>,

@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //! - A key has one entry, reachable from its home line by the bits that [`layout`] describes.
-//! - An entry is committed by its position word alone. A word marked FRESH may not be durable yet: a thread that acts on it settles
-//!   it first.
+//! - An entry is committed by its position word alone. A word marked FRESH may not be durable yet: a thread that acts on such a
+//!   word settles it first.
 //! - A word marked BATCH is in a batch that is under way: a thread that meets it asks that batch ([`batch`]).
 //! - A live segment is in the directory, or chained to one that is; every directory entry names a live segment.
 //! - A segment's bytes change only under the lock of the pair that an entry belongs to (for the stash and the chain, the

@@ -15,9 +15,9 @@
 //! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by the next
 //! writer that looks for a free entry, under the lock.
 //!
-//! A log's writer does not wait for a FRESH word that it finds under its lock: its own is behind it in the log.
+//! A log's writer does not wait for a FRESH word found under its lock: the writer's own is behind it in the log.
 //!
-//! Readers may settle a word first, and a neighbour's insert may add its line's overflow bit to it: steps 4 and 5 go by
+//! Readers may settle a word first, and a neighbour's insert may add the line's overflow bit to it: steps 4 and 5 go by
 //! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 //!
 //! The order before step 2 comes after the search: `docs/decisions/0010-items-are-ordered-after-the-search.md`.
@@ -101,8 +101,8 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.home.find(visit)
     }
 
-    /// Publishes as one of many: their items were ordered together, and they will be committed together, by the caller that settles
-    /// them. Until then the mark FRESH stands for all that is missing.
+    /// Publishes as one of many: the items of all were ordered together, and all entries will be committed together, by the caller
+    /// that settles them. Until then the mark FRESH stands for all that is missing.
     pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
     }

@@ -1,4 +1,4 @@
-//! What is left of a damaged index: its segments and their entries, read without a directory, and never stored to.
+//! What is left of a damaged index: segments and their entries, read without a directory, and never stored to.
 //!
 //! An opening refuses an index whose live segments do not cover every prefix exactly once. Salvage takes each segment
 //! for itself: what its state word says goes, and where that cannot be read, what the others leave uncovered tells

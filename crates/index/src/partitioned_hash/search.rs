@@ -1,21 +1,22 @@
 //! Finding one entry: a reader's way, without a lock, and the one that writers go under theirs.
 //!
 //! # Absent
-//! A reader that finds nothing has acquired nothing yet: signatures are compared in one sweep. So it fences before it says
-//! so: what its caller looks at next is not older than what it did not find. Signatures are stored with Release for that.
+//! A reader that finds nothing has acquired nothing yet: signatures are compared in one sweep. So the reader fences before
+//! saying so: what its caller looks at next is not older than what was not found. Signatures are stored with Release for
+//! that.
 //!
 //! It searches the segment that the directory named, and does not look a second time. While a key is there it has one slot of
 //! one segment: replacing, settling and moving an item leave it there, and no overflow bit is ever taken away. So a search of
-//! its segment misses it only if it was absent at some moment of the search, be it between a removal and a new entry in a slot
-//! that was searched before. The segment may be out of date, for three words lead to it (root, directory, offset), and each may
-//! be replaced between two of these loads:
-//! - Whatever is replaced stays as it is from then on (`clear`, a doubled directory, a split hold the locks of all writers
-//!   that could change it), and the reader's pin keeps it from being used anew. So the reader sees what was so when the first of the
-//!   three was replaced, which was after it had asked; and if it was before, the next rule holds.
+//! the segment misses the key only if it was absent at some moment of the search, even if only between a removal and a new
+//! entry in a slot that was searched before. The segment may be out of date, for three words lead to it (root, directory,
+//! offset), and each may be replaced between two of these loads:
+//! - Whatever is replaced does not change from then on (`clear`, a doubled directory, a split hold the locks of all writers that
+//!   could change it), and the reader's pin keeps the room from being used anew. So the reader sees what was so when the first of
+//!   the three was replaced, which was after it had asked; and if it was before, the next rule holds.
 //! - Readers are led to what is new before a writer can get there (`directory`; of a root both come with one word). So a reader
 //!   that is led to a frozen segment sees all that was written until it had asked.
-//! - A split copies every live entry that it finds under all locks, in batches too, whose pairs it waited for; only a removal
-//!   leaves no copy. A chain is only added to; its new segment is empty when it is linked.
+//! - A split copies every live entry that it finds under all locks, in batches too, whose pairs the split waited for; only a
+//!   removal leaves no copy. A chain is only added to; its new segment is empty when linked.
 //!
 //! # Slots that change hands
 //! Signatures are compared first and positions read later, so that a position may be another key's, put there after the

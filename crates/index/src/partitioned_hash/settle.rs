@@ -1,4 +1,4 @@
-//! The marks FRESH and DELETED, and the threads that meet them without having set them.
+//! The marks FRESH and DELETED, and the threads that meet a mark without having set it.
 //!
 //! | thread | meets FRESH | and |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | a writer that holds the pair's lock | does not wait for a disk: what it publishes is behind the word in the log | takes the mark away, if the word is durable |
 //! | a split | copies the mark, unless the word is durable; waits for a removal, which leaves no copy | |
 //!
-//! A removal whose log's writer has not waited keeps its word after its item's room was given back: the same word may come
+//! A removal whose log's writer has not waited keeps its word after the item's room was given back: the same word may come
 //! back. So it is compared with under the pair's lock alone.
 
 use pmem::{Medium, MediumError, Waited};
@@ -31,7 +31,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// A thread that holds the pair's lock, and so must not wait for a disk. What it publishes comes after what it finds, in the
-    /// log as well. If it publishes nothing, it has to look again, as a reader, before it says so.
+    /// log as well. A thread that publishes nothing has to look again, as a reader, before it says so.
     #[inline(always)]
     pub(super) fn writer(batches: &'a Batches) -> Searcher<'a> {
         Searcher { batches, is_writer: true }

@@ -14,8 +14,8 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Publishes the entry: the signature, if it changes, then the position. It is known by where its item lies, so that a
-    /// split's copy of it is known, too, whatever its marks.
+    /// Publishes the entry: the signature, if it changes, then the position. The entry is known by where the item lies, so
+    /// that a split's copy is known, too, whatever its marks.
     #[inline(always)]
     pub(super) fn publish<M: Medium>(self, medium: &M, signature: Option<u64>, position: Position) {
         let (last, key) = ((self.position, position.word()), position.offset().0);

@@ -9,8 +9,8 @@
 //! | 5 the record is cleared; ordered | the split, finished |
 //! | 6 the directory leads readers to the halves, then writers; the old segment is killed, the locks released, it is retired | |
 //!
-//! Entries are moved, items are not touched. Readers are never stopped: the old segment's entries stay as they were when
-//! it was frozen, and stay true until step 6, since no writer can get in.
+//! Entries are moved, items are not touched. Readers are never stopped: the old segment's entries stay as they were at
+//! the freeze, and stay true until step 6, since no writer can get in.
 
 use std::sync::atomic::Ordering;
 
@@ -248,8 +248,8 @@ pub(super) fn segment_place(offset: Offset) -> Place {
     Place { offset, kind: PlaceKind::Segment }
 }
 
-/// The stash line whose use makes a split due. It differs from segment to segment, since uniform hashing fills all of
-/// them at the same time and would split them in one wave.
+/// The stash line whose use makes a split due. The line differs from segment to segment, since uniform hashing fills
+/// all of them at the same time and would split all in one wave.
 pub(super) fn crowded_from_line(segment: Offset) -> u64 {
     const FIRST: u64 = 1;
     const SPREAD: u64 = 3;

@@ -1,6 +1,6 @@
 //! What the index does, beside a map, on a simulated region.
 //!
-//! Miri runs [`threads`] alone: the crash medium's books would take it minutes a test, and it knows no assembly, in which
+//! Miri runs [`threads`] alone: the crash medium's books would take minutes a test, and Miri knows no assembly, in which
 //! loom switches stacks.
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! Walks over all segments, of readers and of the sweep.
 //!
-//! A walk holds nothing between two segments. It advances by prefix, so that a split behind it shows nothing twice and
-//! one before it hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
+//! A walk holds nothing between two segments. It advances by prefix, so that a split behind the walk shows nothing
+//! twice and one ahead hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
 
 use std::ops::RangeInclusive;
 

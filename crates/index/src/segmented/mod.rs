@@ -1,8 +1,8 @@
 //! What persistent hash indexes have in common: signatures are cut into partitions, each partition is an extendible directory, in
 //! volatile memory, over durable segments; a segment that fills up is split in two.
 //!
-//! What a segment holds is the index's own, and so are its locks: here are its header, the split's record and its commit, what
-//! opening finds, clearing, and the directories.
+//! What a segment holds is the index's own, and so are its locks: here are the segment's header, the split's record and its
+//! commit, what opening finds, clearing, and the directories.
 
 pub(crate) mod clear;
 mod context;

@@ -1,8 +1,8 @@
 //! The record of a split, its commit, and finishing what a crash interrupted.
 //!
-//! The record's commit word decides: without it the new segments are PENDING, which is free space; with it they are live
-//! and the old one is dead, whatever their state words say. Finishing is writing the states again, so that a crash in
-//! the midst of it changes nothing.
+//! The record's commit word decides: without it the new segments are PENDING, which is free space; with it the new ones
+//! are live and the old one is dead, whatever the state words say. Finishing is writing the states again, so that a
+//! crash in the midst of it changes nothing.
 
 use heap::HeapError;
 use pmem::{Dram, LINE_BYTES, Medium, Offset, seal, unseal};

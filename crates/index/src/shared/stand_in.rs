@@ -1,5 +1,5 @@
-//! What stands for `super` in tests: words and locks that are loom's if they are made under a model, and that
-//! tell a test of every store of its thread.
+//! What stands for `super` in tests: words and locks that are loom's if made under a model, and that tell a
+//! test of every store of its thread.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};

@@ -13,7 +13,7 @@ use crate::memory::{NOWHERE, PAGE_BYTES, Pages};
 /// What a request may come to, whatever it holds. Damage is not among it.
 const ALLOWED: [i32; 13] =
     [0, E2BIG, EBADF, EEXIST, EFAULT, EINTR, EINVAL, EMSGSIZE, ENOENT, ENOMEM, ENOSPC, ENOTTY, EPERM];
-/// What a request that is in order may come to: there is always somebody who has taken all room.
+/// What a request that is in order may come to: there is always a process that has taken all room.
 const FINE: [i32; 3] = [0, ENOMEM, ENOSPC];
 /// Requests that take a key.
 const WITH_KEY: [Op; 4] = [Op::Insert, Op::Read, Op::Remove, Op::Scan];

@@ -3,9 +3,9 @@
 //! usage: ink_hostile SECONDS SEED
 //!
 //! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), look
-//! for bytes that are not theirs (`leaks.rs`), and take memory and descriptors away from under requests that run (`races.rs`); some are killed in the middle. After each wave the
-//! store must have no contradiction, the keys that this process alone writes must be what it wrote, and the kernel must have said
-//! nothing that a kernel says of its own faults.
+//! for others' bytes (`leaks.rs`), and take memory and descriptors away from under requests that run (`races.rs`); some are
+//! killed in the middle. After each wave the store must have no contradiction, the keys that this process alone writes must be what was
+//! written, and the kernel must have said nothing that a kernel says of its own faults.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 mod cases;

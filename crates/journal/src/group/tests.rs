@@ -178,7 +178,7 @@ fn what_was_written_is_no_more_acknowledged_once_a_sync_has_failed() {
     assert!(journal.journal.wait(position, Durability::Buffered).is_err());
 }
 
-/// Its mark was taken away when it was written, so nothing tells the reader that power may take it.
+/// The word's mark was taken away when the log was written, so nothing tells the reader that power may take it.
 #[test]
 fn who_reads_at_power_waits_for_what_was_acknowledged_with_less() {
     let (_files, journal) = create(options(Durability::Buffered));

@@ -1,4 +1,4 @@
-//! DH-HMAC-CHAP: both sides show that they know a secret, without saying it (base specification, 8.13.5).
+//! DH-HMAC-CHAP: both sides show knowledge of a secret, without saying it (base specification, 8.13.5).
 //!
 //! ```text
 //! host                                    controller

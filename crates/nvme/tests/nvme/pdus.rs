@@ -22,7 +22,7 @@ fn digests() -> impl Strategy<Value = Digests> {
     (any::<bool>(), any::<bool>()).prop_map(|(header, data)| Digests { header, data })
 }
 
-/// A PDU, with its data apart, and who reads it.
+/// A PDU, with its data apart, and which side reads it.
 #[derive(Clone, Debug)]
 enum Sent {
     Request(InitialRequest),

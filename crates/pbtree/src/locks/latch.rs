@@ -1,4 +1,4 @@
-//! The word of a lock: many share it, or one has it.
+//! The word of a lock: many share the lock, or one has it.
 //!
 //! ```text
 //!  63        62     61                                          0

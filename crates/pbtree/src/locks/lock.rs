@@ -1,4 +1,4 @@
-//! One lock: many share it, or one has it; and what readers of the node have to wait for before they tell what they saw.
+//! One lock, which many share or one has; and what readers of the node have to wait for before telling what they saw.
 
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! Long walks let others run, as a kernel wants it, which takes no processor away from them, and end when their callers are gone.
+//! Long walks let others run, as must be in a kernel that takes no processor away from a walk, and end when their callers are
+//! gone.
 
 use pbtree::{AtOnce, Change, Error, NewValue, Options, Tree};
 use pmem_sim::{Lent, Model, Sim};

@@ -14,7 +14,7 @@ fn stamp(store: &Crashed) -> u64 {
     store.0.get(b"key", |value| value.stamp).unwrap().expect("it was just put")
 }
 
-/// True if a store that crashed, at any step, gives a stamp that somebody had read before.
+/// True if a store that crashed, at any step, gives a stamp that a reader had read before.
 fn a_stamp_returns(canary: Option<Canary>) -> bool {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
     let store = Crashed::<false>::format(sim.clone()).unwrap();

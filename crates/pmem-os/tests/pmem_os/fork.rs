@@ -1,4 +1,4 @@
-//! A forked child: it knows that it is one, has no region, and takes nothing from its parent.
+//! A forked child: it knows of the fork, has no region, and takes nothing from the parent.
 
 use crate::alone;
 use crate::common::{bytes, put};

@@ -1,11 +1,11 @@
-//! The simulated disk: two files, a journal's base and its log, of which a crash leaves what it likes of what was not synced.
+//! The simulated disk: two files, a journal's base and its log. A crash leaves what it likes of what was not synced.
 //!
-//! - A *sector* of 512 bytes is written whole or not at all. After a crash each shows any content that it had since it was
-//!   last surely durable, whatever the others show: so unsynced writes are lost, torn between sectors, and reordered.
+//! - A *sector* of 512 bytes is written whole or not at all. After a crash each shows any content from the last surely
+//!   durable one on, whatever the others show: so unsynced writes are lost, torn between sectors, and reordered.
 //! - A sync makes the present content of all sectors of its file durable that were written since the last one, and the
-//!   length. A sync that fails makes nothing durable and *forgets*: what it should have written counts as written for later
-//!   syncs, as on Linux, while reads show it until the crash. Only a new write can make it durable. (The length is the file
-//!   system's own, which keeps it until it is written.)
+//!   length. A sync that fails makes nothing durable and *forgets*: what should have been written counts as written for
+//!   later syncs, as on Linux, while reads show it until the crash. Only a new write can make it durable. (The length is
+//!   the file system's own, which keeps it until written.)
 //! - A length that was not synced may be lost, with all behind it. New bytes are zero.
 //! - Faults on request ([`SimDisk::fail`]): any operation, by its number, may be refused.
 //!

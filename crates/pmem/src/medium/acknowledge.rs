@@ -5,7 +5,7 @@ use crate::{MediumError, Persist, Ticket, Waited};
 /// Waiting for durability on a caller's behalf, or leaving it to the caller. Memory has no more than [`Persist::wait`]; a log's
 /// writers may go on and wait for many writes at once.
 pub trait Acknowledge: Persist {
-    /// As [`Persist::wait`], unless the calling thread said that it will wait itself, and with what it then tells (a log's
+    /// As [`Persist::wait`], unless the calling thread has undertaken to wait itself, and with what it then tells (a log's
     /// medium has a way to say so).
     ///
     /// # Errors

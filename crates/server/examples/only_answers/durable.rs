@@ -1,6 +1,6 @@
 //! Answers that wait until as much as was asked is on a disk: what a server can do at most that makes every write durable.
 //!
-//! Threads write and sync, as many as the store's. Who is idle takes all that arrived since the last one did.
+//! Threads write and sync, as many as the store's. An idle one takes all that arrived since the last one did.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,7 +23,7 @@ const PAGE_BYTES: usize = 4096;
 #[repr(align(4096))]
 struct Batch([u8; BATCH_BYTES_MAX]);
 
-/// Requests that were read together: who asked how many, in how many bytes.
+/// Requests that were read together: which connection asked how many, in how many bytes.
 #[derive(Default)]
 pub(crate) struct Requests {
     pub(crate) askers: Vec<(usize, usize)>,

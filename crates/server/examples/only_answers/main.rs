@@ -2,7 +2,8 @@
 //! answers once as many bytes as arrived are durable in that.
 //!
 //! It understands nothing: every `*` that arrives is a request, a connection that has sent `GET` gets a bulk of 256
-//! bytes for each, any other `+OK`. So it is for keys and values without `*`, as `redis-benchmark` makes them.
+//! bytes for each, any other `+OK`. So this server is for keys and values without `*`, as `redis-benchmark` makes
+//! them.
 
 mod durable;
 

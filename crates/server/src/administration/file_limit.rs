@@ -4,7 +4,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Files that are not connections: the store, the standard streams, monitoring connections. As in Redis.
 const RESERVED_FILE_COUNT: u64 = 32;
-/// Of each event loop: its poller, another that hands it to the resources it polls, and what wakes it.
+/// Of each event loop: the poller, another that hands it to the resources that are polled, and what wakes the loop.
 const LOOP_FILE_COUNT: u64 = 3;
 
 /// Raises the process' soft limit towards what `clients` on so many event loops need, and returns how many clients fit.

@@ -1,4 +1,4 @@
-//! What the server writes to its log, and how much of it.
+//! What the server writes to its log, and how much.
 //!
 //! A line tells of no key, no value and no password; and of a name that a client gave as a user's only if there is such a user,
 //! since people type passwords where names belong. A client that can cause lines at will gets some a second; the next line then

@@ -3,7 +3,7 @@
 //! 1. The new text is written to a file beside it, which nobody else may read. A crash leaves that file, and the next
 //!    replacement takes its place.
 //! 2. It gets the mode and the owner of the old one.
-//! 3. It is synced, so that the name never leads to less than all of it.
+//! 3. The file is synced, so that the name never leads to less than all of it.
 //! 4. It is renamed. A crash leaves the old text or the new one.
 //! 5. The directory is synced: the new text stays.
 

@@ -1,4 +1,4 @@
-//! What the server remembers of each client between its requests: its session, which goes where the client is served, and its
+//! What the server remembers of each client between its requests: the session, which goes where the client is served, and the
 //! record, which all may look at.
 
 mod line;

@@ -48,7 +48,7 @@ pub(crate) struct Session {
     pub(crate) login: Login,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<Box<Transaction>>,
-    /// What the replies to its requests tell of that they did not read themselves.
+    /// What the replies to the client's requests tell of that they did not read themselves.
     pub(crate) heard: Ticket,
     /// A transaction's requests are being executed.
     pub(crate) is_executing: bool,
@@ -151,7 +151,7 @@ impl Session {
         self.watching.mark.store(false, Ordering::SeqCst);
     }
 
-    /// The client is what it was when it came, but for its login and what others know it by.
+    /// The client is again as on arrival, but for the login and what others know it by.
     pub(crate) fn reset(&mut self) {
         self.transaction = None;
         self.tracks = false;

@@ -70,8 +70,8 @@ fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// All rules are taken, or none. The clients of the user keep their connections, with the new rights, unless they listen to
-/// what they may not hear any more.
+/// All rules are taken, or none. The clients of the user keep their connections, with the new rights, but for those that
+/// listen to what they may not hear any more.
 fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     if name.is_empty() || !is_word(call.argument(2)) {

@@ -1,7 +1,7 @@
 //! Numbers of INCRBYFLOAT.
 //!
 //! Redis adds them as the machine's 80-bit floats and shows 17 decimals. Here they are decimals with 17 places behind the
-//! point, added exactly, as long as they have fewer than 22 before it; beyond that they are 64-bit floats.
+//! point, added exactly, as long as fewer than 22 stand before the point; beyond that they are 64-bit floats.
 
 use std::fmt;
 

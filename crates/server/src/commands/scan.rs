@@ -1,7 +1,8 @@
 //! KEYS, RANDOMKEY, SCAN: keys in no order.
 //!
-//! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, so it stays good while
-//! the store grows, and when it is served anew. All three walk over the keys of all databases, and show those of one.
+//! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, and so stays good
+//! while the store grows, and when the store is served anew. All three walk over the keys of all databases, and show those
+//! of one.
 
 use crate::connections::output::FULL_BYTES;
 use crate::errors::Refusal;

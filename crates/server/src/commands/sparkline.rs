@@ -1,4 +1,4 @@
-//! Numbers as a graph of characters, each over its label, as Redis draws them.
+//! Numbers as a graph of characters, each over a label, as Redis draws them.
 
 /// What fills a character's place by a third, by two, and whole.
 const FILLINGS: [char; 3] = ['_', 'o', '#'];

@@ -1,6 +1,6 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 //!
-//! EXEC runs alone, and its changes are written as one batch when its last command is done: neither a client nor a crash
+//! EXEC runs alone, and the changes are written as one batch when its last command is done: neither a client nor a crash
 //! sees some of them without the others (`items/pending.rs`).
 
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! GET and MGET where they are executed by themselves; usually the pipeline answers them together with their neighbours.
+//! GET and MGET, each executed by itself; usually the pipeline answers them together with neighbours.
 
 use std::borrow::Cow;
 

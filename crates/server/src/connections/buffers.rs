@@ -1,7 +1,7 @@
 //! An event loop's buffers, lent to the connection whose turn it is. Connections that are between requests hold none,
 //! so that ten thousand idle ones need little memory.
 //!
-//! What a burst of long requests took is freed with its buffers, but the allocator keeps it for the next burst. So what is freed
+//! What a burst of long requests took is freed with the buffers, but the allocator keeps it for the next burst. So what is freed
 //! is counted, and from [`FREED_BYTES_MIN`] on the allocator is asked to give it back to the system.
 
 use std::mem;

@@ -352,7 +352,7 @@ impl Connection {
         !self.starved
     }
 
-    /// Holds the client to what it may send, which depends on whether it has said who it is.
+    /// Holds the client to what may be sent, which depends on whether the client has said who it is.
     fn limit(&mut self) {
         let is_stranger = self.session.login.user().is_none();
         if mem::replace(&mut self.is_limited, is_stranger) != is_stranger {

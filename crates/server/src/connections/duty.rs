@@ -1,11 +1,11 @@
 //! What a loop does for the order of keys, between its clients' requests.
 //!
-//! A connection stays with its loop, so a loop that did nothing but apply would let its own clients wait. Therefore
+//! A connection stays with one loop, so a loop that did nothing but apply would let its own clients wait. Therefore
 //! 1. a loop that has the backend's role serves, too: after each round of requests it applies one group, of sixteen changes at most, and
-//!    looks at its sockets again without waiting;
-//! 2. a loop that has nothing to serve applies, whatever its role is, one group between two looks at its sockets, and sleeps when nothing
+//!    looks at the sockets again without waiting;
+//! 2. a loop that has nothing to serve applies, whatever its role is, one group between two looks at the sockets, and sleeps when nothing
 //!    waits;
-//! 3. a loop that sleeps has no role: it gives it back before, for a loop that is awake;
+//! 3. a loop that sleeps has no role: it gives the role back before, for a loop that is awake;
 //! 4. the store's own threads do what takes longer than a group (building the order, room, keys that expire, compaction), and help where a
 //!    queue is more than half full.
 //!
@@ -13,10 +13,11 @@
 //! sockets between two groups, and a group's length is bounded by [`hikv::Store::apply_queued`].
 //!
 //! # No change is left behind
-//! A loop whose clients have written finds their changes queued before it sleeps (they were queued by itself), and does not sleep before
-//! they are applied, by itself or another thread, or until it has looked [`FRUITLESS_MAX`] times in vain since it was awake: then a thread
-//! is at them that does not get on, and that one, the next loop that wakes up, a scan, or a worker once the queue is half full, goes on. A loop that
-//! is held up by a long command in its role takes it from others, but no queue: by 2 they apply what they have written.
+//! A loop whose clients have written finds the changes queued before sleeping: the loop queued them. It does not sleep until either the
+//! changes are applied, by this loop or another thread, or [`FRUITLESS_MAX`] looks were in vain since the loop was awake: then a thread is
+//! at them that does not get on, and that one, the next loop that wakes up, a scan, or a worker once the queue is half full, goes on. A
+//! loop that is held up by a long command in its role takes the role from others, but no queue: by 2 the others apply what they have
+//! written.
 
 use std::time::Instant;
 

@@ -1,11 +1,11 @@
 //! Replies that wait until what they tell is durable.
 //!
-//! Requests are executed without waiting for the disk. What came of them is written to the output at once and held there,
-//! behind its ticket; later replies of the connection queue behind it. So a connection's replies keep their order, one sync serves
-//! all connections that wait, and the output's bound is the bound of what is held.
+//! Requests are executed without waiting for the disk. What came of them is written to the output at once and held there, behind a
+//! ticket; later replies of the connection queue behind it. So a connection's replies keep their order, one sync serves all
+//! connections that wait, and the output's bound is the bound of what is held.
 //!
-//! If the store cannot make something durable any more, the connections that wait for that are closed: it is unknown what a crash
-//! would leave of their requests. From then on writes are refused with an error, and reads are answered.
+//! If the store cannot make something durable any more, the connections that wait for that are closed: what a crash would leave
+//! of their requests is unknown. From then on writes are refused with an error, and reads are answered.
 
 use std::collections::VecDeque;
 

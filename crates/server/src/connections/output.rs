@@ -1,9 +1,10 @@
 //! Replies that have not been sent yet.
 //!
 //! At [`FULL_BYTES`] the connection stops executing and reading: a client that does not read its replies is not served,
-//! and holds no more than that and one reply. A large value is never held whole: it is read from the store in pieces as
-//! the client takes them, and nothing else is executed for the client meanwhile. Nothing keeps a large value in place
-//! that long; if it is replaced before the client has taken it, the connection is closed, since its length has been sent.
+//! and holds no more than that and one reply. A large value is never held whole: the value is read from the store in
+//! pieces as the client takes them, and nothing else is executed for the client meanwhile. Nothing keeps a large value in
+//! place that long; if the value is replaced before the client has taken it, the connection is closed, since the length
+//! has been sent.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem;

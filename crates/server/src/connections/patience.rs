@@ -1,6 +1,6 @@
 //! Waiting for events: asleep, or awake while they come soon.
 //!
-//! A thread that sleeps for microseconds pays more for its wake-up than for the wait, and may be woken on the processor that its
+//! A thread that sleeps for microseconds pays more for the wake-up than for the wait, and may be woken on the processor that its
 //! client runs on. So a loop whose last events came soon polls for a while before it sleeps. An idle loop sleeps.
 //!
 //! A loop that would wait for nothing else works off what its clients have left ([`Duty`]), and polls between two pieces of that.

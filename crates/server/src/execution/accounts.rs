@@ -1,4 +1,4 @@
-//! What is checked before a request is executed whatever its command, and what is noted of it.
+//! What is checked before a request is executed whatever the command, and what is noted of it.
 
 use std::time::Duration;
 

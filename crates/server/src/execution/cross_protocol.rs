@@ -1,9 +1,9 @@
 //! Requests of HTTP, which come from a browser and not from a client.
 //!
-//! A page of any site may have its reader's browser send what it likes to a port of that reader's own host, as the body of a
+//! A page of any site may have a reader's browser send what it likes to a port of that reader's own host, as the body of a
 //! request; it does not see the answer, and needs none. Lines of HTTP that precede the body would be answered with errors,
 //! and the lines of the body executed. So a connection ends where it begins to speak HTTP, as in Redis: at `POST`, or at the
-//! header `Host:`, which every other request of a browser has before its body, whatever its method. Names of hosts do not
+//! header `Host:`, which every other request of a browser has before the body, whatever its method. Names of hosts do not
 //! matter, so a name that was made to resolve to this host (DNS rebinding) opens nothing either.
 
 use crate::clients::session::Session;

@@ -1,4 +1,4 @@
-//! From a request to the command that answers it: is there room, must it wait in a transaction, who sees it.
+//! From a request to the command that answers it: is there room, must the request wait in a transaction, who sees it.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use crate::telemetry::Tally;
 /// Bytes of requests that a transaction may have waiting: as much as the longest request.
 const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
 
-/// A request that its client may send, on its way to its reply.
+/// A request that the client may send, on the way to its reply.
 pub(crate) struct Execution<'e, 'c> {
     entry: Entry,
     call: &'e mut Call<'c>,

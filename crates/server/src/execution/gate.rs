@@ -1,13 +1,13 @@
 //! Which commands execute beside which.
 //!
-//! An event loop has its lane's lock while it executes the requests of one turn, and gives it up before it reads or sends.
-//! Only a command that must be alone takes other loops' locks: all of them, in order. So a usual command costs its loop one
-//! uncontended lock, on a cache line of its own, once a turn.
+//! An event loop has its lane's lock while executing the requests of one turn, and gives the lock up before reading or
+//! sending. Only a command that must be alone takes other loops' locks: all of them, in order. So a usual command costs the
+//! loop one uncontended lock, on a cache line of its own, once a turn.
 //!
 //! Errands (`errands`) take no loop's lane. Each claims the keys that it touches, one errand at a time; loops look before each
 //! request whether a claim keeps it out. A claim is made in two steps: 1. it is set, 2. each lane is taken and given back. So
 //! whatever a loop does that did not see the claim has ended before the errand begins. A command that must be alone looks once more
-//! when it has all lanes: either it sees the claim, or the errand waits for it at 2.
+//! when it has all lanes: either that command sees the claim, or the errand waits for it at 2.
 //!
 //! # Lock order
 //! The errands' lane, then the claim, then the loops' lanes, in order, or one at a time. The holder of a loop's lane takes the

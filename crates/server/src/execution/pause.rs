@@ -1,4 +1,4 @@
-//! What `CLIENT PAUSE` holds back: requests wait where they are until it ends, and nothing is read beyond them.
+//! What `CLIENT PAUSE` holds back: requests wait where they are until the pause ends, and nothing is read beyond these.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Reads of values: GET and MGET, in groups.
 //!
-//! The keys of consecutive reads, whatever requests they come from, are looked up together, so that their memory
-//! accesses overlap. Replies keep the order of the requests.
+//! The keys of consecutive reads, of whatever requests, are looked up together, so that their memory accesses
+//! overlap. Replies keep the order of the requests.
 
 use std::borrow::Cow;
 use std::time::Duration;

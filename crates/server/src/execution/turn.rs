@@ -1,4 +1,4 @@
-//! A turn of one connection: the requests of its pipeline are executed, as far as there is room for their replies.
+//! A turn of one connection: the requests of the pipeline are executed, as far as there is room for their replies.
 
 use std::mem;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The event loop, as its connections see it.
+//! The event loop, as seen by its connections.
 
 use std::time::Instant;
 

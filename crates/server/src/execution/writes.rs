@@ -1,8 +1,8 @@
 //! Writes of values: SET without options, in groups.
 //!
-//! Consecutive ones of a pipeline are put together, so that their memory accesses overlap and they share what makes them
-//! durable. They are no batch: others may see some of them done, as if they had come one after the other. Each is answered with what
-//! became of it, and none is done twice: what others have written since would be gone again.
+//! Consecutive ones of a pipeline are put together, so that memory accesses overlap and what makes them durable is shared. They are
+//! no batch: others may see some of them done, as if one had come after the other. Each is answered with what became of it, and none
+//! is done twice: what others have written since would be gone again.
 
 use std::borrow::Cow;
 use std::time::Instant;

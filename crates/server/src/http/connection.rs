@@ -1,4 +1,4 @@
-//! One connection: a request, its answer, and the wait until the client has it.
+//! One connection: a request, the answer, and the wait until the client has it.
 //!
 //! A client that speaks plain HTTP to a port that is served by TLS is told so in plain text, and its request is not
 //! looked at.

@@ -6,7 +6,7 @@
 //!
 //! The port opens before the store does, so that probes are told that it is being opened.
 //!
-//! It is asked for by its own names alone ([`hosts`]), and by TLS if so configured.
+//! The port is asked for by its own names alone ([`hosts`]), and by TLS if so configured.
 //!
 //! A user who may run `INFO` may look: where the user `default` needs a password, a request brings a user and a password (Basic
 //! authentication). `/health` needs none, since probes have none.

@@ -16,7 +16,7 @@ pub(super) struct Request<'a> {
     pub(super) query: &'a str,
     pub(super) host: Host<'a>,
     pub(super) credentials: Credentials,
-    /// Which forms it takes, as it says it; each header's words one after the other.
+    /// Which forms the client takes, in its own words; each header's words one after the other.
     pub(super) accepts: String,
     /// Where it comes from.
     pub(super) addr: SocketAddr,

@@ -13,8 +13,8 @@
 //! `FF` and a byte up to 16, and no two keys of databases share one in the store. Namespace 0 keeps the order of its keys.
 //!
 //! The table says which namespace each database is, and which namespaces but 0 were ever used: `SWAPDB` changes the table and no
-//! key. It is written before a namespace is used for the first time; where it is missing each database is the namespace of its own
-//! number.
+//! key. It is written before a namespace is used for the first time; where the table is missing each database is the namespace of
+//! its own number.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};

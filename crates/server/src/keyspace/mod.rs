@@ -1,4 +1,4 @@
-//! What is stored: items in sixteen databases, their order, and their backups.
+//! What is stored: items in sixteen databases, their order and backups.
 
 pub(crate) mod databases;
 pub(crate) mod items;

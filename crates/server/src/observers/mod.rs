@@ -1,4 +1,4 @@
-//! Clients that are told of what others do: they watch keys, keep copies of them, subscribe to channels or see all requests.
+//! Clients that are told of what others do: they watch keys, keep copies, subscribe to channels or see all requests.
 
 pub(crate) mod events;
 pub(crate) mod expired;

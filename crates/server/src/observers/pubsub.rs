@@ -1,4 +1,4 @@
-//! Channels: their subscribers, and the way of a message to them.
+//! Channels: the subscribers, and the way of a message to them.
 //!
 //! One table for all event loops says which clients subscribe to a channel or a pattern, and where they are. A message is
 //! encoded once and goes to each loop that has receivers as one piece of mail.

@@ -1,7 +1,7 @@
 //! Keys of which clients keep copies (`CLIENT TRACKING`): the clients are told when these copies are no longer valid.
 //!
-//! A key is noted before it is read, and looked for after it was changed: so no change is missed. A client that is told
-//! is forgotten, until it reads the key again.
+//! A key is noted before it is read, and looked for after a change: so no change is missed. A client that is told is
+//! forgotten, until it reads the key again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What a command takes, read from a line as manuals write it, in the form in which `COMMAND DOCS` tells it.
+//! What a command takes, read from a line as in manuals, in the form in which `COMMAND DOCS` tells it.
 //!
 //! ```text
 //! <name> <name:type>      a value, a string unless its type is said

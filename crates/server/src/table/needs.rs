@@ -18,7 +18,7 @@ pub(crate) enum Needs {
 }
 
 impl Needs {
-    /// What an engine of these features lacks of it, by the name that the engine itself has for it.
+    /// What an engine of these features lacks of it, by the engine's own name.
     #[inline]
     pub(crate) fn lacking(self, features: &Features) -> Option<&'static str> {
         if self == Needs::Any { None } else { self.looked_up(features) }

@@ -1,5 +1,5 @@
-//! What must be said of every command: a row without it does not compile, and nothing of it has a default. What a row
-//! forgot would show a password to others, give a client what is not its own, or keep all others waiting.
+//! What must be said of every command: a row without that does not compile, and nothing of it has a default. What a
+//! row forgot would show a password to others, give a client what is not its own, or keep all others waiting.
 
 use super::needs::Needs;
 use super::takes::Takes;

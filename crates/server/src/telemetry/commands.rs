@@ -1,6 +1,6 @@
 //! What one event loop has executed, by command, as `INFO commandstats` and `LATENCY HISTOGRAM` show it.
 //!
-//! A command's calls and their time are those of its histogram, so that counting all three is two additions.
+//! A command's calls and their time are those of the histogram, so that counting all three is two additions.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

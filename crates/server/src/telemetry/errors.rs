@@ -1,4 +1,4 @@
-//! Errors that clients were answered with, by their first word, as `INFO errorstats` shows them.
+//! Errors that clients were answered with, by their first word, as `INFO errorstats` shows.
 
 use std::collections::BTreeMap;
 

@@ -7,13 +7,13 @@
 //!                                                            Totals  -> INFO, which alone can begin to count anew
 //! ```
 //!
-//! A loop counts a batch of requests in its own stack frame and adds it to its counters once. Only the loop writes them,
-//! so an addition is a load and a store, without a locked instruction.
+//! A loop counts a batch of requests in its own stack frame and adds that to the counters once. Only the loop writes
+//! them, so an addition is a load and a store, without a locked instruction.
 //!
-//! A request's latency is the time from when the poller reported its connection to when its reply might be sent: its batch of
-//! requests was executed, and is as durable as it must be. What it waited for other connections of the same turn, and for the
-//! rest of its pipeline, is part of it. (A command's latency is what its execution alone took, as in Redis.) That costs one reading of the clock a batch, which clients' idle times need in any
-//! case, and one for each round of the loop.
+//! A request's latency is the time from when the poller reported the connection to when the reply might be sent: the batch of requests was
+//! executed, and is as durable as it must be. The wait for other connections of the same turn, and for the rest of the pipeline, is part of
+//! it. (A command's latency is what its execution alone took, as in Redis.) That costs one reading of the clock a batch, which clients'
+//! idle times need in any case, and one for each round of the loop.
 
 mod commands;
 mod counters;

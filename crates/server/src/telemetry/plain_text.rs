@@ -1,5 +1,5 @@
 //! What metrics of OpenMetrics look like in the older text format of Prometheus (0.0.4), which some scrapers know alone: a family
-//! has the name of its samples, units are no lines, and nothing says that it is the end.
+//! has the name of its samples, units are no lines, and nothing says that this is the end.
 
 /// The type of the older text, as HTTP names it.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Users, and what each may do.
 
 use std::fs;
 

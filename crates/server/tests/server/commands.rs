@@ -1,4 +1,4 @@
-//! Each command: its replies and its error texts.
+//! Each command: its replies and error texts.
 
 use crate::common::{TestServer, Value, array, bulk, error, int, ok};
 

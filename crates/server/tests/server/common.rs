@@ -21,7 +21,7 @@ pub(crate) struct TestServer {
     tls_addr: Option<SocketAddr>,
     pub(crate) stop: StopHandle,
     pub(crate) store: Store,
-    /// Where it tells how it does, if its configuration says so.
+    /// Where the server tells how it does, if the configuration says so.
     pub(crate) http: Option<HttpPort>,
     thread: Option<JoinHandle<io::Result<()>>>,
     dir: Option<TempDir>,

@@ -1,4 +1,4 @@
-//! The configuration file: what it says is so, and what is so is said by it after `CONFIG REWRITE`.
+//! The configuration file: what the file says is so, and what is so is said by it after `CONFIG REWRITE`.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -1,4 +1,4 @@
-//! Stores of engines that lack something: commands that need it are refused before they do anything.
+//! Stores of engines that lack something: commands that need it are refused before anything is done.
 
 use hikv::{EngineKind, Options, Order};
 use server::Config;

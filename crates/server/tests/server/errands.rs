@@ -140,7 +140,7 @@ fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
     server.join().expect("the server ends without an error");
 }
 
-/// Those who come later, and would take longer, do not come before.
+/// Clients who come later, and whose commands would take longer, do not come before.
 #[test]
 fn errands_are_done_in_the_order_in_which_they_come() {
     let server = TestServer::debugging();
@@ -200,7 +200,7 @@ fn errands_of_transactions_and_of_clients_without_replies() {
     assert_eq!(client.reply(), int((9 << 20) + 1));
 }
 
-/// What a client subscribes to and watches is where it was when it comes back, and is gone if it does not.
+/// What a client subscribes to and watches is where it was when the client comes back, and is gone otherwise.
 #[test]
 fn a_client_that_was_away_is_who_it_was() {
     let mut server = TestServer::debugging();
@@ -223,8 +223,8 @@ fn a_client_that_was_away_is_who_it_was() {
     server.join().expect("the server ends without an error");
 }
 
-/// Until somebody's `EXEC` is carried out, so that it has its claim on its keys.
-/// A command of its own name is told of too early: when it is queued.
+/// Until some client's `EXEC` is carried out, so that it has the claim on its keys. A command of its own name
+/// is told of too early: when it is queued.
 fn wait_for_transaction(other: &mut Client) {
     while !other.is_told_of("cmd=exec") {
         std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Keys, when they expire, and the databases they are in.
+//! Keys, when one expires, and the databases that they are in.
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 

@@ -70,7 +70,7 @@ fn who_says_nothing_is_closed_after_the_timeout_but_for_subscribers() {
     );
 }
 
-/// Publishers wait for loops that have not taken their letters, and nobody who waited is forgotten: all messages come. That they
+/// Publishers wait for loops that have not taken their letters, and no publisher who waited is forgotten: all messages come. That they
 /// wait is shown in `mail.rs`.
 #[test]
 fn all_messages_come_of_publishers_that_are_held_back() {
@@ -141,7 +141,7 @@ fn messages_that_wait_for_a_loop_count_for_their_subscribers() {
     assert_eq!(waiting_bytes(&mut other), 0);
 }
 
-/// Whoever takes an expired key away waits for `stalled`: the reaper does already, and `k` has expired.
+/// A thread that takes an expired key away waits for `stalled`: the reaper does already, and `k` has expired.
 fn stall_who_finds_expired_keys(server: &TestServer, stalled: &Arc<RwLock<()>>) {
     let (began, begins) = std::sync::mpsc::channel();
     let (began, stalled) = (Mutex::new(began), Arc::clone(stalled));

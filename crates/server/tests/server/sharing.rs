@@ -1,4 +1,4 @@
-//! Event loops that are a pool: between their clients' requests they apply what those leave for the order of keys.
+//! Event loops that are a pool: between clients' requests they apply what those leave for the order of keys.
 
 use std::ops::{Bound, ControlFlow};
 

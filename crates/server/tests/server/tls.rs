@@ -1,4 +1,4 @@
-//! TLS: who is served, who is not, and that it changes nothing else.
+//! TLS: which clients are served, which are not, and that it changes nothing else.
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -91,7 +91,7 @@ fn a_watched_key_that_changes_stops_a_transaction() {
     client.converse([("MULTI", ok()), ("WATCH k", error("ERR WATCH inside MULTI is not allowed")), ("DISCARD", ok())]);
 }
 
-/// Two accounts, and clients that move money between them; whoever looks sees the same sum.
+/// Two accounts, and clients that move money between them; a client who looks sees the same sum.
 #[test]
 fn nobody_sees_half_of_a_transaction() {
     let server = TestServer::start();

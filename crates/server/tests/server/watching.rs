@@ -1,4 +1,4 @@
-//! The HTTP port: what it tells is what happened, and it tells it to those alone who may know.
+//! The HTTP port: what is told is what happened, and only users who may know are told.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

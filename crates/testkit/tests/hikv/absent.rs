@@ -1,4 +1,4 @@
-//! Snapshots of a store of which most is not in memory yet: they show what was there when they were taken, whatever is
+//! Snapshots of a store of which most is not in memory yet: each shows what was there when it was taken, whatever is
 //! written meanwhile.
 
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ fn a_snapshot_shows_what_was_there_before_it_was_written_over() {
     }
 }
 
-/// Two writers change what nobody has read, each its own keys, while somebody looks at what was there before.
+/// Two writers change what nobody has read, each its own keys, while a reader looks at what was there before.
 #[test]
 fn a_snapshot_shows_what_was_there_before_two_writers_came() {
     for is_closed in [false, true] {

@@ -204,7 +204,7 @@ fn they_survive_a_split() {
     assert!(counts.reach(100, 0, 0), "{counts:?}");
 }
 
-/// Who relies on what a batch flushed that was given up has ordered it.
+/// A writer who relies on what a batch flushed that was given up has ordered it.
 #[test]
 fn a_batch_that_is_given_up_leaves_others_what_they_rely_on() {
     let at_marks = vec![Visitor::WriterAt(StepKind::CompareExchange)];

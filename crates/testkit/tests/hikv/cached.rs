@@ -65,7 +65,7 @@ fn broken_twins_are_caught() {
     is_caught(canary::BATCH_HIDES_NOTHING, Script::fresh(3, [put("a", "1"), put("b", "2"), batch]));
 }
 
-/// As an event loop writes: who reads in between is shown no copy of what a loss of power takes.
+/// As an event loop writes: a reader in between is shown no copy of what a loss of power takes.
 #[test]
 fn it_tells_nothing_that_nobody_waited_for() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAt(PAUSE), Visitor::WriterAfter(4)];

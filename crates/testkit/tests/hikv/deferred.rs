@@ -1,5 +1,5 @@
-//! HiKV on the journal, as an event loop uses it: every operation is deferred, and its result told when its receipt is
-//! durable. In between others come by, who see what is not durable yet, and must not be told of it.
+//! HiKV on the journal, as an event loop uses it: every operation is deferred, and its result told when the receipt is
+//! durable. In between other callers see what is not durable yet, and must not be told of it.
 
 use std::ops::Bound;
 

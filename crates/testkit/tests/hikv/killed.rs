@@ -1,4 +1,4 @@
-//! HiKV whose process is killed at every step. The next process finds what was stored, durable or not, opens it, reads it and goes
+//! HiKV whose process is killed at every step. The next process finds what was stored, durable or not, opens and reads it and goes
 //! on; and then the power fails, at every step of that, and takes what neither has made durable.
 //!
 //! What was read by the second process is there after the loss of power as well, and so is all that either acknowledged.

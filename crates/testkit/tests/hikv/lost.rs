@@ -106,8 +106,8 @@ fn whichever_read_fails(is_closed: bool) {
     assert!(refused_count > 5 && lost_count > 10, "{refused_count} were refused, {lost_count} lost something");
 }
 
-/// While some of the base cannot be read one asks for everything, and another writes: he is told of no write that is not there when
-/// the store is opened again.
+/// While some of the base cannot be read one caller asks for everything, and another writes: the writer is told of no write that is
+/// not there when the store is opened again.
 #[test]
 fn what_another_writes_meanwhile_is_kept_or_refused() {
     const WRITTEN_COUNT: u8 = 8;

@@ -52,7 +52,7 @@ fn at_a_glance() -> Settings {
     Settings { images_per_op_max: 50, ..sparing() }
 }
 
-/// For twins that need many images of one step, and nobody who comes by.
+/// For twins that need many images of one step, and no visitor.
 fn at_rest() -> Settings {
     Settings { images_per_step_max: 24, nested_images_max: 0, visitors: vec![Visitor::Nobody], ..sparing() }
 }

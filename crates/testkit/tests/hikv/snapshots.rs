@@ -1,4 +1,4 @@
-//! Snapshots of a store that is written on and crashed: they do not change while it lives, and leave nothing behind.
+//! Snapshots of a store that is written on and crashed: they do not change while the store lives, and leave nothing behind.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -86,7 +86,7 @@ fn mixed(seeds: Range<u64>, op_count: usize) -> impl Iterator<Item = Script> {
     seeds.map(move |seed| Script::seeded(seed, &shape))
 }
 
-/// Who is there between two steps matters here, more than at which of them.
+/// Which visitor is there between two steps matters here, more than at which of them.
 fn sampled() -> Settings {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter, Visitor::WriterAfter(4)];
     Settings { visitors, images_per_step_max: 8, nested_images_max: 2, ..settings() }

@@ -1,5 +1,5 @@
-//! Two writers in flight, crashed at the steps of both: one stands between two of its steps while the other makes all of its own, and
-//! at each of those the power fails. So every place at which the one may be is met with every place of the other.
+//! Two writers in flight, crashed at the steps of both: one stands between two steps while the other makes all of its own, and at
+//! each of those the power fails. So every place at which the one may be is met with every place of the other.
 
 use pmem_sim::{Model, StepKind};
 use testkit::{Op, PAUSE, Script, Settings, Visitor};

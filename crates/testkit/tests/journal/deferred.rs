@@ -1,4 +1,4 @@
-//! Operations that nobody waits for, and who is woken.
+//! Operations that no caller waits for, and which askers are woken.
 
 use std::sync::mpsc;
 

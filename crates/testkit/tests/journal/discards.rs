@@ -1,5 +1,5 @@
 //! Space of the base that is given back, much of it in blocks that nobody has read yet: lives of a region, each ended by a
-//! crash, a kill, or a close. What was given back is as it was or zeros, byte by byte, and its neighbours are whole. Nothing is
+//! crash, a kill, or a close. What was given back is unchanged or zeros, byte by byte, and its neighbours are whole. Nothing is
 //! written where there may be no space: the simulated disk panics.
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn span(page: usize) -> Span {
 struct Page {
     /// Each byte is that of one of these.
     contents: Vec<Vec<u8>>,
-    /// Nobody stores to it before he takes its space again.
+    /// No caller stores to it before taking its space again.
     is_given_back: bool,
 }
 

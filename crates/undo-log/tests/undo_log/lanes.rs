@@ -1,4 +1,4 @@
-//! Lanes without crashes: who holds one, how many fences a change has, what is refused.
+//! Lanes without crashes: which writer holds one, how many fences a change has, what is refused.
 
 use heap::HeapError;
 use pmem::{Bytes, Counted, Medium, Offset, Persist, seal};

@@ -42,7 +42,7 @@ fn forge(sim: &Sim, at: Offset, lane: usize) {
     sim.order();
 }
 
-/// How many changes are taken back, at the most, by whoever opens what a crash now leaves.
+/// How many changes are taken back, at the most, by an opening of what a crash now leaves.
 fn undone_count(sim: &Sim, canary: Option<Canary>) -> usize {
     let undone_of = |image| {
         let sim = canary.into_iter().fold(Sim::from_image(image, Model::Line), Sim::with_canary);

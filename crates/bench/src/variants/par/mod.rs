@@ -1,13 +1,13 @@
 //! HiKV-par: ordered trees by ranges of keys, each with a queue, behind one lock each in place of a concurrent tree (sections 3.3 and 4.5).
 //!
-//! The store below keeps no order. A write holds its key's stripe from before the write until its change is in the queue of its range, so that a key's
-//! changes are queued in the order in which they happened. A change is that a key is there, or that it is not: an update is queued
-//! too, since the writer does not know whether its key was there. Scans wait for what was queued before them, read keys a leaf at a time, and
-//! values from the hash index, many at once.
+//! The store below keeps no order. A write holds the key's stripe from before the write until the change is in the queue of the key's
+//! range, so that a key's changes are queued in the order in which they happened. A change is that a key is there, or that it is not: an
+//! update is queued too, since the writer does not know whether its key was there. Scans wait for what was queued before them, read keys a
+//! leaf at a time, and values from the hash index, many at once.
 //!
 //! # Migration
-//! When a range has a quarter more keys than the mean, half of what it has more than its smaller neighbour goes there, and so on until no range
-//! has: under the borders' lock, which keeps every writer and scan out meanwhile, as the paper says of it.
+//! When a range has a quarter more keys than the mean, half of what it has more than the smaller neighbour goes there, and so on until no
+//! range has: under the borders' lock, which keeps every writer and scan out meanwhile, as the paper says of it.
 //!
 //! # Limits
 //! - Writes are single puts and deletes, which is what workloads do: what comes to the store by batches or conditions is not queued.

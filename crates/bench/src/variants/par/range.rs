@@ -1,4 +1,4 @@
-//! One range: its queue, and its tree behind one lock.
+//! One range: the queue, and the tree behind one lock.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

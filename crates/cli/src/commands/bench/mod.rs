@@ -35,11 +35,11 @@ const RANGE_COUNT: usize = 16;
 
 /// Measure the speed of a fresh store, with every value checked
 ///
-/// The store is a new directory under DIR, removed in the end. A workload runs twice: untimed one by one for the
-/// throughput, then with each operation timed for the percentiles. Beside its figures stand what the same loop takes without a store
-/// (`own ns`, of its thread's time for an operation), what the machine takes at least for such an operation with the same flushes and fences
-/// (`bound ns`, where the store lies in memory), and how many times that it took. SIGINT and SIGTERM end a run early: what was measured
-/// until then is reported, of the workload under way, too. The exit code is 1 if any result was wrong.
+/// The store is a new directory under DIR, removed in the end. A workload runs twice: untimed one by one for the throughput, then with each
+/// operation timed for the percentiles. Beside the figures stand what the same loop takes without a store (`own ns`, of the thread's time
+/// for an operation), what the machine takes at least for such an operation with the same flushes and fences (`bound ns`, where the store
+/// lies in memory), and how many times that the workload took. SIGINT and SIGTERM end a run early: what was measured until then is
+/// reported, of the workload under way, too. The exit code is 1 if any result was wrong.
 #[derive(Args)]
 pub(crate) struct Bench {
     /// Where the store is made: its file system is the medium

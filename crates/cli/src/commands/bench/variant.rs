@@ -1,4 +1,4 @@
-//! HiKV as it ships, and its variants for comparison.
+//! HiKV as it ships, and variants for comparison.
 
 use std::path::Path;
 

@@ -9,8 +9,8 @@ use super::{CleanImage, Keys, Known};
 use crate::canary;
 
 impl CleanImage {
-    /// Has heap and index, just opened, adopt what the region's image says. Where there is none, or it does not fit, they
-    /// stay as they are. Stores nothing.
+    /// Has heap and index, just opened, adopt what the region's image says. Where there is none, or one that does not
+    /// fit, both stay as they are. Stores nothing.
     pub(crate) fn adopt<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, index: &PartitionedHash) -> CleanImage {
         let Some(named) = heap.named_image() else { return CleanImage::default() };
         debug_assert_eq!(named.place.kind, PlaceKind::Extent);

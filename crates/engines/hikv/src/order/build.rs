@@ -14,13 +14,13 @@
 //! # Why the delta makes it whole
 //! A key that nobody writes meanwhile is collected once. Of one that is written every change is in the delta, in order,
 //! and the delta's changes are applied as what they lead to, whatever the tree has for the key: after the last of them the
-//! tree has what the hash index has. Until then no item that was collected is retired. Changes that took their ticket when
+//! tree has what the hash index has. Until then no item that was collected is retired. Changes that took a ticket when
 //! everything was collected find what they expect, and need no delta.
 //!
 //! # Why a clean image will do
-//! It is asked for when every writer takes tickets, under the lock under which the first change gives it up. If it is named
-//! then, nothing was changed before, and every change from then on is in the queues. Its positions are copied at once, and
-//! keys that are not in their order are collected after all.
+//! The image is asked for when every writer takes tickets, under the lock under which the first change gives it up. If it
+//! is named then, nothing was changed before, and every change from then on is in the queues. Its positions are copied at
+//! once, and keys that are not in order are collected after all.
 
 mod ending;
 mod step;

@@ -1,4 +1,4 @@
-//! Verifying the ordered index: the tree in itself, then every position of it against the hash index.
+//! Verifying the ordered index: the tree alone, then every position of it against the hash index.
 //!
 //! Equal counts, ascending keys, and each of them found by the hash index at the same item: so both have the same keys.
 

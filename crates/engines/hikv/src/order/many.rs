@@ -1,5 +1,6 @@
-//! What batches changed, beside a queue: a batch takes one place of it, however many changes it has. So its place in the
-//! queue's order is that of all of them, and a writer that holds its keys' locks needs no more than that.
+//! What batches changed, beside a queue: a batch takes one place of the queue, however many changes it has. So that
+//! place in the queue's order is the place of all changes, and a writer that holds its keys' locks needs no more than
+//! that.
 //!
 //! 1 the ticket is taken; 2 the changes are put here; 3 its place is filled with [`super::change::Change::MANY`]; 4 the
 //! drainer takes a group after the other; 5 after the last one the queue moves on. Nobody meets 3 without 2.

@@ -1,18 +1,18 @@
-//! The ordered half of HiKV (paper, section 3.2): how it is kept, and what writers do for it.
+//! The ordered half of HiKV (paper, section 3.2): how the order is kept, and what writers do for it.
 //!
-//! Every write takes a ticket under its bucket's lock, before it publishes, and fills it with the change once the write
-//! is durable. In the background the changes of each queue are applied to a B+tree in volatile memory, many at a time.
-//! So one key's changes are applied in the order in which they were published, and a thread that waits for all tickets taken so far
-//! sees in the tree whatever any thread could have read before.
+//! Every write takes a ticket under the bucket's lock, before publishing, and fills it with the change once the write is durable.
+//! In the background the changes of each queue are applied to a B+tree in volatile memory, many at a time. So one key's changes are
+//! applied in the order in which they were published, and a thread that waits for all tickets taken so far sees in the tree
+//! whatever any thread could have read before.
 //!
 //! An item that was replaced is retired by the thread that applied the change, since until then the tree refers to it.
 //!
-//! A store without order is of the same type: its phase is always off, and its writers take no ticket. Why it is so:
+//! A store without order is of the same type: its phase is always off, and writers take no ticket. Why it is so:
 //! `docs/decisions/0012-order-when-asked-for.md`.
 //!
 //! # Lock order
 //! bucket lock -> (ticket) ; drainer of a queue -> tree -> delta; build. A writer that holds a ticket takes no lock but the
-//! stash's before it fills it; no thread helps while it holds a bucket lock.
+//! stash's before filling it; no thread helps while it holds a bucket lock.
 
 mod applied;
 mod build;

@@ -11,7 +11,7 @@
 //! - From off to building only with empty queues and when no writer that saw an earlier phase is still writing; the build reads the
 //!   index only when no writer that saw the phase off is still writing.
 //! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
-//!   stay good from when the build collects them until it has merged the delta.
+//!   stay good from when the build collects them until the delta is merged.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 

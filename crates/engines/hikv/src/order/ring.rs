@@ -1,14 +1,14 @@
 //! A bounded queue of changes: many writers, one drainer at a time (paper, section 3.2: 4,096 entries).
 //!
-//! A writer takes a [`Ticket`], its place in the queue, before it publishes, and fills it afterwards. So the order of
-//! tickets is the order in which writers held a key's bucket lock, and a thread that has seen a write finds its ticket taken.
+//! A writer takes a [`Ticket`], a place in the queue, before publishing, and fills it afterwards. So the order of tickets is
+//! the order in which writers held a key's bucket lock, and a thread that has seen a write finds its ticket taken.
 //!
 //! # Invariants
 //! `head <= tail <= head + capacity`. Places below `head` were applied; those from `head` to `tail` are taken, each filled
-//! once. A place is filled when its sequence word is its ticket plus one. Only a drainer, one at a time, moves `head`.
+//! once. A place is filled when its sequence word is the ticket plus one. Only a drainer, one at a time, moves `head`.
 //!
 //! # Why it is sound
-//! A place's words are stored before its sequence (Release) and loaded after it (Acquire). They are stored again only by
+//! A place's words are stored before the sequence (Release) and loaded after it (Acquire). They are stored again only by
 //! the writer who took the ticket one lap later; that one saw `head` beyond the place (Acquire), which the drainer stored
 //! (Release) after its last load.
 

@@ -1,10 +1,10 @@
 //! The read cache (`index::cached_table`), as this engine's reads and writes use it.
 //!
-//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under its bucket's lock, before
-//! it publishes, and shows the new one when it is durable: a put, a removal, one of the reaper's, and the copy that compaction makes,
-//! whose version is another; so do the writes of a batch, and `clear` for all keys. Splits change nothing: a copy is its key's, wherever
-//! the entry lies. Snapshots and scans read the region. A copy was compared with its checksum, if reads compare any, when it was
-//! brought in. What a miss means the index tells.
+//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under the bucket's lock, before
+//! publishing, and shows the new one when it is durable: a put, a removal, one of the reaper's, and the copy that compaction makes, whose
+//! version is another; so do the writes of a batch, and `clear` for all keys. Splits change nothing: a copy is its key's, wherever the
+//! entry lies. Snapshots and scans read the region. A copy was compared with the checksum, if reads compare any, when it was brought in.
+//! What a miss means the index tells.
 
 use engine::{Error, OpenError, Version};
 use index::CachedTable;

@@ -1,4 +1,4 @@
-//! Checking a store: the region's head, every entry against its item, every item against its checksum, no key twice, and
+//! Checking a store: the region's head, every entry against the item, every item against its checksum, no key twice, and
 //! what is free against what is named.
 //!
 //! Nothing is stored, so that a store that is only read can be checked as well. Writers rest meanwhile, and so does the

@@ -2,9 +2,9 @@
 //!
 //! # Rules
 //! - The region is only read.
-//! - An item is what an entry of the index names; old values lie everywhere. It is taken if it is whole (its checksum
-//!   fits) and the entry's signature is its key's, but for `WRONG_BITS_MAX` bits: damage to a position leads to a key
-//!   of quite another signature.
+//! - An item is what an entry of the index names; old values lie everywhere. The item is taken if whole (the checksum
+//!   fits) and the entry's signature is that of its key, but for `WRONG_BITS_MAX` bits: damage to a position leads to
+//!   a key of quite another signature.
 //! - Where the region was closed in an orderly way, its clean image says which places are in use. It overrules entries
 //!   both ways: a place that it has as free holds an old value; an item in use that no whole entry names is taken.
 //! - Live segments come first, the deeper before the shallower (its halves are younger than a segment that was split). A

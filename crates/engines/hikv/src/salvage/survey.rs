@@ -1,4 +1,4 @@
-//! What is left of the region as a whole: its head, its chunks, and which segments of the index are in use.
+//! What is left of the region as a whole: the head, the chunks, and which segments of the index are in use.
 
 use std::ops::RangeInclusive;
 

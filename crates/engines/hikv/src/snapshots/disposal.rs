@@ -22,8 +22,8 @@ impl<M, D: Dram> Clone for Disposal<'_, M, D> {
 impl<M, D: Dram> Copy for Disposal<'_, M, D> {}
 
 impl<M: Medium, D: Dram> Disposal<'_, M, D> {
-    /// Retires the item that a write replaced, if there was one, now that nothing but snapshots may refer to it; what they
-    /// keep they retire themselves. One of no size class cannot have been found (damage).
+    /// Retires the item that a write replaced, if there was one, now that nothing but snapshots may refer to it; what
+    /// snapshots keep they retire themselves. One of no size class cannot have been found (damage).
     #[inline(always)]
     pub(crate) fn retire(self, old: Option<Position>) {
         if let Some(position) = old

@@ -1,7 +1,7 @@
 //! The side table: replaced items that live snapshots see.
 //!
-//! Two sides hold such an item: the snapshots, and the ordered index, which lets go of it when the change that replaced it
-//! is applied. The later of the two retires it.
+//! Two sides hold such an item: the snapshots, and the ordered index, which lets go of it when the replacing change is
+//! applied. The later of the two retires it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{Bound, RangeInclusive};

@@ -1,8 +1,8 @@
-//! Snapshots: the store as it was at one moment, while it is written on (`docs/decisions/0016-snapshots.md`).
+//! Snapshots: the store as it was at one moment, while writes go on (`docs/decisions/0016-snapshots.md`).
 //!
 //! Items are stamped with the store's *snapshot epoch*, which advances only when a snapshot is taken: no write counts
-//! anything. A snapshot of epoch s sees the items of stamps up to s. An item that it sees and that is replaced stays where it
-//! is, and a side table ([`kept`]) in volatile memory knows it, until no snapshot sees it any more.
+//! anything. A snapshot of epoch s sees the items of stamps up to s. A replaced item that the snapshot sees stays in place,
+//! and a side table ([`kept`]) in volatile memory has it, until no snapshot sees that item any more.
 //!
 //! # Taking one
 //! | step | a crash after it leaves |
@@ -13,18 +13,19 @@
 //! | 4 every thread that was pinned before 3 is done | the same: live snapshots end with the process |
 //!
 //! # A write
-//! 1 It stamps its item with the epoch that it finds. 2 Under the bucket's lock, when nothing can keep it from publishing
-//! any more, it looks again: if the epoch has advanced, it unlocks, stamps the item anew and starts over; if a live snapshot
-//! sees the item that it replaces or removes, it enters that one into the side table. 3 It publishes. A crash between leaves
-//! what it leaves without snapshots: the side table is lost, and what it alone knew is free space.
+//! 1 The writer stamps the item with the epoch that it finds. 2 Under the bucket's lock, when nothing can keep the write
+//! from publishing any more, the writer looks again: if the epoch has advanced, it unlocks, stamps the item anew and starts
+//! over; if a live snapshot sees the item that is replaced or removed, the writer enters that one into the side table. 3 It
+//! publishes. A crash between leaves what it leaves without snapshots: the side table is lost, and what it alone knew is
+//! free space.
 //!
 //! # Why a snapshot does not change
 //! - *Stamps of a key never fall*: they were the epoch while the bucket was locked.
 //! - *What a snapshot sees was published before it was there.* A writer that found s was pinned before step 3, and has
 //!   published before step 4 is over.
-//! - *What it sees is found.* Only a write of a later stamp takes an item of stamp s or less out of the index; it found
-//!   the snapshot live (1 comes before 3), and had entered the item before its own was visible. So a reader that finds a later item
-//!   in the index, or none, finds the kept one after that.
+//! - *What it sees is found.* Only a write of a later stamp takes an item of stamp s or less out of the index; that write found the
+//!   snapshot live (1 comes before 3), and had entered the item before its own was visible. So a reader that finds a later item in
+//!   the index, or none, finds the kept one after that.
 //! - *At most one version of a key is seen*: each was the key's item from its stamp until that of the next.
 //!
 //! # Lock order

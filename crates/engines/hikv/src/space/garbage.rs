@@ -1,10 +1,10 @@
 //! Garbage, and its bound: what was replaced or deleted and may still be looked at.
 //!
-//! An operation is pinned for microseconds, but what it calls back may take as long as it likes, and until then nothing that
-//! is unlinked becomes free. So that a slow callback does not fill the disk unseen, writers are held up while more than
-//! [`GARBAGE_BYTES_MAX`] wait: each write for a time that grows with what is above the bound. Nothing fails, and what still grows,
-//! grows so slowly that an operator can find the cause: the stats tell how much waits, how many writes were held up, and how long
-//! the oldest pin has been there.
+//! An operation is pinned for microseconds, but a callback may take as long as it likes, and until then nothing that is unlinked
+//! becomes free. So that a slow callback does not fill the disk unseen, writers are held up while more than [`GARBAGE_BYTES_MAX`]
+//! wait: each write for a time that grows with what is above the bound. Nothing fails, and what still grows, grows so slowly that
+//! an operator can find the cause: the stats tell how much waits, how many writes were held up, and how long the oldest pin has
+//! been there.
 //!
 //! A writer that is pinned itself is inside of a callback, perhaps of the very one that is waited for, and goes on.
 

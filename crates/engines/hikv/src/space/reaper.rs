@@ -9,8 +9,9 @@
 //! of the store's clock: where the system's is set forward meanwhile, by a machine that wakes up or is put right, that may be a year.
 //!
 //! # What wakes the worker
-//! Before it sleeps, it says until when ([`Reaper::awaited_ms`]) and then looks at the segments' earliest moment once more;
-//! a writer lowers that moment first and then looks until when the worker sleeps. So one of them sees the other.
+//! Before sleeping, the worker says until when ([`Reaper::awaited_ms`]) and then looks at the segments' earliest moment
+//! once more; a writer lowers that moment first and then looks until when the worker sleeps. So one of them sees the
+//! other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Batches: they answer like a map, keep their limits, and are read as they should be where they were not finished.
+//! Batches answer like a map, keep the limits, and are read as they should be where unfinished.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};

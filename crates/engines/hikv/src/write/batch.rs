@@ -10,8 +10,8 @@
 //!
 //! # Lock order
 //! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so the holder of one waits for no lock, and
-//! what lies before it in the queue is filled by writers that do not wait for it. A batch that waits for room holds the turn alone,
-//! and has no pin of its own.
+//! what lies before the ticket in the queue is filled by writers that do not wait for it. A batch that waits for room holds the
+//! turn alone, and has no pin of its own.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -10,9 +10,9 @@
 //! The pin lasts from 1 to 4: the item's room is not reused meanwhile, and a position that is equal names the same item
 //! (no ABA). Where the key's queue is full the pin is given up, and so is what was read.
 //!
-//! A key that has expired is absent to the decision; its item is what is replaced. One that expires between the decision and 4 has not: it was
-//! there to the decision, and the callback is not told of it. An item is believed only if its checksum
-//! fits, whatever reads compare: what is made of a damaged value would get a good one.
+//! A key that has expired is absent to the decision; its item is what is replaced. One that expires between the decision and 4 has not: the
+//! key was there to the decision, and the callback is not told of it. An item is believed only if its checksum fits, whatever reads
+//! compare: what is made of a damaged value would get a good one.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Writing one key: its item, then its entry (`publish`).
+//! Writing one key: the item, then the entry (`publish`).
 
 pub(crate) mod at_once;
 pub(crate) mod batch;

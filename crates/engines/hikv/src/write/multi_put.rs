@@ -8,9 +8,9 @@
 //! | 4 one commit, waited for | all new items |
 //! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, the callback is told of keys that had expired | |
 //!
-//! An item whose segment or queue is full at 3, or each of them where there is no room for all at 1, is put by itself, after the
-//! others and after the pin is gone: what is in its way may need that. So are later items of its key, and one key's items are published
-//! in their order.
+//! An item whose segment or queue is full at 3, or each item where there is no room for all at 1, is put by itself, after the others
+//! and after the pin is gone: what is in its way may need that. So are later items of the same key, and one key's items are
+//! published in their order.
 //!
 //! Of each item is told what became of it, once: an item that fails keeps none of the others back, and none is put twice.
 //!

@@ -139,7 +139,7 @@ fn let_expire(store: &Store, clock: &Clock) -> usize {
     8
 }
 
-/// What somebody found who was told of a key.
+/// What a reader found who was told of a key.
 #[derive(Debug)]
 struct Found {
     key: Vec<u8>,

@@ -28,7 +28,7 @@ fn it_survives_on_a_disk() {
     assert!(counts.reach(1000, 3000, 200), "{counts:?}");
 }
 
-/// Who comes later finds no ticket beside the lock, and is shown what no sync has reached.
+/// A reader who comes later finds no ticket beside the lock, and is shown what no sync has reached.
 #[test]
 fn a_lock_without_its_ticket_is_caught() {
     let settings = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };

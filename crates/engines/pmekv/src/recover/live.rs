@@ -71,7 +71,7 @@ fn replay<M: Medium>(medium: &M, found: &Found) -> Places {
     places
 }
 
-/// The record with its key, once it is seen that it is the one that was meant.
+/// The record with its key, once seen to be the one that was meant.
 fn keyed<'m, M: Medium>(
     records: &Records<'m, M>,
     hasher: &Hasher,

@@ -1,8 +1,8 @@
 //! Recovery: which entries count, which records there are, and the tree of them.
 //!
 //! # What counts
-//! Each entry says up to which sequence its lane was durable before it was written; the highest that a lane's entries say is the
-//! lane's *mark*. Up to the mark everything was durable, so every entry is there (else: damage) and counts, and its record was
+//! Each entry says up to which sequence the lane was durable before it was written; the highest that a lane's entries say is the
+//! lane's *mark*. Up to the mark everything was durable, so every entry is there (else: damage) and counts, and the record was
 //! whole, whatever lies in its place today. What lies above the mark is the *tail*: entries that were under way. A put of the tail
 //! counts if its record is whole: nothing has used the record's room since, as that takes a later entry of the lane that is
 //! durable, and the lane's mark would be above. An entry of a batch counts if the batch has its end. Rot in a tail is not told

@@ -57,7 +57,7 @@ fn puts_of_several_that_break_a_rule_are_caught() {
     assert!(verdict.is_caught(), "{verdict:?}");
 }
 
-/// What only somebody sees who comes while a write is under way.
+/// What only a reader sees who comes while a write is under way.
 #[test]
 fn twins_that_others_meet_are_caught() {
     is_caught_by(Visitor::ReaderAlways, &[canary::TREE_BEFORE_COMMIT]);

@@ -66,7 +66,7 @@ fn a_put_beside_a_checkpoint_is_kept() {
     assert!(!keeps_a_put_beside_a_checkpoint(canary::MARKS_AFTER_TREE));
 }
 
-/// Who asks for figures, as a server does each second, does not wait for a checkpoint.
+/// A caller who asks for figures, as a server does each second, does not wait for a checkpoint.
 #[test]
 fn figures_are_told_beside_a_checkpoint() {
     let (sim, store) = made(NONE, ROOMY, 2);

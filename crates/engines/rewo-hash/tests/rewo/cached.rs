@@ -241,7 +241,7 @@ fn a_put_that_failed_is_pending_no_more() {
 }
 
 /// A read that asks the region looks again as often as a write has come in between, with a table and without one; with as many
-/// writes as it has accesses it has no end but theirs.
+/// writes as accesses it has no end but theirs.
 #[test]
 fn a_read_ends_when_writes_of_its_key_do() {
     for limit_bytes in [0, 1 << 20] {

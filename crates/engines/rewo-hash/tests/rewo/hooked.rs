@@ -1,4 +1,4 @@
-//! A simulated region that tells a thread's test of its loads, stores and waits before they happen.
+//! A simulated region that tells a thread's test of each load, store and wait before it happens.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;

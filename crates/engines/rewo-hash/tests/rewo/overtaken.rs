@@ -25,7 +25,7 @@ fn value<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<u8> {
     value
 }
 
-/// Somebody who stands still at places.
+/// A thread that stands still at places.
 struct Standing {
     thread: JoinHandle<()>,
     stands: Receiver<()>,
@@ -70,7 +70,7 @@ impl Standing {
 }
 
 /// While a first put waits for its log, a second one stands before its store number `store_count`; a reader comes, and waits for
-/// the first; the second goes on, and waits; the reader ends. What somebody reads then stays, whatever the power takes. `None` if
+/// the first; the second goes on, and waits; the reader ends. What a reader finds then stays, whatever the power takes. `None` if
 /// the second has not so many stores.
 fn stays(store_count: usize) -> Option<bool> {
     let sim = Sim::new(0, Model::Span);

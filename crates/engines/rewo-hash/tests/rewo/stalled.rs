@@ -1,5 +1,5 @@
-//! A reader that begins while a writer stands before one of its stores, and stands itself before one of its loads while the writer
-//! ends: at every pair of such places. What it says was so at some time between.
+//! A reader that begins while a writer stands before a store, and itself stands before a load while the writer ends: at every
+//! pair of such places. What it says was so at some time between.
 //!
 //! Not covered: writers that go on for a part only, and reorderings of loads, which the acquiring loads forbid.
 

@@ -1,5 +1,5 @@
-//! What is not durable yet and moves, or is split: whoever meets it in its new place makes it durable before anyone is told. And
-//! what a killed process left.
+//! What is not durable yet and moves, or is split: a thread that meets such an item in the new place makes it durable before any
+//! caller is told. And what a killed process left.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,6 +1,6 @@
 //! One bit flipped, anywhere: of the region of a closed and of a killed store, of a journal's base, of its log. Whatever was
-//! hit, nothing panics, no read, walk or repair gives what is not so, and what is not there is told by who opens, reads, checks or
-//! repairs.
+//! hit, nothing panics, no read, walk or repair gives what is not so, and what is not there is told by opening, reading, checking or
+//! repairing.
 //!
 //! What is not told is what docs/durability.md says: a bit of an entry's position can lead to an older value of the key, or say
 //! that it was deleted; and a log's last frame may have been on its way.

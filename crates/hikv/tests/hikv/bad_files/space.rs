@@ -101,7 +101,7 @@ fn take_all_space(path: &Path) {
     while file.write_all(&[1; 4_096]).is_ok() {}
 }
 
-/// A store whose space was given back, and taken by somebody else: an error, not a signal, here and after opening.
+/// A store whose space was given back, and taken by another program: an error, not a signal, here and after opening.
 #[test]
 fn space_that_others_have_taken_since_is_an_error_and_loses_nothing() {
     on_tmpfs(c"size=24m", |place| {

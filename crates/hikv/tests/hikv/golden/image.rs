@@ -1,4 +1,4 @@
-//! Images: where they lie, and how they are packed.
+//! Images: where they lie, and how one is packed.
 
 use std::collections::BTreeMap;
 use std::fs;

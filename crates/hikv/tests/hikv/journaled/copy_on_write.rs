@@ -1,5 +1,5 @@
-//! A full disk whose file system copies what is overwritten, Btrfs: mounted for this test alone, which needs to be root for it
-//! and is left out where it is not.
+//! A full disk whose file system copies what is overwritten, Btrfs: mounted for this test alone, which needs to be root for
+//! that, and is left out where it is not.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

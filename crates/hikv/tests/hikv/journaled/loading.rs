@@ -11,7 +11,7 @@ use crate::journaled::{Place, buffered, copied};
 /// Enough that reading them takes much longer than beginning a backup.
 const ITEM_COUNT: u32 = 4_000;
 const VALUE_BYTES: usize = 4_000;
-/// A store may be read before anybody looks, on a machine that is busy.
+/// A store may be read before the test looks, on a machine that is busy.
 const OPEN_COUNT_MAX: u32 = 100;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;

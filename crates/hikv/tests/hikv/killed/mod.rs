@@ -22,7 +22,7 @@ use account::Account;
 const KILL_AFTER_MAX: usize = 3_000;
 /// In one round of so many it is killed at once, perhaps while it opens or recovers the store.
 const KILL_AT_ONCE_EVERY: u64 = 4;
-/// In one round of so many the store is read as the writer left it, so that the next writer is the one who recovers it.
+/// In one round of so many the store is read as the writer left it, so that the next writer recovers it.
 const READ_ONLY_EVERY: u64 = 3;
 
 /// What the store lies on.

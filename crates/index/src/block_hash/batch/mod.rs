@@ -7,12 +7,12 @@
 //! | 3 the record: the changed buckets as they are to be; streamed, ordered | nothing |
 //! | 4 the *overlay* shown to readers: the same buckets, undecided; counters + 1 | nothing |
 //! | 5 the batch word names the record; published, its commit asked for | nothing, or all: opening carries it out |
-//! | 6 the overlay is decided: readers of these buckets read it in their place | the same |
-//! | 7 the buckets are stored, flushed; ordered. On a log they have their lock bits, and are published | the same |
+//! | 6 the overlay is decided: readers read it in place of these buckets | the same |
+//! | 7 the buckets are stored, flushed; ordered. On a log they have lock bits, and are published | the same |
 //! | 8 the word is cleared; ordered. The overlay goes, the locks too, the record is free | all |
 //! | 9 the commit is waited for | all |
 //!
-//! Only the batch writes to its buckets from 2 to 8, so its record stays true. A batch that finds no room in 2 lets go of all
+//! Only the batch writes to its buckets from 2 to 8, so the record stays true. A batch that finds no room in 2 lets go of all
 //! locks, splits, and begins again. One batch at a time is carried out: it has the turn.
 
 mod overlay;

@@ -1,5 +1,5 @@
-//! A reader that begins after any store of a batch, volatile words among them, and stands in the middle of its look until the batch
-//! has ended.
+//! A reader that begins after any store of a batch, those to volatile words included, and stands in the middle of its look until
+//! the batch has ended.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;

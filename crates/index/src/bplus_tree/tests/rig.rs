@@ -1,4 +1,4 @@
-//! A tree, the items that it refers to, and a map that says what it should hold.
+//! A tree, the items that it refers to, and a map that says what the tree should hold.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! The table beside a map, in one thread: what it finds is what the map has, and it stays within its memory.
+//! The table beside a map, in one thread: what the table finds is what the map has, and the memory stays within its bound.
 
 use std::collections::BTreeMap;
 use std::fs;

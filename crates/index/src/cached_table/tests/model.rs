@@ -1,6 +1,6 @@
-//! Every interleaving of a reader and writers, with the reorderings that the memory model allows, up to a number of preemptions;
-//! and twins that must be caught: one without a fence, one that hides the copy after it has published, one that brings in whatever began
-//! meanwhile, one that shows its item though another write was pending, one that shows it before it is durable.
+//! Every interleaving of a reader and writers, with the reorderings that the memory model allows, up to a number of preemptions; and
+//! twins that must be caught: one without a fence, one that hides the copy after publishing, one that brings in whatever began
+//! meanwhile, one that shows its item though another write was pending, one that shows an item before that is durable.
 
 use std::sync::atomic::Ordering::SeqCst;
 

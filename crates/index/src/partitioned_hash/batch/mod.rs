@@ -21,29 +21,29 @@
 //! durable. All marks are there before COMMITTED is, so a reader that has seen one key new finds every other new: by the mark, or
 //! without it.
 //!
-//! A reader sees the table's entry if it sees a mark, since it was linked before. It stays, and so do the old items and
-//! the record, until no reader is pinned that can have seen it: they are retired after it was unlinked. So the word that a reader
-//! compares with cannot be that of a later batch whose record lies at the same place. Where the word is neither, or the table has
-//! no such entry, the marks were taken away before: the reader loads the entry again. An entry that is the same then is marked
-//! without a batch, which is damage: it is read as it stands, and `check` tells.
+//! A reader that sees a mark sees the table's entry, since it was linked before. The entry stays, and so do the old items and the
+//! record, until no reader is pinned that can have seen it: all are retired after the entry was unlinked. So the word that a
+//! reader compares with cannot be that of a later batch whose record lies at the same place. Where the word is neither, or the
+//! table has no such entry, the marks were taken away before: the reader loads the entry again. An entry that is the same then is
+//! marked without a batch, which is damage: the entry is read as it stands, and `check` tells.
 //!
 //! # Other threads
 //! Writers of single keys, splits, the sweep and `clear` hold a lock of each pair whose entries they change or copy, and
 //! so meet no mark. What opening finds is finished before any of them runs (`recover.rs`), and before the sweep: the
 //! record is then reached by nothing, and free. In this process it is an allocation as any other.
 //!
-//! A writer that finds an overflow bit set under the pair's lock relies on it without a flush of its own. So a writer that sets a
-//! bit orders it before it lets that lock go: a batch that is given up has set none.
+//! A writer that finds an overflow bit set under the pair's lock relies on the bit without a flush of its own. So a writer that
+//! sets a bit orders it before letting that lock go: a batch that is given up has set none.
 //!
 //! # Lock order
 //! A turn (one of sixteen); then all pairs, by partition, prefix and number: the order in which `clear` takes them. Then
 //! stashes, by partition and prefix. A batch that waits for a turn, a split or a queue holds none of the locks.
 //!
-//! A segment may be split or cleared while a batch waits for its pairs. The batch then finds it dead, lets its pairs go, and locks
-//! those of the segments that took its place: in the order of locks they come where the dead one's did, after all that is held. So
-//! a batch keeps what it has locked, whatever is split meanwhile, and is not driven back to its beginning. A split takes the locks
-//! of one segment alone, and so hinders no batch that holds some of them and waits for a later segment's; no other thread can lock
-//! its halves until it is over.
+//! A segment may be split or cleared while a batch waits for its pairs. The batch then finds the segment dead, lets that one's
+//! pairs go, and locks those of the segments that took its place: in the order of locks these come where the dead one's did, after
+//! all that is held. So a batch keeps what it has locked, whatever is split meanwhile, and is not driven back to the beginning. A
+//! split takes the locks of one segment alone, and so hinders no batch that holds some of them and waits for a later segment's; no
+//! other thread can lock the halves until the split is over.
 
 mod active;
 pub mod record;

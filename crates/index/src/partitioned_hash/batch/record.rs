@@ -9,7 +9,7 @@
 //!     +16 the item's position after, 0 if the key is deleted
 //! ```
 //!
-//! It lies where an item of its length could. Positions are without marks; the overflow bit is the line's, and stays.
+//! A record lies where an item of its length could. Positions are without marks; the overflow bit is the line's, and stays.
 
 use pmem::{Checksum, Medium, Offset};
 

@@ -1,8 +1,8 @@
 //! Finishing the batches that a crash interrupted.
 //!
 //! PREPARED is taken back, COMMITTED carried out. Only entries that still have the mark are stored to, and they are
-//! durable before the word is cleared: a crash in the midst of it leaves the same to the next opening. The word itself
-//! is durable as it was read, since the region's head was flushed when it was opened.
+//! durable before the word is cleared: a crash in the midst of that leaves the same to the next opening. The word
+//! is durable as it was read, since the region's head was flushed when the region was opened.
 
 use std::sync::atomic::Ordering;
 

@@ -1,5 +1,5 @@
-//! An operation that changes which segments a partition has, or goes by it, is alone in the partition at each of its
-//! steps.
+//! An operation that changes which segments a partition has, or goes by that, is alone in the partition at each of
+//! its steps.
 
 use std::sync::Arc;
 

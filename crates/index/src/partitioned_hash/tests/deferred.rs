@@ -1,4 +1,4 @@
-//! A log whose writers do not wait: what they publish keeps its mark, and a split, whose copy has no place for it, waits.
+//! A log whose writers do not wait: what is published keeps its mark, and a split, whose copy has no place for a mark, waits.
 
 use std::sync::atomic::Ordering;
 

@@ -3,7 +3,7 @@
 //!
 //! The code that runs is the index's own, and so are its bucket locks and the directory's words, which loom has in hand
 //! (`shared`). Loom's threads share one real pin, which keeps everything; where a scene uses space again, a counter of its own
-//! stands for the pins, and the model of `epoch` shows that those do what it does. Not covered: two lines at once, and
+//! stands for the pins, and the model of `epoch` shows that pins do what the counter does. Not covered: two lines at once, and
 //! reorderings within a segment that a split has made, but for its links.
 //!
 //! A batch of two keys of that line is modelled with its word. Its table in volatile memory is not loom's: a counter stands

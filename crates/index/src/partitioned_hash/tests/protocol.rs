@@ -34,7 +34,7 @@ fn fill_line(rig: Rig<Sim>) -> (Rig<Sim>, Key) {
     (rig, keys.next().unwrap())
 }
 
-/// One of many is not committed yet when a reader meets it, makes it durable, and acts on it: the way to it is durable too.
+/// One of many is not committed yet when a reader meets, makes durable and acts on it: the way to it is durable too.
 #[test]
 fn the_way_to_one_of_many_is_ordered_before_it() {
     let (rig, key) = full_line();

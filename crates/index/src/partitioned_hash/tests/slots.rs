@@ -1,4 +1,4 @@
-//! One slot's life: what a deletion leaves, who may use it again, and the bits that outlive it.
+//! One slot's life: what a deletion leaves, who may use it again, and the bits that outlive the entries.
 
 use std::sync::atomic::Ordering;
 

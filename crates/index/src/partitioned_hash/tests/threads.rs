@@ -1,7 +1,7 @@
 //! Threads at once, for Miri and the processor alike: no key is lost, and no pointer leads where it may not.
 //!
-//! Miri finds few races here: it has no barrier that reaches other threads, so every pin is a fence, and it orders more by
-//! a fence than processors do. Orders are what loom looks at.
+//! Miri finds few races here: it has no barrier that reaches other threads, so every pin is a fence, and Miri orders more
+//! by a fence than processors do. Orders are what loom looks at.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,7 +1,7 @@
 //! Users and their rights, as in Redis.
 //!
-//! A session keeps a user as it was when it last looked, with the version of the table; every change makes a new version,
-//! so an unchanged table costs a session one load of a number.
+//! A session keeps a user as of its last look, with the version of the table; every change makes a new version, so an
+//! unchanged table costs a session one load of a number.
 
 mod file;
 mod log;

@@ -1,6 +1,6 @@
 //! What a server is told at start, by the names that `CONFIG` knows: by a file ([`file`]), and by the command line over it.
 //!
-//! [`Parameters`] become a [`Config`]; the parameters that have no field there come with it as they are. `CONFIG REWRITE`
+//! [`Parameters`] become a [`Config`]; the parameters that have no field there come with it, unchanged. `CONFIG REWRITE`
 //! ([`rewrite`]) changes the file so that the parameters in it become what is so now.
 
 mod config;

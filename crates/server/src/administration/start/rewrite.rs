@@ -1,10 +1,10 @@
-//! `CONFIG REWRITE`: changes the configuration file so that a start from it makes the server as it is now.
+//! `CONFIG REWRITE`: changes the configuration file so that a start from the file makes the server as it is now.
 //!
 //! The values that a start from the present file would give are compared with the server's; only lines of parameters that differ
 //! are changed. The parameter's last line gets the value and its other lines go; a parameter without a line, or whose value an
 //! included file gives, gets a line at the end. Users (lines `user` and `requirepass`) are compared and written all together,
-//! passwords by their hashes, unless they have a file of their own (`ACL SAVE`). The new file is read once more before it takes the
-//! old one's place ([`replacement`]).
+//! passwords by hash, unless users have a file of their own (`ACL SAVE`). The new file is read once more before it takes the old
+//! one's place ([`replacement`]).
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! What a loop does with its letters.
 //!
-//! The loop takes all letters out of its box, and deals with as many as there is time for. Messages that are left count for their
+//! The loop takes all letters out of its box, and deals with as many as there is time for. Messages that are left count for the
 //! receivers meanwhile, like the bytes in their outputs. So a client is given up for all that was published to it, not only for
-//! what the loop has come to, and before the rest is copied for it.
+//! what the loop has come to, and before the rest is copied.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -11,16 +11,17 @@
 //! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
 //! | the end of a pause | `postponed` | the time until then, or a wake-up by the thread that changed it |
 //! | room in the mail | `postponed` | a wake-up by the loop that made room |
-//! | its own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
+//! | the connection's own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
 //! | letters that a turn had no time for | `taken` | itself: the loop does not sleep |
 //! | nothing, but another thread acts on it | the letter | the wake-up that follows every letter |
 //!
-//! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is synced. So
-//! a wake-up that comes while the loop works is found when the loop next wants to sleep, and so is what it tells of.
+//! A wake-up is an event of its own in the poller. A wake-up comes after what it tells of: the letter is in the box, the log is
+//! synced. So a wake-up that comes while the loop works is found when the loop next wants to sleep, and so is what it tells of.
 //!
 //! A disk is the hard one, since it can be ready between any two steps. Four rules keep every holder in sight:
-//! 1. A connection begins to hold replies only where its requests are executed or a message is given to it, and both come before
-//!    the end of `execute` in one of its turns. A message behind a value that is being sent counts as held ([`Output`]).
+//! 1. A connection begins to hold replies only where its requests are executed or a message is given to the connection, and both
+//!    come before the end of `execute` in one of that connection's turns. A message behind a value that is being sent counts as
+//!    held ([`Output`]).
 //! 2. At the end of `execute` a connection that holds anything is among the holders, and all that it holds is owed, whatever was
 //!    owed before.
 //! 3. What is owed is asked for before any connection of the group sends, and before the loop sleeps.
@@ -318,7 +319,7 @@ impl EventLoop {
     }
 
     /// All ready connections execute before the first replies are sent, as far as replies are few: a client that is woken by the
-    /// first finds the others'. They share the sync that makes their writes durable, and it begins before the replies that are not
+    /// first finds the others'. All share the sync that makes their writes durable, which begins before the replies that are not
     /// held are sent.
     fn give_turns(&mut self, woke: Instant) {
         let ready = mem::take(&mut self.ready);

@@ -1,15 +1,16 @@
 //! Commands that take long, executed beside the event loops: a loop goes on with its other clients meanwhile.
 //!
-//! The client that asked is *away*: nothing more of it is read or executed until the letter with the reply has come. All that it
-//! has before it goes along ([`Desk`]), a request of any length without being copied; the loop keeps a stand-in for its session.
+//! The client that asked is *away*: nothing more of it is read or executed until the letter with the reply has come. All that
+//! the client has before it goes along ([`Desk`]), a request of any length without being copied; the loop keeps a stand-in for
+//! its session.
 //!
 //! Each row of the table says what a command's time depends on ([`Takes`]); `weight` tells from that, and from what the keys hold,
 //! whether a request takes long. There are two ways. SAVE and DEBUG SLEEP have a thread each: the first runs once at a time, the
-//! second is for tests. All others queue for one thread. It claims their keys ([`Claim`]) while it executes them. So a transaction
-//! of several seconds is as much alone as one on a loop, and keeps out only commands that touch its keys, or all keys.
+//! second is for tests. All others queue for one thread. That thread claims an errand's keys ([`Claim`]) while executing it. So a
+//! transaction of several seconds is as much alone as one on a loop, and keeps out only commands that touch its keys, or all keys.
 //!
-//! A command that is kept out becomes an errand as well, whatever it takes, and queues behind what keeps it out. The queue's order
-//! is that of arrival, and a client has one errand in it at most. So an errand waits only for those that came before, however many
+//! A command that is kept out becomes an errand as well, however short, and queues behind what keeps it out. The queue's order is
+//! that of arrival, and a client has one errand in it at most. So an errand waits only for those that came before, however many
 //! come after: no client starves.
 //!
 //! # Lock order

@@ -1,6 +1,6 @@
 //! How long a request will take, as far as that can be told before it is executed.
 //!
-//! The estimate is in bytes that are copied, or in work that takes about as long. A transaction is weighed as a whole, by what its
+//! The estimate is in bytes that are copied, or in work that takes about as long. A transaction is weighed as a whole, by what the
 //! keys hold before it. That suffices: the first of its commands that meets or makes a long value finds only values from before the
 //! transaction, so this command is seen to be long.
 

@@ -4,7 +4,7 @@
 //! | step of a move | a crash after it leaves |
 //! |---|---|
 //! | 1 pin; the entry of an item in a chunk that is evacuated is found, the item read and its checksum compared | nothing |
-//! | 2 its bytes are written, as they are, to a slot of its class elsewhere, and flushed | free space |
+//! | 2 the item's bytes are written, unchanged, to a slot of its class elsewhere, and flushed | free space |
 //! | 3 as an update, if the entry names the same item still | the item, here or there |
 //! | 4 the old item is retired, and freed when no reader is left | the same; its room is free after opening |
 //! | 5 the chunk, once empty, becomes a free run (`heap`: chunks) | the chunk, which nothing reaches, or the run |

@@ -1,4 +1,4 @@
-//! What a loss of power would leave of a line: the states it went through, and which of them was made durable.
+//! What a loss of power would leave of a line: the states that the line went through, and which of them was made durable.
 
 use std::collections::HashMap;
 

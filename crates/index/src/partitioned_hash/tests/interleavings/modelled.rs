@@ -134,7 +134,7 @@ unsafe impl Bytes for Modelled {
     }
 
     /// A modelled store is a swap: loom does not order a plain store after an exchange that it did not see, and then lets
-    /// either be the last, though the exchange and what it replaced have no room for the store between them.
+    /// either be the last, though between the exchange and what was replaced there is no room for the store.
     fn store(&self, at: Offset, value: u64, ordering: Ordering) {
         let Some((atomic, word)) = self.modelled(at) else {
             return self.sim.store(at, value, ordering);
