@@ -168,7 +168,8 @@ fn twins_become_one_when_their_key_is_written() {
 /// The background neither walks nor counts keys where no bucket has lost its room.
 #[test]
 fn a_step_with_nothing_to_do_reads_nothing() {
-    let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Line)), HostDram, &PARAMETERS).unwrap().pre_evicting(true);
+    let store =
+        RewoHash::format(Hooked::on(Sim::new(0, Model::Line)), HostDram, &PARAMETERS).unwrap().pre_evicting(true);
     while store.step().unwrap() == Progress::More {}
     for i in 0..20 {
         store.put(&key(i), b"a value").unwrap();
