@@ -5,13 +5,8 @@
 //!   time is over. From then on [`Controller::is_over`] holds, and each connection of the controller is closed by the loop
 //!   that has it.
 //! - A queue belongs to one enabling of the controller: after a reset queues of the one before are closed.
-<<<<<<< HEAD
-//! - A host that has to show who it is, and has not, changes nothing of a controller that is there: such a host takes no queue's number, and
-//!   is not heard. The controller of the host's own admin queue is the exception.
-=======
 //! - A host that has to show its secret, and has not, changes nothing of a controller that is there: no queue's number is taken, and
 //!   nothing is heard. A controller that such a host's admin queue has made is the host's own.
->>>>>>> device
 //! - When a reset is completed, or an end told of, no command of an older queue is carried out any more: a queue holds `turns` while
 //!   carrying out commands, and looks, once `turns` is held, whether it is over; a reset and an end wait for `turns` behind their
 //!   change.
@@ -127,8 +122,8 @@ impl Controller {
         self.state().place_of(queue).map(|_| self.enabling())
     }
 
-    /// Makes a queue of this number; it is of the enabling that is returned. Its host has shown who it is, where it has to: other hosts
-    /// would keep the number from it.
+    /// Makes a queue of this number, of the enabling that is returned. The host has shown its secret, where one is asked for: another host
+    /// would keep the number from the controller's own.
     pub(crate) fn take_queue(&self, queue: u16) -> Result<u32, Status> {
         let mut state = self.state();
         state.queues |= state.place_of(queue)?;

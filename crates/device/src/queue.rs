@@ -80,7 +80,7 @@ impl Queue {
         }
     }
 
-    /// The host of its controller has said something: another one may have it on its queue until it has shown who it is.
+    /// The controller's host has said something. A queue without a number may be another host's, which has not shown the secret yet.
     fn hear(&self) {
         if self.is_numbered {
             self.controller.hear();

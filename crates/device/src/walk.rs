@@ -1,12 +1,6 @@
 //! List and Range, a piece in each turn: however long the keys between are that a host cannot name, and however much room a list has,
-<<<<<<< HEAD
-//! other connections come to their turns meanwhile. The connection's next command waits for its end.
-//! Where an engine begins to put keys in order when that is first asked for, the walk waits until the store's threads have done so, and the
-//! loop does not.
-=======
 //! other connections come to their turns meanwhile. The connection's next command waits for its end. Where an engine begins to put
 //! keys in order when first asked for that, the walk waits until the store's threads have done so, and the loop does not.
->>>>>>> device
 
 use std::ops::ControlFlow;
 

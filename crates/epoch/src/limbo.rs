@@ -2,7 +2,7 @@
 //!
 //! A thread's retired things go into an inbox, without a lock. A thread whose inbox is full takes the lane's lock,
 //! hands everything on to the queue, tagged with the epoch of that moment, and frees as many as it may. A later tag holds back longer and
-//! is right for things that were unlinked earlier, whoever reads it (`protocol`). Whoever collects hands on, too.
+//! is right for things that were unlinked earlier, whichever thread reads it (`protocol`). A thread that collects hands on, too.
 
 use std::array;
 use std::collections::VecDeque;

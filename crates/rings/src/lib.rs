@@ -17,17 +17,10 @@
 //! - An end that waits says so in a word, looks once more, and sleeps; the other end moves its place and then looks at the word
 //!   (`ring`). The device never waits for a host: the device wakes a host by a futex, which does not block, and is woken through an
 //!   eventfd that it never writes to.
-<<<<<<< HEAD
-//! - A device looks at the socket when its poller tells that the other side is closed, a host when it was woken for nothing: what is sent
-//!   and answered takes no call for that.
-//! - The Unix socket stays open as long as the connection: when the socket closes, or is shut down, the other side is gone.
-//! - Hosts that do not take what they were handed cost the device's user a bounded number of files (`untaken`).
-=======
 //! - A device looks at the socket when the poller tells that the other side is closed, a host when woken for nothing: what is sent and
 //!   answered takes no call for that.
-//! - The Unix socket stays open as long as the connection: when it closes, or is shut down, the other side is gone.
+//! - The Unix socket stays open as long as the connection: when that closes, or is shut down, the other side is gone.
 //! - Hosts that do not take what was handed to them cost the device's user a bounded number of files (`untaken`).
->>>>>>> device
 
 mod end;
 mod handover;

@@ -126,7 +126,7 @@ impl Segment {
         count.store(count.load(Ordering::Relaxed).wrapping_add_signed(by), Ordering::Relaxed);
     }
 
-    /// Sets every pair's count; the caller holds all locks. How many entries that is more: those which were there before anybody
+    /// Sets every pair's count; the caller holds all locks. How many entries that is more: those which were there before any thread
     /// counted, and never fewer.
     pub(super) fn set_counts(&self, counts: &[u16; PAIR_COUNT as usize]) -> i64 {
         let more = more(&self.counts(), counts);

@@ -29,7 +29,7 @@ pub(crate) struct Root<S> {
     directories: Box<[Pointer<Directory<S>>]>,
     /// How many entries its segments have, as far as they were counted.
     pub(crate) tally: Tally,
-    /// How often readers were led elsewhere: counted after that, and before any writer is. So who finds the same count as before has seen
+    /// How often readers were led elsewhere: counted after that, and before any writer is. So a thread that finds the same count as before has seen
     /// nothing that was written elsewhere, and may read on where it was led.
     led_count: AtomicU64,
 }

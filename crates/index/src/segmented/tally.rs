@@ -1,4 +1,4 @@
-//! How many entries there are: each thread counts alone, without a locked instruction, and whoever asks adds up.
+//! How many entries there are: each thread counts alone, without a locked instruction, and the thread that asks adds up.
 //!
 //! The sum is exact while nobody writes. The first so many threads have a lane each, which they alone store to; a thread that takes a
 //! number over knows what the earlier one did (`epoch::thread_index`). The others share one.
