@@ -122,8 +122,8 @@ impl Controller {
         self.state().place_of(queue).map(|_| self.enabling())
     }
 
-    /// Makes a queue of this number; it is of the enabling that is returned. Its host has shown who it is, where it has to: other hosts
-    /// would keep the number from it.
+    /// Makes a queue of this number, of the enabling that is returned. The host is proven, where hosts have to be: others would keep the
+    /// number from the controller's host.
     pub(crate) fn take_queue(&self, queue: u16) -> Result<u32, Status> {
         let mut state = self.state();
         state.queues |= state.place_of(queue)?;

@@ -80,7 +80,7 @@ impl Queue {
         }
     }
 
-    /// The host of its controller has said something: another one may have it on its queue until it has shown who it is.
+    /// The controller's host has said something. Until the queue's host is proven, that may be another one.
     fn hear(&self) {
         if self.is_numbered {
             self.controller.hear();

@@ -1,6 +1,6 @@
 //! Hosts that have not taken the files that they were handed.
 //!
-//! A file that lies in a socket counts for the user of the process that has sent it, also after that process has closed its end. Where as
+//! A file that lies in a socket counts for the user of the process that has sent it, also after that process has closed the socket. Where as
 //! many of a user's files lie in sockets as a process may have open, no process of that user hands over any more.
 //! A host can bring that about by connecting again and again and taking nothing. So a device keeps the socket of a connection that is over
 //! until the host has taken what lies in it, or is gone, and takes no further hosts where that are many.

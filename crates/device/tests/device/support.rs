@@ -144,7 +144,7 @@ pub(crate) fn is_given(status: Status) -> bool {
     GIVEN.lock().expect("nobody panics there").contains(&status.code())
 }
 
-/// Sends a command with so much data behind it, whatever its descriptor says, on a connection or a queue, and returns its completion.
+/// Sends a command with so much data, whatever the descriptor says, on a connection or a queue, and returns the completion.
 pub(crate) fn send(wire: &mut Wire, command: &Command, data: &[u8]) -> Completion {
     wire.write(|writer, out| writer.command(out, command, data));
     let completion = wire.receive(|pdu| match pdu {

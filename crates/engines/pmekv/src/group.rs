@@ -1,19 +1,19 @@
-//! Puts of several keys: their searches go together, and one commit acknowledges all of them. It is not one step, for which there are
+//! Puts of several keys: the searches go together, and one commit acknowledges all puts. They are not one step, for which there are
 //! batches.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 the records are written; flushed | the keys as they were |
 //! | 2 the keys' lanes are locked, in ascending order; their logs are seen to have room | the same |
-//! | 3 an entry for each key is written in its lane; flushed | each key as it was, or changed: its entry counts if it and its record are whole |
+//! | 3 an entry for each key is written in its lane; flushed | each key as it was, or changed: an entry counts if it is whole and the record, too |
 //! | 4 commit: the one fence. *All are acknowledged from here* | all keys changed |
 //! | 5 the tree changes; the lanes are unlocked | the same |
 //! | 6 the old records are retired | the same |
 //!
 //! Nothing orders the entries of a group among themselves: each says that what its lane had before the *group* is durable, and no more.
 //!
-//! A key comes once in a group. A later put of it, and all where anything is in the way (no room, a key that is too long, damage), are
-//! carried out one by one behind it, in their order, so that each has its own outcome. Nothing is put twice.
+//! A key comes once in a group. A later put of the key, and all puts where anything is in the way (no room, a key that is too long,
+//! damage), are carried out one by one behind the group, in order, so that each has an outcome. Nothing is put twice.
 
 use arrayvec::ArrayVec;
 use engine::{Before, Engine, Error, Expiry, Told};

@@ -1,5 +1,5 @@
-//! Finding many keys at once: the group goes down together (`apply`), so that its cache misses overlap, and items are asked for before
-//! the first of their keys is compared.
+//! Finding many keys at once: the group goes down together (`apply`), so that cache misses overlap, and items are asked for before
+//! the first key is compared.
 
 use pmem::Dram;
 
