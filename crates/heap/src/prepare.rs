@@ -55,8 +55,8 @@ impl<D: Dram> Heap<D> {
         let is_short = self.spare_bytes() < ahead_bytes;
         if is_short {
             self.region.grow(medium, self.region.len_bytes() + UNIT_BYTES)?;
+            self.note(&self.space.lock());
         }
-        self.note(&self.space.lock());
         Ok(is_short)
     }
 

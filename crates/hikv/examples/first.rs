@@ -1,4 +1,4 @@
-//! A first program with the library: the program counts its own runs in the store at `./data`, and shows what else is there.
+//! A first program with the library, which counts its own runs in the store at `./data` and shows what else is there.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;

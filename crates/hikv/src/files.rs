@@ -55,6 +55,7 @@ pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> R
         Ok(found) if found.file_type().is_char_device() => open_device(path, options),
         Ok(_) => Err(OpenError::NotADirectory { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound && options.create && !options.read_only => {
+            options.check_new()?;
             names::create_dirs(path).map_err(OpenError::io(path, "create"))?;
             open_dir(path, options, progress)
         }
@@ -72,8 +73,11 @@ pub(crate) fn refuse_empty(path: &Path) -> Result<(), OpenError> {
 fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
     let file = dir.join(REGION_NAME);
     let may_create = options.create && !options.read_only;
-    if !may_create && !exists(&file)? {
-        return Err(OpenError::Missing { path: dir.to_owned() });
+    if !exists(&file)? {
+        if !may_create {
+            return Err(OpenError::Missing { path: dir.to_owned() });
+        }
+        options.check_new()?;
     }
     let locks = lock_dir(dir, options)?;
     // Only now: another process may have created the store meanwhile.
@@ -86,7 +90,6 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
     if !may_create {
         return Err(OpenError::Missing { path: dir.to_owned() });
     }
-    options.check_new()?;
     names::create_dirs(dir).map_err(OpenError::io(dir, "sync"))?;
     let opened = make_region(dir, options, locks)?;
     assert_ours(&dir.join(UNFINISHED_NAME), &opened.locks)?;

@@ -340,8 +340,8 @@ impl Options {
     /// What an engine has no use for is not taken in silence.
     fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
         let asked = [
-            (self.read_cache_bytes > 0, engine.has_read_cache(), "read cache"),
             (self.read_cache_threads > 0, engine.has_read_cache_threads(), "threads for a read cache"),
+            (self.read_cache_bytes > 0, engine.has_read_cache(), "read cache"),
             (self.pre_evict, engine.has_pre_eviction(), "pre-eviction"),
             (self.tree_order.is_some(), engine.has_tree_order(), "order of a tree"),
         ];
