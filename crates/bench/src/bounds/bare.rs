@@ -8,7 +8,9 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
+use parking_lot::Mutex;
 use pmem::{Bytes, Delayed, LINE_BYTES, Latency, Level, Offset, Persist, Residency};
 use pmem_os::{MapOptions, Mapped};
 
@@ -24,6 +26,10 @@ const HEADER: [u8; 16] = [0; 16];
 const ADDED_MAX: u64 = 1 << 20;
 /// Slots that wait for the next item, and more where there are many threads.
 const SPARE_COUNT_MIN: usize = 64;
+/// Places that are tried for a slot that is free again.
+const KEPT_NEAR_COUNT: usize = 4;
+/// How often a thread looks for a slot that another one is about to keep.
+const SWEEP_COUNT_MAX: usize = 1000;
 
 /// See the module.
 pub(super) struct Bare {
@@ -36,6 +42,8 @@ pub(super) struct Bare {
     slot_end: u64,
     /// Each the number of a free slot, or 0.
     spares: Box<[AtomicU64]>,
+    /// Free slots that had no place there: threads that met at one have taken unused slots.
+    more: Mutex<Vec<u64>>,
     /// The next slot that was never used.
     next: AtomicU64,
 }
@@ -55,7 +63,17 @@ impl Bare {
         let medium = Delayed::new(file, latency);
         medium.populate(Offset(0).span(slot_end * slot_bytes));
         let next = AtomicU64::new(index_bytes / slot_bytes);
-        Ok(Bare { medium, records, threads: threads as u64, place_count, slot_bytes, slot_end, spares, next })
+        Ok(Bare {
+            medium,
+            records,
+            threads: threads as u64,
+            place_count,
+            slot_bytes,
+            slot_end,
+            spares,
+            more: Mutex::default(),
+            next,
+        })
     }
 
     /// Where the index tells of a record.
@@ -80,27 +98,35 @@ impl Bare {
         unsafe { self.medium.bytes(start.span(self.records.value_bytes as u64)) }.ok()
     }
 
-    /// A slot that is the caller's alone: one that was kept, or one that was never used. There are more than threads take at a time.
+    /// A slot that is the caller's alone: one that was kept, or one that was never used. There are more than threads take at a time, so
+    /// one that is put behind a thread that looks for it is found when that looks again.
     fn take_slot(&self, place: Offset) -> Result<u64, Error> {
         let kept = |spare: &AtomicU64| Some(spare.swap(0, Ordering::AcqRel)).filter(|&slot| slot != 0);
         let fresh = || {
             let is_left = self.next.load(Ordering::Relaxed) < self.slot_end;
             is_left.then(|| self.next.fetch_add(1, Ordering::Relaxed)).filter(|&slot| slot < self.slot_end)
         };
-        let slot = kept(self.spare(place, 0)).or_else(fresh);
-        let slot = slot.or_else(|| (1..=self.spares.len()).find_map(|further| kept(self.spare(place, further))));
+        let any = |_| {
+            let found = (1..=self.spares.len()).find_map(|further| kept(self.spare(place, further)));
+            found.or_else(|| self.more.lock().pop()).or_else(|| {
+                thread::yield_now();
+                None
+            })
+        };
+        let slot = kept(self.spare(place, 0)).or_else(fresh).or_else(|| (0..SWEEP_COUNT_MAX).find_map(any));
         slot.ok_or_else(|| "no slot is left".into())
     }
 
     /// Keeps a slot that is free again, for another item.
     fn keep_slot(&self, place: Offset, slot: u64) {
         let mut displaced = slot;
-        for further in 0..self.spares.len() {
+        for further in 0..KEPT_NEAR_COUNT {
             displaced = self.spare(place, further).swap(displaced, Ordering::AcqRel);
             if displaced == 0 {
                 return;
             }
         }
+        self.more.lock().push(displaced);
     }
 
     #[inline(always)]
@@ -174,7 +200,8 @@ mod tests {
         let config = Config { workloads, records, pass, threads: 3, plan, keeps_order: false, seed: 0 };
         let place = tempfile::tempdir().expect("there is room");
         let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is room");
-        std::thread::scope(|scope| {
+        let (mut key, mut value) = ([0; 16], Vec::new());
+        thread::scope(|scope| {
             for thread in 0..3_u64 {
                 let bare = &bare;
                 scope.spawn(move || {
@@ -187,7 +214,10 @@ mod tests {
                 });
             }
         });
-        let (mut key, mut value) = ([0; 16], Vec::new());
+        let kept =
+            bare.spares.iter().filter(|spare| spare.load(Ordering::Relaxed) != 0).count() + bare.more.lock().len();
+        let unused = bare.slot_end - bare.next.load(Ordering::Relaxed).min(bare.slot_end);
+        assert_eq!(kept as u64 + unused, bare.spares.len() as u64, "all but one a record are free");
         for record in 0..records.count {
             records.write_key(record, &mut key);
             assert!(bare.get_into(&key, &mut value).expect("it is read") && records.is_item(&key, &value));
