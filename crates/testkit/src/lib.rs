@@ -48,6 +48,7 @@ mod stamped;
 mod subject;
 mod violation;
 mod visitor;
+mod waits;
 mod walk;
 
 pub use conformance::{Mismatch, conformance};
@@ -67,3 +68,4 @@ pub use stamped::Stamped;
 pub use subject::{Contents, Direction, Failure, Lasting, Operations, Space, Subject, Visit};
 pub use violation::{Objection, Problem, Violation};
 pub use visitor::Visitor;
+pub use waits::wait_count;

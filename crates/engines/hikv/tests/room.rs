@@ -2,15 +2,13 @@
 //!
 //! Alone in its program: a thread of another test, stopped while it reads, would rightly keep freed room from being used.
 
-use std::cell::Cell;
-use std::thread;
-
 use engine::{Engine, Error};
 use engine_hikv::HiKv;
 use heap::Parameters;
-use pmem::{MediumError, relax_by};
+use pmem::MediumError;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
+use testkit::wait_count;
 
 const REGION_BYTES: u64 = 5 << 20;
 /// A size class each, small and large, and extents.
@@ -66,22 +64,6 @@ fn deletes_make_room_for_the_next_puts_of_several() {
         }
         assert_eq!(store.len().unwrap(), u64::from(count));
     }
-}
-
-thread_local! {
-    /// How often this thread has let others run.
-    static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Does `work`; how often this thread waited for others.
-fn wait_count(work: impl FnOnce()) -> u32 {
-    relax_by(|_| {
-        WAIT_COUNT.set(WAIT_COUNT.get() + 1);
-        thread::yield_now();
-    });
-    WAIT_COUNT.set(0);
-    work();
-    WAIT_COUNT.get()
 }
 
 /// Inside a callback of this store.

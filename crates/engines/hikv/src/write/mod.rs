@@ -70,11 +70,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.finish_sweep()?;
         // Changes that wait in queues keep what they replaced.
         while !epoch::is_pinned() && Ordered::step(self)? == Progress::More {}
+        self.await_readers();
+        Ok(())
+    }
+
+    /// Frees what readers keep, once none has it any more: waits for that, but not for long, nor where the caller is such a reader.
+    pub(crate) fn await_readers(&self) {
         while_readers_keep(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });
-        Ok(())
     }
 
     /// A put, unless the region is full.

@@ -1,6 +1,5 @@
 //! A region that is full and cannot grow: what makes room goes on.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -8,9 +7,10 @@ use std::time::Duration;
 
 use engine::{Clock, Decision, Engine, Error, Expiry, Held, Progress};
 use engine_pmekv::{Options, Pmekv};
-use pmem::{MediumError, relax_by};
+use pmem::MediumError;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
+use testkit::wait_count;
 
 use crate::subject::{OnSim, PARAMETERS};
 
@@ -197,23 +197,6 @@ fn a_streamed_value_makes_room_for_its_entry() {
     for number in 0..200 {
         store.put_from_until(b"streamed", 100, &mut &[number; 100][..], Expiry::NEVER).unwrap();
     }
-}
-
-thread_local! {
-    /// How often this thread has let others run.
-    static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Does `work`; how often this thread waited for others. Another test's store may count for itself meanwhile.
-fn wait_count(work: impl FnOnce()) -> u32 {
-    relax_by(|_| {
-        WAIT_COUNT.set(WAIT_COUNT.get() + 1);
-        thread::yield_now();
-    });
-    WAIT_COUNT.set(0);
-    work();
-    engine::relax_by_threads();
-    WAIT_COUNT.get()
 }
 
 /// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.

@@ -9,7 +9,7 @@ use pmem::Medium;
 use super::plan::Thoroughness;
 use super::{LOOK_BYTES, Pass};
 use crate::{HiKv, Memory};
-use engine::{Compacted, CompactionProgress, Error, Progress, while_readers_keep};
+use engine::{Compacted, CompactionProgress, Error, Progress};
 
 const LOOK_SHARE: u64 = 16;
 /// What a pass in the background must promise.
@@ -106,10 +106,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn run_passes(&self, compacted: &mut Compacted, progress: &mut dyn FnMut(CompactionProgress)) -> Result<(), Error> {
         for _ in 0..PASS_COUNT_MAX {
             // What readers keep is no gap to a plan.
-            while_readers_keep(|| {
-                self.collect();
-                !self.limbo.is_empty() && !epoch::is_pinned()
-            });
+            self.await_readers();
             let Some(mut pass) = self.plan_pass(Thoroughness::Full, 1)? else { break };
             let done = self.run_pass(&mut pass, compacted, progress);
             self.end_pass(&mut pass);

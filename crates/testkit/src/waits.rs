@@ -1,0 +1,36 @@
+//! How often a thread waits for others.
+
+use std::cell::Cell;
+use std::thread;
+
+use pmem::relax_by;
+
+thread_local! {
+    /// How often this thread has let others run.
+    static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does `work`; how often this thread waited for others meanwhile. From then on all threads of the process yield where they wait.
+pub fn wait_count(work: impl FnOnce()) -> u32 {
+    relax_by(|_| {
+        WAIT_COUNT.set(WAIT_COUNT.get() + 1);
+        thread::yield_now();
+    });
+    WAIT_COUNT.set(0);
+    work();
+    WAIT_COUNT.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use pmem::Backoff;
+
+    use super::*;
+
+    #[test]
+    fn waits_of_this_thread_are_counted_and_of_no_other() {
+        let waits = || (0..3).for_each(|_| Backoff::long().relax());
+        let beside = || thread::scope(|scope| _ = scope.spawn(waits));
+        assert_eq!([wait_count(waits), wait_count(beside), wait_count(|| {})], [3, 0, 0]);
+    }
+}
