@@ -1,5 +1,5 @@
-//! Files that commands make: each of a store is locked before a byte is written to it, and durable before it, or a directory that it is
-//! in, gets another name. The trace shows it.
+//! Files that commands make: a file of a store is locked before the first byte is written, and each file is durable before a rename of
+//! the file, or of a directory above. The trace shows that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
