@@ -83,6 +83,12 @@ impl Controller {
         self.turns.read()
     }
 
+    /// Whether a queue carries out commands.
+    #[cfg(test)]
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.turns.is_locked()
+    }
+
     /// Returns when each queue that carries out commands has seen what was changed before.
     fn await_turns(&self) {
         drop(self.turns.write());

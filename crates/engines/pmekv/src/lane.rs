@@ -227,7 +227,26 @@ pub(crate) fn store_word<M: Medium>(medium: &M, at: Offset, payload: u64) {
 
 #[cfg(test)]
 mod tests {
+    use pmem::Persist;
+    use pmem_sim::{Model, Sim};
+
     use super::*;
+
+    /// Half of an entry that a crash has torn could otherwise make one whole that is written over it.
+    #[test]
+    fn a_lane_goes_on_once_no_crash_leaves_what_was_torn() {
+        let sim = Sim::new(1 << 20, Model::Line);
+        let newest = Segment { at: Offset(1 << 16), lane: 0, opening: 1, first: 1, previous: Offset::NULL };
+        let (kept, torn) = (newest.entry_at(1), newest.entry_at(2));
+        [kept, torn].iter().for_each(|at| write_line(&sim, *at, &[0xFF; ENTRY_BYTES]));
+        sim.order();
+        let mut log = Log { next: 2, segments: [newest].into(), ..Log::default() };
+        Lanes::new(Vec::new(), [7; 16], 2, SEGMENT_ENTRY_COUNT).go_on(&mut log, &sim);
+        for image in sim.images(64, 0) {
+            assert_eq!((image.line(kept), image.line(torn)), ([u64::MAX; 8], [0; 8]), "{image}");
+        }
+        assert!(log.goes_on);
+    }
 
     #[test]
     fn entries_of_one_segment_are_none_of_another() {
