@@ -1,5 +1,5 @@
-//! What stands for `super` in tests: words and locks that are loom's if made under a model, and that tell a
-//! test of every store of its thread.
+//! Words and locks that are the checker's if made under a model, and the processor's otherwise, and that tell a test of every store of
+//! its thread: for tables of which a model has a part in hand (crate `word` says why).
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -12,10 +12,13 @@ thread_local! {
 }
 
 /// While it lives, what this thread makes is loom's.
-pub(crate) struct Model(());
+#[derive(Debug)]
+pub struct Model(());
 
 impl Model {
-    pub(crate) fn enter() -> Model {
+    /// From now on.
+    #[must_use]
+    pub fn enter() -> Model {
         IS_MODELLED.set(true);
         Model(())
     }
@@ -28,7 +31,7 @@ impl Drop for Model {
 }
 
 /// Calls `step` after every store of this thread while `work` runs, but for those of `step` itself.
-pub(crate) fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
+pub fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
     STEP.set(Some(Box::new(step)));
     let done = work();
     STEP.take();
@@ -36,7 +39,7 @@ pub(crate) fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R
 }
 
 /// Something was stored.
-pub(crate) fn step() {
+pub fn step() {
     let Some(mut step) = STEP.take() else { return };
     step();
     STEP.set(Some(step));
@@ -44,83 +47,103 @@ pub(crate) fn step() {
 
 /// A word: `native` holds what was stored last, for the word's drop.
 macro_rules! word {
-    ($name:ident $(<$t:ident>)?, $native:ty, $modelled:ty, $value:ty) => {
+    ($what:literal: $name:ident $(<$t:ident>)?, $native:ty, $modelled:ty, $value:ty) => {
+        #[doc = $what]
         #[derive(Debug)]
-        pub(crate) struct $name $(<$t>)? {
+        pub struct $name $(<$t>)? {
             native: $native,
             modelled: Option<$modelled>,
         }
 
+        #[expect(missing_docs, reason = "each is what the atomic's method of this name says")]
         impl $(<$t>)? $name $(<$t>)? {
-            pub(crate) fn new(value: $value) -> Self {
+            pub fn new(value: $value) -> Self {
                 let modelled = IS_MODELLED.get().then(|| <$modelled>::new(value));
                 $name { native: <$native>::new(value), modelled }
             }
 
-            pub(crate) fn load(&self, ordering: Ordering) -> $value {
+            pub fn load(&self, ordering: Ordering) -> $value {
                 self.modelled.as_ref().map_or_else(|| self.native.load(ordering), |word| word.load(ordering))
             }
 
-            pub(crate) fn store(&self, value: $value, ordering: Ordering) {
+            pub fn store(&self, value: $value, ordering: Ordering) {
                 self.modelled.iter().for_each(|word| word.store(value, ordering));
                 self.native.store(value, ordering);
                 step();
             }
 
-            #[allow(dead_code, reason = "not of every kind of word")]
-            pub(crate) fn swap(&self, value: $value, ordering: Ordering) -> $value {
+            pub fn swap(&self, value: $value, ordering: Ordering) -> $value {
                 let before = self.modelled.as_ref().map(|word| word.swap(value, ordering));
                 let native = self.native.swap(value, ordering);
                 step();
                 before.unwrap_or(native)
             }
 
-            #[allow(dead_code, reason = "not of every kind of word")]
-            pub(crate) fn get_mut(&mut self) -> &mut $value {
+            pub fn get_mut(&mut self) -> &mut $value {
                 self.native.get_mut()
             }
         }
     };
 }
 
-word!(Word, AtomicU64, loom::sync::atomic::AtomicU64, u64);
-word!(Flag, AtomicBool, loom::sync::atomic::AtomicBool, bool);
-word!(Pointer<T>, AtomicPtr<T>, loom::sync::atomic::AtomicPtr<T>, *mut T);
+word!("A word of 64 bits.": Word, AtomicU64, loom::sync::atomic::AtomicU64, u64);
+word!("Yes or no.": Flag, AtomicBool, loom::sync::atomic::AtomicBool, bool);
+word!("A pointer.": Pointer<T>, AtomicPtr<T>, loom::sync::atomic::AtomicPtr<T>, *mut T);
 
-/// A lock.
+/// A lock, which guards what lies elsewhere.
 #[derive(Debug)]
-pub(crate) enum Lock {
-    Native(Mutex<()>),
-    Modelled(loom::sync::Mutex<()>),
-}
+pub struct Lock(Either<Mutex<()>, loom::sync::Mutex<()>>);
 
 /// A held lock.
-pub(crate) enum Locked<'a> {
-    Native { _guard: MutexGuard<'a, ()> },
-    Modelled { _guard: loom::sync::MutexGuard<'a, ()> },
+#[derive(Debug)]
+pub struct Locked<'a>(
+    #[expect(dead_code, reason = "it is held")] Either<MutexGuard<'a, ()>, loom::sync::MutexGuard<'a, ()>>,
+);
+
+#[derive(Debug)]
+enum Either<N, M> {
+    Native(N),
+    Modelled(M),
+}
+
+impl Default for Lock {
+    fn default() -> Lock {
+        Lock::new()
+    }
 }
 
 impl Lock {
-    pub(crate) fn new() -> Lock {
-        if IS_MODELLED.get() { Lock::Modelled(loom::sync::Mutex::new(())) } else { Lock::Native(Mutex::new(())) }
+    /// One that nobody holds.
+    #[must_use]
+    pub fn new() -> Lock {
+        Lock(if IS_MODELLED.get() {
+            Either::Modelled(loom::sync::Mutex::new(()))
+        } else {
+            Either::Native(Mutex::new(()))
+        })
     }
 
-    pub(crate) fn lock(&self) -> Locked<'_> {
-        match self {
-            Lock::Native(lock) => Locked::Native { _guard: lock.lock() },
-            Lock::Modelled(lock) => Locked::Modelled { _guard: lock.lock().unwrap() },
-        }
+    /// Waits for it.
+    ///
+    /// # Panics
+    /// If a thread of the model panicked while it held the lock.
+    pub fn lock(&self) -> Locked<'_> {
+        Locked(match &self.0 {
+            Either::Native(lock) => Either::Native(lock.lock()),
+            Either::Modelled(lock) => Either::Modelled(lock.lock().unwrap()),
+        })
     }
 
-    pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
-        match self {
-            Lock::Native(lock) => lock.try_lock().map(|guard| Locked::Native { _guard: guard }),
-            Lock::Modelled(lock) => lock.try_lock().ok().map(|guard| Locked::Modelled { _guard: guard }),
+    /// The lock, unless it is held.
+    pub fn try_lock(&self) -> Option<Locked<'_>> {
+        match &self.0 {
+            Either::Native(lock) => lock.try_lock().map(|guard| Locked(Either::Native(guard))),
+            Either::Modelled(lock) => lock.try_lock().ok().map(|guard| Locked(Either::Modelled(guard))),
         }
     }
 
     /// Whether it is held. Not for models.
-    pub(crate) fn is_locked(&self) -> bool {
-        matches!(self, Lock::Native(lock) if lock.is_locked())
+    pub fn is_locked(&self) -> bool {
+        matches!(&self.0, Either::Native(lock) if lock.is_locked())
     }
 }
