@@ -213,12 +213,11 @@ mod tests {
     /// Every interleaving of a writer and a reader, with what the memory model allows; and twins that lack an order.
     #[cfg(not(miri))]
     mod model {
-        use std::panic::{AssertUnwindSafe, catch_unwind};
         use std::sync::atomic::Ordering;
 
         use loom::sync::Arc;
         use loom::thread;
-        use word_model::{Modelled, Weakened, Weakening};
+        use word_model::{Modelled, Weakened, Weakening, explore, is_caught};
 
         use super::*;
 
@@ -240,88 +239,75 @@ mod tests {
             }
         }
 
-        fn check(model: impl Fn() + Send + Sync + 'static) {
-            let mut builder = loom::model::Builder::new();
-            builder.preemption_bound = Some(3);
-            builder.check(model);
-        }
+        /// In which each of the twins is caught.
+        const PREEMPTION_COUNT: usize = 3;
 
         /// Five words through a ring of room for three, as far as a few turns of each end bring them.
         fn transfer<W: Word + Send + Sync + 'static>() {
-            check(|| {
-                let owned = Arc::new(Owned::<W>::new(4));
-                let shared = Arc::clone(&owned);
-                let writer = thread::spawn(move || {
-                    let (ring, mut sender) = (shared.ring(), Sender::default());
-                    let bytes: [u8; 40] = std::array::from_fn(|at| at as u8 + 1);
-                    let mut at = 0;
-                    for _ in 0..2 {
-                        at += sender.push(&ring, &bytes[at..]).unwrap();
-                    }
-                });
-                let (ring, mut receiver, mut at) = (owned.ring(), Receiver::default(), 0);
+            let owned = Arc::new(Owned::<W>::new(4));
+            let shared = Arc::clone(&owned);
+            let writer = thread::spawn(move || {
+                let (ring, mut sender) = (shared.ring(), Sender::default());
+                let bytes: [u8; 40] = std::array::from_fn(|at| at as u8 + 1);
+                let mut at = 0;
                 for _ in 0..2 {
-                    let mut out = [0; 40];
-                    let pulled = receiver.pull(&ring, &mut out).unwrap();
-                    out[..pulled].iter().for_each(|byte| {
-                        at += 1;
-                        assert_eq!(*byte, at, "what was written");
-                    });
+                    at += sender.push(&ring, &bytes[at..]).unwrap();
                 }
-                writer.join().unwrap();
             });
+            let (ring, mut receiver, mut at) = (owned.ring(), Receiver::default(), 0);
+            for _ in 0..2 {
+                let mut out = [0; 40];
+                let pulled = receiver.pull(&ring, &mut out).unwrap();
+                out[..pulled].iter().for_each(|byte| {
+                    at += 1;
+                    assert_eq!(*byte, at, "what was written");
+                });
+            }
+            writer.join().unwrap();
         }
 
         /// A reader that sleeps because nothing is there is woken by the writer that comes.
         fn reader_sleeps<W: Word + Send + Sync + 'static>() {
-            check(|| {
-                let owned = Arc::new(Owned::<W>::new(4));
-                let shared = Arc::clone(&owned);
-                let writer = thread::spawn(move || {
-                    let (ring, mut sender) = (shared.ring(), Sender::default());
-                    assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
-                    sender.wakes(&ring)
-                });
-                let sleeps = Receiver::default().may_sleep(&owned.ring()).unwrap();
-                let is_woken = writer.join().unwrap();
-                assert!(is_woken || !sleeps, "it sleeps for ever");
+            let owned = Arc::new(Owned::<W>::new(4));
+            let shared = Arc::clone(&owned);
+            let writer = thread::spawn(move || {
+                let (ring, mut sender) = (shared.ring(), Sender::default());
+                assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
+                sender.wakes(&ring)
             });
+            let sleeps = Receiver::default().may_sleep(&owned.ring()).unwrap();
+            let is_woken = writer.join().unwrap();
+            assert!(is_woken || !sleeps, "it sleeps for ever");
         }
 
         /// A writer that sleeps for want of room is woken by the reader that makes some.
         fn writer_sleeps<W: Word + Send + Sync + 'static>() {
-            check(|| {
-                let owned = Arc::new(Owned::<W>::new(4));
-                let mut sender = Sender::default();
-                assert_eq!(sender.push(&owned.ring(), &[1; 30]), Ok(24));
-                let shared = Arc::clone(&owned);
-                let reader = thread::spawn(move || {
-                    let (ring, mut receiver) = (shared.ring(), Receiver::default());
-                    assert_eq!(receiver.pull(&ring, &mut [0; 8]), Ok(8));
-                    receiver.wakes(&ring)
-                });
-                let sleeps = sender.may_sleep(&owned.ring()).unwrap();
-                let is_woken = reader.join().unwrap();
-                assert!(is_woken || !sleeps, "it sleeps for ever");
+            let owned = Arc::new(Owned::<W>::new(4));
+            let mut sender = Sender::default();
+            assert_eq!(sender.push(&owned.ring(), &[1; 30]), Ok(24));
+            let shared = Arc::clone(&owned);
+            let reader = thread::spawn(move || {
+                let (ring, mut receiver) = (shared.ring(), Receiver::default());
+                assert_eq!(receiver.pull(&ring, &mut [0; 8]), Ok(8));
+                receiver.wakes(&ring)
             });
-        }
-
-        fn fails(model: fn()) -> bool {
-            catch_unwind(AssertUnwindSafe(model)).is_err()
+            let sleeps = sender.may_sleep(&owned.ring()).unwrap();
+            let is_woken = reader.join().unwrap();
+            assert!(is_woken || !sleeps, "it sleeps for ever");
         }
 
         #[test]
         fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
-            transfer::<Modelled>();
-            reader_sleeps::<Modelled>();
-            writer_sleeps::<Modelled>();
+            explore(PREEMPTION_COUNT, transfer::<Modelled>);
+            explore(PREEMPTION_COUNT, reader_sleeps::<Modelled>);
+            explore(PREEMPTION_COUNT, writer_sleeps::<Modelled>);
         }
 
         #[test]
         fn twins_are_caught() {
-            assert!(fails(transfer::<Weakened<PlacesRelaxed>>), "places without release");
-            assert!(fails(reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
-            assert!(fails(writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
+            assert!(is_caught(PREEMPTION_COUNT, transfer::<Weakened<PlacesRelaxed>>), "places without release");
+            assert!(is_caught(PREEMPTION_COUNT, reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
+            assert!(is_caught(PREEMPTION_COUNT, writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
         }
     }
 }
