@@ -20,6 +20,9 @@ use crate::untaken::Untaken;
 /// How often a host that waits looks whether the device is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// Looks at a place, with a pause of the processor each, before a sleep.
+const LOOK_COUNT: u32 = 4096;
+
 /// Whether the other side has closed the socket, on which nothing is ever said.
 fn is_closed(socket: &UnixStream) -> io::Result<bool> {
     match recv(socket, &mut [0; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK) {
@@ -75,7 +78,7 @@ impl DeviceEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, untaken: &Arc<Untaken>) -> DeviceEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
         let (socket, untaken) = (Arc::new(socket), Arc::clone(untaken));
-        let (looks, is_asleep, is_doubted) = (Looks::new(), false, false);
+        let (looks, is_asleep, is_doubted) = (Looks::new(LOOK_COUNT), false, false);
         DeviceEnd { memory, socket, bell, sender, receiver, untaken, looks, is_asleep, is_doubted }
     }
 
@@ -183,7 +186,7 @@ pub struct HostEnd {
 impl HostEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
-        HostEnd { memory, socket, bell, sender, receiver, looks: Looks::new(), timeout }
+        HostEnd { memory, socket, bell, sender, receiver, looks: Looks::new(LOOK_COUNT), timeout }
     }
 
     /// How long a read or a write waits; for ever, if it is `None`.

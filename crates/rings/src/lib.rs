@@ -33,6 +33,7 @@ mod untaken;
 
 pub use end::{DeviceEnd, HostEnd, Look};
 pub use handover::{ListenError, Listener};
+pub use looks::Looks;
 pub use ring::Broken;
 
 /// Bytes of each ring.
