@@ -7,8 +7,8 @@
 //! # Hosts that share memory
 //! Such a host rings only if its connection sleeps. A connection whose read has found nothing is therefore in `awake` until a look finds
 //! something or has the host told to ring (`rings::Look`). Looks are bounded for each connection, so a loop with nothing to do comes
-//! to the poller's sleep, with all connections asleep. Of files the poller tells, which the loop asks after so many turns at the latest,
-//! and whenever looks have found nothing. Before it sleeps there it asks some times without sleeping, which is to sockets what looks are to
+//! to the poller's sleep, with all connections asleep. Of files the poller tells, which the loop asks after so many turns, or so many looks
+//! in vain, at the latest. Before it sleeps there it asks some times without sleeping, which is to sockets what looks are to
 //! memory.
 
 use std::hint::spin_loop;
@@ -35,6 +35,8 @@ pub(crate) const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 /// Turns that looks at shared memory bring until the poller is asked.
 const UNPOLLED_COUNT_MAX: u32 = 4;
+/// The same of looks that find nothing, at however many connections: some microseconds.
+const UNPOLLED_LOOK_COUNT_MAX: usize = 1024;
 /// How often the poller is asked before the loop sleeps there.
 const POLL_COUNT: u32 = 128;
 /// How long connections wait that could not be accepted.
@@ -124,13 +126,15 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Looks at shared memory until something comes; false if the poller is to be asked.
+    /// Looks at shared memory until something comes, or so many times in vain; false if the poller is to be asked.
     fn finds_news(&mut self) -> bool {
         self.unpolled_count += 1;
         if self.unpolled_count > UNPOLLED_COUNT_MAX {
             return false;
         }
-        while self.ready.is_empty() && !self.awake.is_empty() {
+        let mut left_count = UNPOLLED_LOOK_COUNT_MAX;
+        while self.ready.is_empty() && !self.awake.is_empty() && left_count > 0 {
+            left_count = left_count.saturating_sub(self.awake.len());
             let (connections, ready) = (&mut self.connections, &mut self.ready);
             self.awake.retain(|key| match connections.get_mut(key).map(Connection::look) {
                 Some(Look::Nothing) => true,

@@ -15,6 +15,10 @@ impl Keys {
         self.keys.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
     pub(crate) fn insert(&mut self, key: usize) {
         if key >= self.is_there.len() {
             self.is_there.resize(key + 1, false);
