@@ -40,11 +40,12 @@ struct Arguments {
     /// as many records
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Where hikv-tmpfs has its store: a directory in tmpfs
+    /// Where systems have their stores whose names end in -tmpfs: a directory in tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     tmpfs: PathBuf,
-    /// Which systems, in this order: hikv hikv-tmpfs rocksdb lmdb redb fjall disk
-    #[arg(long, value_delimiter = ',', default_values_t = System::ALL.to_vec())]
+    /// Which systems, in this order: hikv hikv-tmpfs rocksdb lmdb redb fjall disk; also lmdb-tmpfs, and of the other engines
+    /// rewo-hash ink pmekv and the same with -tmpfs
+    #[arg(long, value_delimiter = ',', default_values_t = System::USUAL.to_vec())]
     systems: Vec<System>,
     /// What is measured, each as LEVEL:WORKLOAD:THREADS; the workloads are those of `hikv bench`
     #[arg(

@@ -1,4 +1,4 @@
-//! Where the stores lie: what one would call a disk, for all but one of them.
+//! Where the stores lie: what one would call a disk, but for those whose names end in `-tmpfs`.
 
 use std::ffi::CString;
 use std::fs;
@@ -38,9 +38,10 @@ impl Place {
 
     /// Where `system` has its store.
     pub(crate) fn of(&self, system: System) -> PathBuf {
-        match system {
-            System::HikvTmpfs => self.tmpfs.join("bench-compare-hikv"),
-            _ => self.disk.join(system.to_string()),
+        if system.is_in_memory() {
+            self.tmpfs.join(format!("bench-compare-{system}"))
+        } else {
+            self.disk.join(system.to_string())
         }
     }
 }

@@ -28,6 +28,10 @@ pub struct Row {
     pub p99_us: Option<f64>,
     /// 99.9 % took no longer.
     pub p999_us: Option<f64>,
+    /// 99.99 % took no longer.
+    pub p9999_us: Option<f64>,
+    /// The longest, as near as the histogram tells.
+    pub max_us: Option<f64>,
     /// Results that were not the expected ones, in both passes.
     pub errors: u64,
     /// Values that the throughput pass put.
@@ -117,7 +121,7 @@ impl PoolRow {
 
 impl Row {
     /// The columns of the text form.
-    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op  queued   split   own ns  bound ns  x bound";
+    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us p99.99 us    max us  errors   seconds  lines/op fences/op  queued   split   own ns  bound ns  x bound";
 
     pub(crate) fn of(workload: Workload, records: u64, measured: &Measured) -> Row {
         let Measured { threads, pace, latencies, errors, persists, queued_count, pool, .. } = measured;
@@ -132,6 +136,8 @@ impl Row {
             p50_us: percentile_us(50.0),
             p99_us: percentile_us(99.0),
             p999_us: percentile_us(99.9),
+            p9999_us: percentile_us(99.99),
+            max_us: percentile_us(100.0),
             errors: *errors,
             put_count: measured.put_count,
             all_put_count: measured.all_put_count,
@@ -189,9 +195,10 @@ impl Measured {
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { workload, threads, records, ops_per_sec, p50_us, p99_us, p999_us, errors, seconds, .. } = self;
+        let Row { workload, threads, records, ops_per_sec, errors, seconds, .. } = self;
         write!(f, "{workload:<14} {threads:>7} {records:>10} {ops_per_sec:>11.0}")?;
-        [p50_us, p99_us, p999_us].into_iter().try_for_each(|us| figure(f, us.map(|us| format!("{us:.2}")), 9))?;
+        let latencies = [self.p50_us, self.p99_us, self.p999_us, self.p9999_us, self.max_us];
+        latencies.into_iter().try_for_each(|us| figure(f, us.map(|us| format!("{us:.2}")), 9))?;
         write!(f, " {errors:>7} {seconds:>9.2}")?;
         for per_operation in [self.flushed_lines_per_op, self.fences_per_op] {
             figure(f, per_operation.map(|count| format!("{count:.2}")), 9)?;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::event::Event;
+use rings::Look;
 
 use crate::accept::Arrival;
 use crate::group::Group;
@@ -82,6 +83,18 @@ impl Connection {
         self.socket.note(event);
         self.is_closing |= event.is_read_closed();
         self.is_readable |= event.is_readable() || event.is_read_closed();
+    }
+
+    /// It waits for what its host says, and has to be looked at for that.
+    pub(crate) fn is_awake(&self) -> bool {
+        !self.is_readable && !self.is_ending && self.socket.is_awake()
+    }
+
+    /// Looks whether its host has said something.
+    pub(crate) fn look(&mut self) -> Look {
+        let look = self.socket.look();
+        self.is_readable |= look == Look::News;
+        look
     }
 
     /// Its queue is over, or it has taken too long to become one.
@@ -166,14 +179,17 @@ impl Connection {
     /// Carries out what has arrived whole.
     fn carry_out(&mut self, shared: &Shared) {
         let (bytes, mut at, mut group) = (self.input.unread(), 0, Group::default());
+        let mut left_count = self.socket.turn_count_max();
         let out = self.output.bytes();
         let before = out.len();
         self.is_starved = false;
         self.session.go_on(shared, out);
         let outcome = loop {
-            if out.len() - before >= limits::OUTPUT_BYTES_MAX || self.session.is_walking() {
+            if out.len() - before >= limits::OUTPUT_BYTES_MAX || self.session.is_walking() || left_count == 0 {
+                self.is_starved = at == bytes.len();
                 break Ok(Flow::Go);
             }
+            left_count -= 1;
             match self.session.framing.next(&bytes[at..]) {
                 Ok(None) => {
                     self.is_starved = true;
@@ -194,6 +210,9 @@ impl Connection {
             }
         };
         self.session.carry_out(shared, &mut group, out);
+        if at > 0 {
+            self.session.conclude_turn(shared);
+        }
         match outcome {
             Ok(Flow::Go | Flow::Turn) => {}
             Ok(Flow::Close) => self.end(),

@@ -28,6 +28,8 @@ pub(crate) struct Controller {
     pub(crate) made: Instant,
     state: Mutex<State>,
     is_over: AtomicBool,
+    /// As `state` has it, for every command.
+    is_ready: AtomicBool,
     /// Shared by queues that carry out commands.
     turns: RwLock<()>,
     /// Enablings so far.
@@ -61,6 +63,7 @@ impl Controller {
             made: Instant::now(),
             state: Mutex::new(state),
             is_over: AtomicBool::new(false),
+            is_ready: AtomicBool::new(false),
             turns: RwLock::new(()),
             enabling: AtomicU32::new(0),
             heard_ms: AtomicU64::new(0),
@@ -167,6 +170,7 @@ impl Controller {
             self.enabling.fetch_add(1, Ordering::AcqRel);
         }
         state.configuration = configuration;
+        self.is_ready.store(state.status.is_ready, Ordering::Release);
         drop(state);
         if is_reset {
             self.await_turns();
@@ -188,7 +192,7 @@ impl Controller {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.state().status.is_ready
+        self.is_ready.load(Ordering::Acquire)
     }
 }
 

@@ -24,7 +24,7 @@ const INK_LANE_COUNT_MAX: u32 = 16;
 const PMEKV_LANE_COUNT_MAX: u32 = 16;
 
 /// An engine that can keep a store.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum EngineKind {
     /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).

@@ -1,6 +1,6 @@
-//! hikv: on a disk it has a journal, in tmpfs none. Order is kept where a workload needs it.
+//! Our engines: on a disk with a journal, in tmpfs with none. HiKV keeps order where a workload needs it; others have it or do not.
 
-use ::hikv::{Durability, Options};
+use ::hikv::{Durability, EngineKind, Options};
 use bench::Candidate;
 
 use super::Opening;
@@ -8,8 +8,8 @@ use crate::cell::Level;
 use crate::error::Error;
 
 /// Opens the store, at its medium's own level where none is given.
-pub(super) fn open(opening: &Opening<'_>, level: Option<Level>) -> Result<Candidate, Error> {
-    let options = Options::new().ordered(opening.is_ordered);
+pub(super) fn open(opening: &Opening<'_>, engine: EngineKind, level: Option<Level>) -> Result<Candidate, Error> {
+    let options = Options::new().engine(engine).ordered(opening.is_ordered && engine == EngineKind::HiKv);
     let options = match level {
         Some(Level::Power) => options.durability(Durability::Power),
         Some(Level::Buffered) => options.durability(Durability::Buffered),

@@ -12,6 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use ::hikv::EngineKind;
 use bench::{Records, Subject};
 
 use crate::cell::{Cell, Level};
@@ -24,13 +25,15 @@ const CACHE_BYTES: usize = 2 << 30;
 /// A system's name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum System {
-    /// On the disk, journaled.
-    Hikv,
-    /// In memory that outlives the process and not the machine.
-    HikvTmpfs,
+    /// One of our engines, journaled on the disk.
+    Ours(EngineKind),
+    /// One of our engines, in memory that outlives the process and not the machine.
+    OursTmpfs(EngineKind),
     #[cfg(feature = "rocksdb")]
     Rocksdb,
     Lmdb,
+    /// LMDB's file in such memory.
+    LmdbTmpfs,
     Redb,
     Fjall,
     /// What the disk gives: a write to a file that has all its blocks, and, at `power`, one sync of it; no store at all.
@@ -58,10 +61,10 @@ pub(crate) trait Measure {
 }
 
 impl System {
-    /// In the order of their turns.
-    pub(crate) const ALL: &[System] = &[
-        System::Hikv,
-        System::HikvTmpfs,
+    /// Those that are compared unless others are asked for, in the order of their turns.
+    pub(crate) const USUAL: &[System] = &[
+        System::Ours(EngineKind::HiKv),
+        System::OursTmpfs(EngineKind::HiKv),
         #[cfg(feature = "rocksdb")]
         System::Rocksdb,
         System::Lmdb,
@@ -70,14 +73,26 @@ impl System {
         System::Disk,
     ];
 
+    /// All that may be asked for.
+    pub(crate) fn all() -> impl Iterator<Item = System> {
+        let engines = [EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv];
+        let ours = engines.into_iter().flat_map(|engine| [System::Ours(engine), System::OursTmpfs(engine)]);
+        System::USUAL.iter().copied().chain([System::LmdbTmpfs]).chain(ours)
+    }
+
+    /// Whether its store lies in memory that outlives the process and not the machine.
+    pub(crate) fn is_in_memory(self) -> bool {
+        matches!(self, System::OursTmpfs(_) | System::LmdbTmpfs)
+    }
+
     /// Opens or makes the system's store, has it measured, and closes the store.
     pub(crate) fn open<M: Measure>(self, opening: &Opening<'_>, measure: M) -> Result<M::Found, Error> {
         match self {
-            System::Hikv => closed(hikv::open(opening, Some(opening.level))?, measure),
-            System::HikvTmpfs => closed(hikv::open(opening, None)?, measure),
+            System::Ours(engine) => closed(hikv::open(opening, engine, Some(opening.level))?, measure),
+            System::OursTmpfs(engine) => closed(hikv::open(opening, engine, None)?, measure),
             #[cfg(feature = "rocksdb")]
             System::Rocksdb => closed(rocksdb::open(opening)?, measure),
-            System::Lmdb => closed(lmdb::open(opening)?, measure),
+            System::Lmdb | System::LmdbTmpfs => closed(lmdb::open(opening)?, measure),
             System::Redb => closed(redb::open(opening)?, measure),
             System::Fjall => closed(fjall::open(opening)?, measure),
             System::Disk => closed(disk::open(opening)?, measure),
@@ -86,10 +101,11 @@ impl System {
 
     /// Whether it can do that.
     pub(crate) fn has(self, cell: Cell) -> bool {
+        let lacks_order = matches!(self, System::Ours(EngineKind::RewoHash) | System::OursTmpfs(EngineKind::RewoHash));
         match self {
-            System::HikvTmpfs => cell.level != Level::Power,
             System::Disk => cell.workload.needs().is_empty(),
-            _ => true,
+            _ if lacks_order && cell.workload.is_ordered() => false,
+            _ => cell.level != Level::Power || !self.is_in_memory(),
         }
     }
 }
@@ -110,16 +126,18 @@ fn copy_out(found: Option<impl AsRef<[u8]>>, value: &mut Vec<u8>) -> bool {
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            System::Hikv => "hikv",
-            System::HikvTmpfs => "hikv-tmpfs",
+        let name = match self {
+            System::Ours(engine) => return write!(f, "{engine}"),
+            System::OursTmpfs(engine) => return write!(f, "{engine}-tmpfs"),
             #[cfg(feature = "rocksdb")]
             System::Rocksdb => "rocksdb",
             System::Lmdb => "lmdb",
+            System::LmdbTmpfs => "lmdb-tmpfs",
             System::Redb => "redb",
             System::Fjall => "fjall",
             System::Disk => "disk",
-        })
+        };
+        f.write_str(name)
     }
 }
 
@@ -127,7 +145,6 @@ impl FromStr for System {
     type Err = String;
 
     fn from_str(name: &str) -> Result<System, String> {
-        let known = System::ALL.iter().find(|system| system.to_string() == name);
-        known.copied().ok_or_else(|| format!("there is no system '{name}'"))
+        System::all().find(|system| system.to_string() == name).ok_or_else(|| format!("there is no system '{name}'"))
     }
 }

@@ -86,6 +86,8 @@ pub(crate) struct Log {
     pub(crate) ahead: Vec<Place>,
     /// The newest segment is of an opening before this one, and the lane goes on in it.
     pub(crate) goes_on: bool,
+    /// What the checksums of entries begin with that are written to the newest segment.
+    pub(crate) salt: Checksum,
 }
 
 impl Log {
@@ -178,7 +180,7 @@ impl Lanes {
         let rest = log.next..newest.first + SEGMENT_ENTRY_COUNT;
         rest.for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
         medium.order();
-        log.goes_on = true;
+        (log.goes_on, log.salt) = (true, newest.salt(&self.uuid));
     }
 
     /// Writes an entry behind the log's last and flushes it. Room was provided; the order is the caller's.
@@ -188,7 +190,10 @@ impl Lanes {
         }
         let segment = *log.segments.back().expect("room was provided");
         let entry = Entry { sequence: log.next, ..entry };
-        write_line(medium, segment.entry_at(entry.sequence), &entry.to_line(segment.salt(&self.uuid)));
+        let at = segment.entry_at(entry.sequence);
+        write_line(medium, at, &entry.to_line(log.salt));
+        // The lane's next entry will be written there, if the segment goes so far.
+        medium.prefetch_line(at.plus(LINE_BYTES));
         log.next += 1;
         self.count_entries(1, 0);
     }
@@ -204,6 +209,7 @@ impl Lanes {
         }
         store_word(medium, lane_word(log.number), at.0);
         log.segments.push_back(segment);
+        log.salt = segment.salt(&self.uuid);
     }
 }
 

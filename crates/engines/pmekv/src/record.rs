@@ -23,6 +23,9 @@ impl<'m, M: Medium> Records<'m, M> {
     }
 }
 
+/// Records that are asked for ahead of the one that is read: as many as a core has misses in flight, at two or more lines a record.
+const AHEAD_COUNT: usize = 8;
+
 /// So much of a record is asked for before its header has told how long it is.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
@@ -37,6 +40,20 @@ impl<M: Medium> Records<'_, M> {
             self.0.prefetch_line(line);
             line = line.plus(LINE_BYTES);
         }
+    }
+
+    /// The positions, for a caller who reads the record of each before it takes the next; `near` is shown some ahead of it, to ask the
+    /// cache for them.
+    pub(crate) fn in_time<'p>(
+        &'p self,
+        positions: &'p [Position],
+        near: impl Fn(&Self, Position) + 'p,
+    ) -> impl Iterator<Item = Position> + 'p {
+        positions.iter().take(AHEAD_COUNT).for_each(|first| near(self, *first));
+        positions.iter().enumerate().map(move |(number, position)| {
+            positions.get(number + AHEAD_COUNT).into_iter().for_each(|later| near(self, *later));
+            *position
+        })
     }
 }
 
