@@ -113,6 +113,12 @@ impl<M: Medium> Buckets<M> {
         self.0.put(at, Self::with_token(self.0.word(at), slot.i, 0))
     }
 
+    /// Empties the key's slot; false if there is none.
+    pub(crate) fn delete(&self, key: &[u8], buckets: impl Iterator<Item = u64>) -> Result<bool> {
+        let Some((slot, _)) = self.find(key, buckets) else { return Ok(false) };
+        self.empty(slot).map(|()| true)
+    }
+
     /// Changes the item in a slot, logged. Four fences.
     pub(crate) fn change(&self, slot: Slot, item: &Item) -> Result<()> {
         let (mut words, at) = (self.words(slot, &item.bytes), Self::at(slot.bucket).plus(TOKENS));

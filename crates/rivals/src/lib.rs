@@ -34,6 +34,7 @@ pub use item::{KEY_BYTES, VALUE_BYTES_MAX};
 pub use level::LevelHash;
 pub use path::PathHash;
 pub use pfht::Pfht;
+pub use region::Region;
 
 /// Why a table refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,14 +93,23 @@ pub trait Table<M: Medium>: Sized {
     /// [`Error::Unformatted`], [`Error::Damaged`], the medium's.
     fn open(medium: M) -> Result<Self>;
 
+    /// Its region.
+    fn region(&self) -> &Region<M>;
+
     /// What it lies on.
-    fn medium(&self) -> &M;
+    fn medium(&self) -> &M {
+        &self.region().medium
+    }
 
     /// Its slots, used and free.
-    fn slot_count(&self) -> u64;
+    fn slot_count(&self) -> u64 {
+        self.region().slot_count
+    }
 
     /// Its items.
-    fn len(&self) -> u64;
+    fn len(&self) -> u64 {
+        self.region().item_count()
+    }
 
     /// True if there is no item.
     fn is_empty(&self) -> bool {

@@ -105,16 +105,8 @@ impl<M: Medium> Table<M> for PathHash<M> {
         Ok(table)
     }
 
-    fn medium(&self) -> &M {
-        &self.region.medium
-    }
-
-    fn slot_count(&self) -> u64 {
-        self.region.slot_count
-    }
-
-    fn len(&self) -> u64 {
-        self.region.item_count()
+    fn region(&self) -> &Region<M> {
+        &self.region
     }
 
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {

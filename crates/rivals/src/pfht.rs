@@ -70,16 +70,8 @@ impl<M: Medium> Table<M> for Pfht<M> {
         Ok(table)
     }
 
-    fn medium(&self) -> &M {
-        &self.buckets.0.medium
-    }
-
-    fn slot_count(&self) -> u64 {
-        self.buckets.0.slot_count
-    }
-
-    fn len(&self) -> u64 {
-        self.buckets.0.item_count()
+    fn region(&self) -> &Region<M> {
+        &self.buckets.0
     }
 
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -103,8 +95,7 @@ impl<M: Medium> Table<M> for Pfht<M> {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
-        let Some((slot, _)) = self.buckets.find(key, self.candidates(key)) else { return Ok(false) };
-        self.buckets.empty(slot).map(|()| true)
+        self.buckets.delete(key, self.candidates(key))
     }
 
     #[inline(always)]

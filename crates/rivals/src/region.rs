@@ -37,7 +37,8 @@ const HASH_SEED: u64 = 7;
 /// Words that change together: of a slot, and of its token, within two lines.
 pub(crate) type Words = ArrayVec<(Offset, u64), 6>;
 
-pub(crate) struct Region<M> {
+/// A region that holds a table: the medium, and what opening has found out.
+pub struct Region<M> {
     pub(crate) medium: M,
     pub(crate) slot_count: u64,
     pub(crate) hasher: Hasher,

@@ -2,6 +2,7 @@
 
 mod churn;
 mod errors;
+mod found;
 mod interference;
 mod keys;
 mod model;

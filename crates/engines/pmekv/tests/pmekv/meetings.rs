@@ -76,7 +76,7 @@ fn checkpoint_count(store: &OnSim) -> f64 {
 }
 
 /// Long enough for any machine: a put that has not gone on by then never does.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// No step of a checkpoint is under a lane's lock, be the log nearly empty or nearly at its bound: at each step of the medium puts to the
 /// lanes go on while the checkpoint does not. (Chunks and segments that the heap takes or gives back are under its lock for some steps

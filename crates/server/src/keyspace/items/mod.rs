@@ -166,15 +166,10 @@ impl<'a> Items<'a> {
 
     /// A copy of what the key holds.
     pub(crate) fn held(self, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
-        if let Some(copied) = self.pending.and_then(|pending| pending.copy(self.store, key)) {
-            return copied;
+        match self.pending {
+            Some(pending) => pending.copy(self.store, key),
+            None => Ok(copy_of(self.store, key)?),
         }
-        let mut copy = None;
-        self.store.update_item(key, |held| {
-            copy = held.map(|held| (held.value.to_vec(), held.expiry));
-            Decision::Keep
-        })?;
-        Ok(copy)
     }
 
     /// As [`Store::compare_and_swap`], of a value that is there, by another one.
@@ -209,6 +204,16 @@ impl<'a> Items<'a> {
         }
         Ok(())
     }
+}
+
+/// A copy of what the store holds of a key, as of one moment.
+fn copy_of(store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
+    let mut copy = None;
+    store.update_item(key, |held| {
+        copy = held.map(|held| (held.value.to_vec(), held.expiry));
+        Decision::Keep
+    })?;
+    Ok(copy)
 }
 
 /// What the store would refuse by itself is refused at once, and spoils no transaction.

@@ -88,12 +88,12 @@ impl Pending {
         Ok(self.premises.expires_at(store, key)?)
     }
 
-    /// A copy of what a key holds that is known here, or watched.
-    pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Option<Result<Option<(Vec<u8>, Expiry)>, Refusal>> {
+    /// A copy of all that the key holds, as the transaction sees it.
+    pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
         if self.knows(key) {
-            return Some(Ok(self.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry)))));
+            return Ok(self.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry))));
         }
-        Some(self.premises.copy(store, key)?.map_err(Refusal::from))
+        Ok(self.premises.copy(store, key)?)
     }
 
     /// Whether what the key holds is known here.

@@ -19,6 +19,8 @@ use std::sync::LazyLock;
 
 use hikv::{Error, Expiry, Limits, Store, Version, WriteBatch};
 
+use super::copy_of;
+
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// What a key held.
@@ -140,18 +142,16 @@ impl Premises {
         Ok(expiry)
     }
 
-    /// Step 2, of a copy of all that a key holds; `None` of a key that is not watched.
-    pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Option<Result<Option<(Vec<u8>, Expiry)>, Error>> {
-        let seen = self.keys.get(key)?;
+    /// Step 2, of a copy of all that a key holds.
+    pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
+        let Some(seen) = self.keys.get(key) else { return copy_of(store, key) };
         let look = || store.get_versioned_with(key, |version, value| (version, value.to_vec()));
-        let copied = as_of_one_moment(store, key, look).map(|copied| {
-            let is_same = copied.as_ref().map(|(version, value, expiry)| {
-                seen.is_some_and(|seen| seen.is_value(*version, value) && seen.expiry == *expiry)
-            });
-            self.rest_on(is_same.unwrap_or(seen.is_none()));
-            copied.map(|(_, value, expiry)| (value, expiry))
+        let copied = as_of_one_moment(store, key, look)?;
+        let is_same = copied.as_ref().map(|(version, value, expiry)| {
+            seen.is_some_and(|seen| seen.is_value(*version, value) && seen.expiry == *expiry)
         });
-        Some(copied)
+        self.rest_on(is_same.unwrap_or(seen.is_none()));
+        Ok(copied.map(|(_, value, expiry)| (value, expiry)))
     }
 
     /// Step 3: what the batch has to find.
@@ -212,12 +212,13 @@ mod tests {
     #[test]
     fn what_was_read_has_to_be_what_was_watched_though_it_came_back() {
         type Passing = (fn(&Store), fn(&Store));
+        type Read = fn(Items<'_>);
         let another: Passing = (|store| store.put("k", "w").unwrap(), |store| store.put("k", "v").unwrap());
         let gone: Passing = (|store| assert!(store.delete("k").unwrap()), |store| store.put("k", "v").unwrap());
         let there: Passing =
             (|store| store.put("absent", "").unwrap(), |store| assert!(store.delete("absent").unwrap()));
         let (store, _dir) = store();
-        let reads: [(&str, fn(Items<'_>), [bool; 3]); 7] = [
+        let reads: [(&str, Read, [bool; 3]); 7] = [
             ("nothing", |_| (), [false; 3]),
             ("value", |items| assert!(items.get("k").is_ok()), [true, true, false]),
             ("part", |items| assert!(items.get_part_with("k", <[u8]>::len).is_ok()), [true, true, false]),
