@@ -8,7 +8,8 @@ use std::process::Command;
 use crate::strace::traced;
 use crate::support::{Ended, Place, hikv};
 
-const CALLS: &str = "trace=mmap,write,pwrite64,fallocate,ftruncate,fcntl,fsync,fdatasync,rename,renameat,renameat2";
+/// A shorter length, holes, and room that is taken are none: where a file is as it was before them, nothing is lost.
+const CALLS: &str = "trace=mmap,write,pwrite64,fcntl,fsync,fdatasync,rename,renameat,renameat2";
 
 /// What the trace has told of files so far.
 #[derive(Default)]
@@ -35,9 +36,10 @@ impl Files {
                 self.locked.insert(path);
             }
             ("fcntl", Some(path)) if call.contains("F_OFD_SETLK, {l_type=F_UNLCK") => _ = self.locked.remove(&path),
-            ("write" | "pwrite64" | "fallocate" | "ftruncate", Some(path)) => self.change(path, call),
+            ("write" | "pwrite64", Some(path)) => self.write(path, call),
+            // It is locked next, and written by stores after that.
             ("mmap", Some(path)) if call.contains("PROT_WRITE") && call.contains("MAP_SHARED") => {
-                self.change(path, call);
+                self.unsynced.insert(path);
             }
             ("rename" | "renameat" | "renameat2", _) if is_done => self.rename(call),
             _ if call.starts_with("<... fsync resumed>") || call.starts_with("<... fdatasync resumed>") => {
@@ -48,12 +50,10 @@ impl Files {
         }
     }
 
-    fn change(&mut self, path: PathBuf, call: &str) {
+    fn write(&mut self, path: PathBuf, call: &str) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_of_store = name.starts_with("store.hikv") || name.starts_with("journal.hikv");
-        // Its length is made before it can be mapped, and what is mapped is locked.
-        let is_written = call.starts_with("write") || call.starts_with("pwrite64");
-        assert!(!is_of_store || !is_written || self.locked.contains(&path), "{} is not locked: {call}", path.display());
+        assert!(!is_of_store || self.locked.contains(&path), "{} is not locked: {call}", path.display());
         // Its text names the process that has it, as long as that is there.
         if name != "lock" {
             self.unsynced.insert(path);
