@@ -27,9 +27,12 @@ pub(crate) unsafe fn read<M: Medium>(medium: &M, at: Offset, word: u64) -> Resul
     }
 }
 
-/// The same of a key that lies in a slot and is whole, as nearly all do and are. `None` says nothing: [`read_any`] tells what is there.
+/// The same of a key that lies in a slot and is whole, as nearly all do and are. `None` says nothing: [`read`] tells what is there.
+///
+/// # Safety
+/// As for [`read`].
 #[inline(always)]
-unsafe fn in_slot<M: Medium>(medium: &M, word: u64) -> Option<&[u8]> {
+pub(crate) unsafe fn in_slot<M: Medium>(medium: &M, word: u64) -> Option<&[u8]> {
     // SAFETY: the caller's promise; chunks of keys are never changed.
     let (_, slot) = unsafe { word::slot(medium, word) }?;
     let (head, rest) = slot.split_first_chunk()?;

@@ -94,6 +94,7 @@ impl<'a, M: Medium> Node<'a, M> {
         self.medium.load(self.value_at(i), Acquire)
     }
 
+    #[inline]
     pub(crate) fn pair(self, i: usize) -> (u64, u64) {
         (self.key_word(i), self.value_word(i))
     }
@@ -131,7 +132,6 @@ impl<'a, M: Medium> Node<'a, M> {
     }
 
     /// The key of pair `i`, checked.
-    #[inline]
     pub(crate) fn key(self, i: usize) -> Result<&'a [u8], Error> {
         // SAFETY: who uses a node holds its lock (see the module's head).
         unsafe { key::read(self.medium, self.pair_at(i), self.key_word(i)) }

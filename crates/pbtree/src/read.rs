@@ -57,7 +57,6 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     /// The value of a leaf's pair; `None` if it was deleted.
-    #[inline]
     pub(crate) fn value_of<'a>(&self, leaf: &Reached<'a, M>, i: usize) -> Result<Option<Value<'a>>, Error> {
         let word = leaf.node.value_word(i);
         if word == 0 {

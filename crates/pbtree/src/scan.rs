@@ -7,6 +7,7 @@ use pmem::{Dram, Medium};
 
 use crate::Error;
 use crate::descent::Reached;
+use crate::key;
 use crate::locks::{Mode, Patience};
 use crate::node::Target;
 use crate::retire::Retire;
@@ -80,9 +81,25 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             if turn + VALUES_AHEAD < count {
                 leaf.node.prefetch_value_start(pair(turn + VALUES_AHEAD), SCANNED_LINES_AHEAD);
             }
-            if let Some(value) = self.value_of(leaf, pair(turn))? {
-                page.item(leaf.node.key(pair(turn))?, &value);
+            let (key_word, value_word) = leaf.node.pair(pair(turn));
+            if value_word == 0 {
+                continue;
             }
+            // SAFETY: the leaf is locked: what its words name is neither changed nor freed.
+            match unsafe { (key::in_slot(self.medium(), key_word), Value::in_slot(self.medium(), value_word)) } {
+                (Some(key), Some(value)) => page.item(key, &value),
+                _ => self.show_any(leaf, pair(turn), page)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a pair that does not lie in two slots, expires, or is damaged.
+    #[cold]
+    #[inline(never)]
+    fn show_any(&self, leaf: &Reached<'_, M>, i: usize, page: &mut impl Page) -> Result<(), Error> {
+        if let Some(value) = self.value_of(leaf, i)? {
+            page.item(leaf.node.key(i)?, &value);
         }
         Ok(())
     }

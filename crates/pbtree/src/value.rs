@@ -153,9 +153,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same of a value that lies in a slot and does not expire, as most do. `None` says nothing: [`Value::read_any`] tells what is there.
+    /// The same of a value that lies in a slot and does not expire, as most do. `None` says nothing: [`Value::read`] tells what is there.
+    ///
+    /// # Safety
+    /// As for [`Value::read`].
     #[inline(always)]
-    unsafe fn in_slot<M: Medium>(medium: &'a M, word: u64) -> Option<Value<'a>> {
+    pub(crate) unsafe fn in_slot<M: Medium>(medium: &'a M, word: u64) -> Option<Value<'a>> {
         if !word::is_pointer(word) {
             return None;
         }

@@ -51,12 +51,10 @@ pub(crate) struct Copied {
 }
 
 impl Page for Copied {
-    #[inline]
+    #[inline(always)]
     fn item(&mut self, key: &[u8], value: &Value<'_>) {
-        let item_bytes = key.len() + value.bytes.len();
         if self.bytes.capacity() == 0 {
-            self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
-            self.entries.reserve(ITEMS_EXPECTED);
+            self.reserve(key.len() + value.bytes.len());
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
@@ -71,6 +69,12 @@ impl Page for Copied {
 }
 
 impl Copied {
+    #[cold]
+    fn reserve(&mut self, item_bytes: usize) {
+        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
+        self.entries.reserve(ITEMS_EXPECTED);
+    }
+
     /// Its items.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         self.entries.iter().map(|entry| self.item_of(entry))
