@@ -291,8 +291,8 @@ def ordered(value):
         case ["~", list(parts)]:
             return ["~", sorted(parts, key=repr)]
         # A row of COMMAND INFO; tips are not told.
-        case ["*", [["$", _], [":", _], ["*" | "~", flags], *places, _, keys, ["*" | "~", subcommands]]] if len(value[1]) == 10:
-            return ["row", value[1][:2], flags, places, keys, sorted(subcommands, key=repr)]
+        case ["*", [["$", _], [":", _], [("*" | "~") as of_flags, flags], *places, _, keys, [("*" | "~") as last, subcommands]]] if len(value[1]) == 10:
+            return ["row", value[1][:2], of_flags, flags, places, keys, last, sorted(subcommands, key=repr)]
         # Nor notes.
         case ["*" | "%", [["$", "notes"], _, *rest]]:
             return [value[0], rest]

@@ -5,10 +5,14 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rings::HostEnd;
+use rings::{HostEnd, Looks};
+use rustix::net::{RecvFlags, recv};
 
 /// As Linux' host waits for a command.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often a socket is asked before its reader sleeps.
+const ASK_COUNT: u32 = 128;
 
 /// Where a device is, and how long it is waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,7 +65,7 @@ impl Endpoint {
                 let mut refused = ErrorKind::NotFound.into();
                 for addr in addrs {
                     match self.open_at(addr) {
-                        Ok(socket) => return Ok(Stream::Tcp(socket)),
+                        Ok(socket) => return Ok(Stream::Tcp(socket, Looks::new(ASK_COUNT))),
                         Err(error) => refused = error,
                     }
                 }
@@ -85,8 +89,8 @@ impl Endpoint {
 /// A connection, by either transport.
 #[derive(Debug)]
 pub enum Stream {
-    /// A socket.
-    Tcp(TcpStream),
+    /// A socket, and how often it is asked.
+    Tcp(TcpStream, Looks),
     /// Shared memory.
     Shm(Box<HostEnd>),
 }
@@ -98,7 +102,7 @@ impl Stream {
     /// The operating system's.
     pub fn close(&self) -> io::Result<()> {
         match self {
-            Stream::Tcp(socket) => socket.shutdown(std::net::Shutdown::Both),
+            Stream::Tcp(socket, _) => socket.shutdown(std::net::Shutdown::Both),
             Stream::Shm(end) => end.close(),
         }
     }
@@ -114,10 +118,24 @@ fn timed_out<T>(outcome: io::Result<T>) -> io::Result<T> {
     })
 }
 
+/// Reads, and sleeps for that if it was asked often enough.
+fn read(socket: &mut TcpStream, looks: &mut Looks, out: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match recv(&*socket, &mut *out, RecvFlags::DONTWAIT) {
+            Err(rustix::io::Errno::AGAIN) if !looks.go_on() => return socket.read(out),
+            Err(rustix::io::Errno::AGAIN) => {}
+            read => {
+                looks.found();
+                return Ok(read.map(|(len_bytes, _)| len_bytes)?);
+            }
+        }
+    }
+}
+
 impl Read for Stream {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         timed_out(match self {
-            Stream::Tcp(socket) => socket.read(out),
+            Stream::Tcp(socket, looks) => read(socket, looks, out),
             Stream::Shm(end) => end.read(out),
         })
     }
@@ -126,7 +144,7 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         timed_out(match self {
-            Stream::Tcp(socket) => socket.write(bytes),
+            Stream::Tcp(socket, _) => socket.write(bytes),
             Stream::Shm(end) => end.write(bytes),
         })
     }

@@ -18,6 +18,7 @@
 //! ```
 
 mod auth;
+mod by_id;
 mod client;
 mod controller;
 mod endpoint;

@@ -1,10 +1,9 @@
 //! A queue: a connection that has connected to a controller. Commands are sent, and completed in any order.
 
-use std::collections::HashMap;
-
 use nvme::{Command, Completion, Connect, ConnectData, Data, Digests, Fabrics, Pdu, Ready, Sgl, Status};
 
 use crate::auth::{Secrets, authenticate};
+use crate::by_id::ById;
 use crate::{Endpoint, Error, Wire};
 
 /// A host that connects.
@@ -71,7 +70,7 @@ pub struct Queue {
     pub controller: u16,
     /// Data that a command may bring in its capsule.
     capsule_bytes_max: usize,
-    pending: HashMap<u16, Pending>,
+    pending: ById<Pending>,
     id_next: u16,
 }
 
@@ -93,7 +92,7 @@ impl Queue {
     ) -> Result<Queue, Error> {
         let wire = Wire::open(endpoint, digests)?;
         let mut queue =
-            Queue { wire, controller, capsule_bytes_max: CAPSULE_BYTES, pending: HashMap::new(), id_next: 0 };
+            Queue { wire, controller, capsule_bytes_max: CAPSULE_BYTES, pending: ById::default(), id_next: 0 };
         let connect =
             Connect { queue: number, queue_entries: entry_count.saturating_sub(1), keep_alive_ms, attributes: 0 };
         let data =
@@ -114,7 +113,7 @@ impl Queue {
     /// A connection on which Connect is completed, for tools that send that themselves.
     #[must_use]
     pub fn of(wire: Wire) -> Queue {
-        Queue { wire, controller: 0, capsule_bytes_max: CAPSULE_BYTES, pending: HashMap::new(), id_next: 1 }
+        Queue { wire, controller: 0, capsule_bytes_max: CAPSULE_BYTES, pending: ById::default(), id_next: 1 }
     }
 
     /// Commands that are not completed.
@@ -130,12 +129,8 @@ impl Queue {
 
     /// Sends a command with an identifier of its own, which is returned, with a value, and with room for data.
     pub fn submit(&mut self, command: Command, value: &[u8], room_bytes: usize) -> u16 {
-        let id = loop {
-            self.id_next = self.id_next.wrapping_add(1);
-            if !self.pending.contains_key(&self.id_next) {
-                break self.id_next;
-            }
-        };
+        let id = self.pending.next_free(self.id_next);
+        self.id_next = id;
         let is_in_capsule = !value.is_empty() && value.len() <= self.capsule_bytes_max;
         let sgl = if is_in_capsule {
             Sgl::InCapsule { offset: 0, len_bytes: value.len() as u32 }
@@ -157,20 +152,36 @@ impl Queue {
     pub fn complete(&mut self) -> Result<Completed, Error> {
         loop {
             let pending = &mut self.pending;
-            let event = self.wire.receive(|pdu| match pdu {
-                Pdu::Completion(completion) => Ok(Event::Completion(completion)),
-                Pdu::Ready(ready) => Ok(Event::Ready(ready)),
-                Pdu::Data(data) => take_data(pending, &data).map(Event::Data),
-                _ => Err(Error::Unexpected("a PDU that may not come now")),
-            })?;
-            match event {
-                Event::Completion(completion) => return self.end(&completion),
-                Event::Ready(ready) => self.give_value(&ready)?,
-                Event::Data(None) => {}
-                // The data stands for the completion as well.
-                Event::Data(Some(id)) => {
-                    return self.end(&Completion { result: 0, queue_head: 0, id, status: Status::SUCCESS });
-                }
+            let event = self.wire.receive(|pdu| event_of(pending, pdu))?;
+            if let Some(completed) = self.note(event)? {
+                return Ok(completed);
+            }
+        }
+    }
+
+    /// The next completion that has arrived, if one has: nothing is sent, and nothing waited for.
+    ///
+    /// # Errors
+    /// See [`Error`]; the queue is of no use any more.
+    pub fn completed(&mut self) -> Result<Option<Completed>, Error> {
+        loop {
+            let pending = &mut self.pending;
+            let Some(event) = self.wire.arrived(|pdu| event_of(pending, pdu))? else { return Ok(None) };
+            if let Some(completed) = self.note(event)? {
+                return Ok(Some(completed));
+            }
+        }
+    }
+
+    /// The command that is completed with an event, if one is.
+    fn note(&mut self, event: Event) -> Result<Option<Completed>, Error> {
+        match event {
+            Event::Completion(completion) => self.end(&completion).map(Some),
+            Event::Ready(ready) => self.give_value(&ready).map(|()| None),
+            Event::Data(None) => Ok(None),
+            // The data stands for the completion as well.
+            Event::Data(Some(id)) => {
+                self.end(&Completion { result: 0, queue_head: 0, id, status: Status::SUCCESS }).map(Some)
             }
         }
     }
@@ -185,13 +196,13 @@ impl Queue {
     }
 
     fn end(&mut self, completion: &Completion) -> Result<Completed, Error> {
-        let pending = self.pending.remove(&completion.id).ok_or(Error::Unexpected("a completion of no command"))?;
+        let pending = self.pending.remove(completion.id).ok_or(Error::Unexpected("a completion of no command"))?;
         let Completion { id, status, result, .. } = *completion;
         Ok(Completed { id, status, result, data: pending.received })
     }
 
     fn give_value(&mut self, ready: &Ready) -> Result<(), Error> {
-        let pending = self.pending.get(&ready.id).ok_or(Error::Unexpected("a request for data of no command"))?;
+        let pending = self.pending.get_mut(ready.id).ok_or(Error::Unexpected("a request for data of no command"))?;
         let (start, len) = (ready.offset as usize, ready.len_bytes as usize);
         let part = start.checked_add(len).and_then(|end| pending.value.get(start..end));
         let part =
@@ -216,8 +227,17 @@ enum Event {
     Data(Option<u16>),
 }
 
-fn take_data(pending: &mut HashMap<u16, Pending>, data: &Data<'_>) -> Result<Option<u16>, Error> {
-    let pending = pending.get_mut(&data.id).ok_or(Error::Unexpected("data of no command"))?;
+fn event_of(pending: &mut ById<Pending>, pdu: Pdu<'_>) -> Result<Event, Error> {
+    match pdu {
+        Pdu::Completion(completion) => Ok(Event::Completion(completion)),
+        Pdu::Ready(ready) => Ok(Event::Ready(ready)),
+        Pdu::Data(data) => take_data(pending, &data).map(Event::Data),
+        _ => Err(Error::Unexpected("a PDU that may not come now")),
+    }
+}
+
+fn take_data(pending: &mut ById<Pending>, data: &Data<'_>) -> Result<Option<u16>, Error> {
+    let pending = pending.get_mut(data.id).ok_or(Error::Unexpected("data of no command"))?;
     let end = pending.received.len() + data.bytes.len();
     if data.offset as usize != pending.received.len() || end > pending.room_bytes {
         return Err(Error::Unexpected("data for which there is no room"));

@@ -1,16 +1,19 @@
 //! Several operations at once, on one queue.
-
-use std::collections::{HashMap, VecDeque};
+//!
+//! All completions that have arrived are taken before further commands are sent, together: a command by itself would cost the queue's two
+//! ends a call each, and the device would find no others to carry out with it.
 
 use nvme::{Kv, Status};
 
 use crate::Error;
+use crate::by_id::ById;
 use crate::operation::{NAMESPACE, Operation, Outcome, ROOM_BYTES};
 use crate::queue::Queue;
 
 /// Room for data of commands that are under way at once. A device goes on reading while it has so little to send, so that sending to
 /// a device never waits for what it sends.
 const ROOM_BYTES_MAX: usize = 128 << 10;
+
 /// Runs the operations that have no outcome; an error comes with the numbers of those that were under way.
 pub(crate) fn run_some(
     queue: &mut Queue,
@@ -18,7 +21,7 @@ pub(crate) fn run_some(
     operations: &[Operation],
     outcomes: &mut [Option<Outcome>],
 ) -> Result<(), (Error, Vec<usize>)> {
-    let mut under_way: HashMap<u16, usize> = HashMap::new();
+    let mut under_way = ById::default();
     let mut long = Vec::new();
     run_at_once(queue, entry_count, operations, outcomes, (&mut under_way, &mut long))
         .map_err(|error| (error, under_way.into_values().collect::<Vec<_>>()))?;
@@ -35,32 +38,37 @@ fn run_at_once(
     entry_count: u16,
     operations: &[Operation],
     outcomes: &mut [Option<Outcome>],
-    (under_way, long): (&mut HashMap<u16, usize>, &mut Vec<usize>),
+    (under_way, long): (&mut ById<usize>, &mut Vec<usize>),
 ) -> Result<(), Error> {
     let count_max = usize::from(entry_count.saturating_sub(1).max(1));
-    let mut numbers = (0..operations.len()).filter(|number| outcomes[*number].is_none()).collect::<VecDeque<_>>();
-    let mut room_bytes = 0;
+    let (mut next, mut room_bytes) = (0, 0);
     loop {
-        while let Some(number) = numbers.front().copied() {
-            let room = room_of(&operations[number]);
+        while let Some(operation) = operations.get(next) {
+            let room = if outcomes[next].is_none() { room_of(operation) } else { 0 };
             if under_way.len() >= count_max || room_bytes + room > ROOM_BYTES_MAX {
                 break;
             }
-            let (kv, value) = operations[number].command()?;
-            under_way.insert(queue.submit(kv.command(0, NAMESPACE), value, room), number);
-            room_bytes += room;
-            numbers.pop_front();
+            if outcomes[next].is_none() {
+                let (kv, value) = operation.command()?;
+                under_way.insert(queue.submit(kv.command(0, NAMESPACE), value, room), next);
+                room_bytes += room;
+            }
+            next += 1;
         }
-        if under_way.is_empty() {
+        if under_way.len() == 0 {
             return Ok(());
         }
-        let completed = queue.complete()?;
-        let number = under_way.remove(&completed.id).ok_or(Error::Unexpected("a completion of no command"))?;
-        room_bytes -= room_of(&operations[number]);
-        if completed.status.is_success() && room_of(&operations[number]) > 0 && completed.result > ROOM_BYTES as u64 {
-            long.push(number);
-        } else {
-            outcomes[number] = Some(operations[number].outcome(completed));
+        let mut arrived = Some(queue.complete()?);
+        while let Some(completed) = arrived {
+            let number = under_way.remove(completed.id).ok_or(Error::Unexpected("a completion of no command"))?;
+            let operation = &operations[number];
+            room_bytes -= room_of(operation);
+            if completed.status.is_success() && room_of(operation) > 0 && completed.result > ROOM_BYTES as u64 {
+                long.push(number);
+            } else {
+                outcomes[number] = Some(operation.outcome(completed));
+            }
+            arrived = queue.completed()?;
         }
     }
 }

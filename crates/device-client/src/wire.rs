@@ -85,19 +85,28 @@ impl Wire {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn receive<R>(&mut self, take: impl FnOnce(Pdu<'_>) -> Result<R, Error>) -> Result<R, Error> {
+    pub fn receive<R>(&mut self, mut take: impl FnMut(Pdu<'_>) -> Result<R, Error>) -> Result<R, Error> {
         self.send()?;
         loop {
-            match self.framing.next(&self.input[self.read..self.arrived])? {
-                Some((Pdu::Terminate { cause, information }, _)) => {
-                    return Err(Error::Terminated { cause, information });
-                }
-                Some((pdu, len_bytes)) => {
-                    self.read += len_bytes;
-                    return take(pdu);
-                }
+            match self.arrived(&mut take)? {
+                Some(taken) => return Ok(taken),
                 None => self.fill()?,
             }
+        }
+    }
+
+    /// Shows the next PDU to `take`, if it has arrived.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn arrived<R>(&mut self, take: impl FnOnce(Pdu<'_>) -> Result<R, Error>) -> Result<Option<R>, Error> {
+        match self.framing.next(&self.input[self.read..self.arrived])? {
+            Some((Pdu::Terminate { cause, information }, _)) => Err(Error::Terminated { cause, information }),
+            Some((pdu, len_bytes)) => {
+                self.read += len_bytes;
+                take(pdu).map(Some)
+            }
+            None => Ok(None),
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::event::Event;
+use rings::Look;
 
 use crate::accept::Arrival;
 use crate::group::Group;
@@ -82,6 +83,18 @@ impl Connection {
         self.socket.note(event);
         self.is_closing |= event.is_read_closed();
         self.is_readable |= event.is_readable() || event.is_read_closed();
+    }
+
+    /// It waits for what its host says, and has to be looked at for that.
+    pub(crate) fn is_awake(&self) -> bool {
+        !self.is_readable && !self.is_ending && self.socket.is_awake()
+    }
+
+    /// Looks whether its host has said something.
+    pub(crate) fn look(&mut self) -> Look {
+        let look = self.socket.look();
+        self.is_readable |= look == Look::News;
+        look
     }
 
     /// Its queue is over, or it has taken too long to become one.
@@ -166,14 +179,17 @@ impl Connection {
     /// Carries out what has arrived whole.
     fn carry_out(&mut self, shared: &Shared) {
         let (bytes, mut at, mut group) = (self.input.unread(), 0, Group::default());
+        let mut left_count = self.socket.turn_count_max();
         let out = self.output.bytes();
         let before = out.len();
         self.is_starved = false;
         self.session.go_on(shared, out);
         let outcome = loop {
-            if out.len() - before >= limits::OUTPUT_BYTES_MAX || self.session.is_walking() {
+            if out.len() - before >= limits::OUTPUT_BYTES_MAX || self.session.is_walking() || left_count == 0 {
+                self.is_starved = at == bytes.len();
                 break Ok(Flow::Go);
             }
+            left_count -= 1;
             match self.session.framing.next(&bytes[at..]) {
                 Ok(None) => {
                     self.is_starved = true;
@@ -194,6 +210,9 @@ impl Connection {
             }
         };
         self.session.carry_out(shared, &mut group, out);
+        if at > 0 {
+            self.session.conclude_turn(shared);
+        }
         match outcome {
             Ok(Flow::Go | Flow::Turn) => {}
             Ok(Flow::Close) => self.end(),
@@ -253,6 +272,7 @@ impl Connection {
 mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream as Plain};
+    use std::sync::mpsc;
 
     use nvme::{
         Configuration, Connect, ConnectData, ControllerKind, Digests, Fabrics, InitialRequest, Key, Kv, Sgl, Side,
@@ -261,6 +281,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
+    use crate::controller::Controller;
     use crate::stop::StopHandle;
 
     const WRITER: Writer =
@@ -275,22 +296,25 @@ mod tests {
         }
     }
 
-    /// A host that has reset a controller, and writes on, must not find the new write replaced by one that was given up.
-    #[test]
-    fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
+    /// A store in a directory, shared with a controller that its host has enabled.
+    fn enabled(options: &hikv::Options) -> (tempfile::TempDir, Shared, Arc<Controller>) {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
-        let store = hikv::Options::new().durability(hikv::Durability::Process).open(dir.path()).expect("a store");
-        let shared = Shared::new(store.clone(), &Config::default(), Vec::new(), StopHandle::new());
+        let store = options.open(dir.path()).expect("a store");
+        let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
         let host = (HOST.to_owned(), [7; 16]);
         let controller = shared.add_controller(ControllerKind::Io, host, 0).expect("there is room");
         controller.configure(Configuration::ENABLED).expect("it is enabled");
+        (dir, shared, controller)
+    }
+
+    /// A queue of the controller, and its host's end.
+    fn connected(shared: &Shared, controller: &Controller) -> (Connection, Plain) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mut peer = Plain::connect(listener.local_addr().expect("it listens")).expect("it listens");
         let (socket, _) = listener.accept().expect("the peer waits");
         socket.set_nonblocking(true).expect("it is a socket");
         let addr = listener.local_addr().expect("it listens");
         let mut connection = Connection::new((Socket::Tcp(mio::net::TcpStream::from_std(socket)), addr));
-
         let mut bytes = Vec::new();
         let digests = Digests::default();
         WRITER.initial_request(&mut bytes, &InitialRequest { version: 0, alignment: 0, digests, ready_count_max: 0 });
@@ -304,20 +328,58 @@ mod tests {
         let command = connect.command(1).with_sgl(Sgl::InCapsule { offset: 0, len_bytes: ConnectData::BYTES as u32 });
         WRITER.command(&mut bytes, &command, &data.encode());
         peer.write_all(&bytes).expect("it takes them");
-        turns_until(&mut connection, &shared, |connection| connection.session.queue().is_some());
+        turns_until(&mut connection, shared, |connection| connection.session.queue().is_some());
+        (connection, peer)
+    }
 
+    /// The host stores three bytes as "k".
+    fn send_store(peer: &mut Plain, value: &[u8; 3]) {
         let key = Key::new(b"k").expect("it is short");
         let command = Kv::Store { key, value_bytes: 3, when: StoreIf::Always }.command(2, 1);
-        bytes.clear();
-        WRITER.command(&mut bytes, &command.with_sgl(Sgl::InCapsule { offset: 0, len_bytes: 3 }), b"old");
+        let mut bytes = Vec::new();
+        WRITER.command(&mut bytes, &command.with_sgl(Sgl::InCapsule { offset: 0, len_bytes: 3 }), value);
         peer.write_all(&bytes).expect("it takes them");
+    }
+
+    fn head(connection: &Connection) -> Option<u16> {
+        connection.session.queue().map(|queue| queue.head)
+    }
+
+    fn volatile() -> hikv::Options {
+        hikv::Options::new().durability(hikv::Durability::Process)
+    }
+
+    /// A host that has reset a controller, and writes on, must not find the new write replaced by one that was given up.
+    #[test]
+    fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
+        let (_dir, shared, controller) = enabled(&volatile());
+        let (mut connection, mut peer) = connected(&shared, &controller);
+        send_store(&mut peer, b"old");
         for configuration in [Configuration(0), Configuration::ENABLED] {
             controller.configure(configuration).expect("it is told");
         }
-        store.put("k", "new").expect("it is written");
-        let head = |connection: &Connection| connection.session.queue().map(|queue| queue.head);
+        shared.store.put("k", "new").expect("it is written");
         turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
         assert_eq!(connection.conclude(&shared), Turn::Close);
-        assert_eq!(store.get("k").expect("it reads").as_deref(), Some(&b"new"[..]));
+        assert_eq!(shared.store.get("k").expect("it reads").as_deref(), Some(&b"new"[..]));
+    }
+
+    /// A reset that comes while a command is carried out waits for the end of that. The callback for expired keys stands in the middle of
+    /// the command.
+    #[test]
+    fn a_queue_has_the_turn_while_it_carries_out_a_command() {
+        let clock = hikv::Clock::manual(1);
+        let (_dir, shared, controller) = enabled(&volatile().background(false).clock(clock.clone()));
+        let (mut connection, mut peer) = connected(&shared, &controller);
+        shared.store.put_with_ttl("k", "old", Duration::from_millis(1)).expect("it is written");
+        clock.advance(Duration::from_millis(1));
+        let ((told, tells), asked) = (mpsc::channel(), Arc::clone(&controller));
+        let tell = move |_: &[u8]| told.send(asked.is_in_turn()).expect("it is listened to");
+        shared.store.on_expired(Some(Arc::new(tell))).expect("it is told");
+        assert!(!controller.is_in_turn());
+        send_store(&mut peer, b"new");
+        turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
+        assert_eq!(tells.try_iter().collect::<Vec<_>>(), [true]);
+        assert!(!controller.is_in_turn());
     }
 }

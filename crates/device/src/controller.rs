@@ -28,6 +28,8 @@ pub(crate) struct Controller {
     pub(crate) made: Instant,
     state: Mutex<State>,
     is_over: AtomicBool,
+    /// As `state` has it, for every command.
+    is_ready: AtomicBool,
     /// Shared by queues that carry out commands.
     turns: RwLock<()>,
     /// Enablings so far.
@@ -61,6 +63,7 @@ impl Controller {
             made: Instant::now(),
             state: Mutex::new(state),
             is_over: AtomicBool::new(false),
+            is_ready: AtomicBool::new(false),
             turns: RwLock::new(()),
             enabling: AtomicU32::new(0),
             heard_ms: AtomicU64::new(0),
@@ -81,6 +84,12 @@ impl Controller {
     /// Held by a queue, but not the admin queue, while it carries out commands.
     pub(crate) fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read()
+    }
+
+    /// Whether a queue carries out commands.
+    #[cfg(test)]
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.turns.is_locked()
     }
 
     /// Returns when each queue that carries out commands has seen what was changed before.
@@ -161,6 +170,7 @@ impl Controller {
             self.enabling.fetch_add(1, Ordering::AcqRel);
         }
         state.configuration = configuration;
+        self.is_ready.store(state.status.is_ready, Ordering::Release);
         drop(state);
         if is_reset {
             self.await_turns();
@@ -182,7 +192,7 @@ impl Controller {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.state().status.is_ready
+        self.is_ready.load(Ordering::Acquire)
     }
 }
 

@@ -1,10 +1,17 @@
 //! One thread's share of the connections.
 //!
-//! The loop sleeps in the poller while no connection is in `ready`. What brings one there: an event of its socket; its own turn, if
-//! there is more to do; a wake-up of the store, for those whose completions wait; a look, by time, at those that end or are told
+//! The loop sleeps in the poller while no connection is in `ready` or `awake`. What brings one to `ready`: an event of its socket; its own
+//! turn, if there is more to do; a wake-up of the store, for those whose completions wait; a look, by time, at those that end or are told
 //! something. Where another loop has ended a controller, too, all are looked at.
+//!
+//! # Hosts that share memory
+//! Such a host rings only if its connection sleeps. A connection whose read has found nothing is therefore in `awake` until a look finds
+//! something or has the host told to ring (`rings::Look`). Looks are bounded for each connection, so a loop with nothing to do comes
+//! to the poller's sleep, with all connections asleep. Of files the poller tells, which the loop asks after so many turns, or so many looks
+//! in vain, at the latest. Before it sleeps there it asks some times without sleeping, which is to sockets what looks are to
+//! memory.
 
-use std::collections::HashSet;
+use std::hint::spin_loop;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::sync::Arc;
@@ -14,16 +21,24 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::{Events, Poll, Token, Waker};
+use rings::{Look, Looks};
 use slab::Slab;
 
 use crate::accept::{Accepted, Acceptor, Arrival};
 use crate::connection::{Connection, Turn};
+use crate::keys::Keys;
 use crate::shared::Shared;
 use crate::stop::StopHandle;
 
 const EVENT_COUNT_MAX: usize = 256;
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
+/// Turns that looks at shared memory bring until the poller is asked.
+const UNPOLLED_COUNT_MAX: u32 = 4;
+/// The same of looks that find nothing, at however many connections: some microseconds.
+const UNPOLLED_LOOK_COUNT_MAX: usize = 1024;
+/// How often the poller is asked before the loop sleeps there.
+const POLL_COUNT: u32 = 128;
 /// How long connections wait that could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -36,9 +51,14 @@ pub(crate) struct EventLoop {
     is_accepting: bool,
     connections: Slab<Connection>,
     /// Connections that get a turn.
-    ready: HashSet<usize>,
+    ready: Keys,
+    /// Connections of shared memory that have to be looked at.
+    awake: Keys,
     /// Connections whose completions wait for a disk.
-    holders: HashSet<usize>,
+    holders: Keys,
+    /// Turns since the poller was asked.
+    unpolled_count: u32,
+    polls: Looks,
     store_waker: hikv::Waker,
     is_woken: bool,
     /// Endings of queues that were looked for.
@@ -67,8 +87,11 @@ impl EventLoop {
             acceptor: None,
             is_accepting: false,
             connections: Slab::new(),
-            ready: HashSet::new(),
-            holders: HashSet::new(),
+            ready: Keys::default(),
+            awake: Keys::default(),
+            holders: Keys::default(),
+            unpolled_count: 0,
+            polls: Looks::new(POLL_COUNT),
             store_waker,
             is_woken: false,
             ending_count: 0,
@@ -95,29 +118,66 @@ impl EventLoop {
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
         while !self.shared.stop.is_stopped() {
-            match self.poll.poll(&mut events, self.timeout()) {
-                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-                _ => self.note(&events),
-            }
-            if mem::take(&mut self.is_accepting) {
-                self.accept();
-            }
-            if mem::take(&mut self.is_woken) {
-                self.take_arrivals();
-                self.ready.extend(self.holders.drain());
-            }
-            let ending_count = self.shared.ending_count();
-            let has_ended = mem::replace(&mut self.ending_count, ending_count) != ending_count;
-            if has_ended || self.look_at.is_some_and(|at| at <= Instant::now()) {
-                self.look();
+            if !self.finds_news() {
+                self.poll(&mut events)?;
             }
             self.give_turns();
         }
         Ok(())
     }
 
+    /// Looks at shared memory until something comes, or so many times in vain; false if the poller is to be asked.
+    fn finds_news(&mut self) -> bool {
+        self.unpolled_count += 1;
+        if self.unpolled_count > UNPOLLED_COUNT_MAX {
+            return false;
+        }
+        let mut left_count = UNPOLLED_LOOK_COUNT_MAX;
+        while self.ready.is_empty() && !self.awake.is_empty() && left_count > 0 {
+            left_count = left_count.saturating_sub(self.awake.len());
+            let (connections, ready) = (&mut self.connections, &mut self.ready);
+            self.awake.retain(|key| match connections.get_mut(key).map(Connection::look) {
+                Some(Look::Nothing) => true,
+                Some(Look::News) => {
+                    ready.insert(key);
+                    false
+                }
+                Some(Look::Sleeps) | None => false,
+            });
+            spin_loop();
+        }
+        !self.ready.is_empty()
+    }
+
+    /// Asks the poller, and sleeps there if there is nothing to do.
+    fn poll(&mut self, events: &mut Events) -> io::Result<()> {
+        self.unpolled_count = 0;
+        let timeout = self.timeout();
+        let is_look = timeout != Some(Duration::ZERO) && self.polls.go_on();
+        match self.poll.poll(events, if is_look { Some(Duration::ZERO) } else { timeout }) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+            _ => self.note(events),
+        }
+        if is_look && !events.is_empty() {
+            self.polls.found();
+        }
+        if mem::take(&mut self.is_accepting) {
+            self.accept();
+        }
+        if mem::take(&mut self.is_woken) {
+            self.take_arrivals();
+            self.holders.drain().into_iter().for_each(|key| self.ready.insert(key));
+        }
+        let ending_count = self.shared.ending_count();
+        let has_ended = mem::replace(&mut self.ending_count, ending_count) != ending_count;
+        if has_ended || self.look_at.is_some_and(|at| at <= Instant::now()) {
+            self.look();
+        }
+        Ok(())
+    }
+
     fn timeout(&self) -> Option<Duration> {
-        if self.is_accepting || !self.ready.is_empty() {
+        if self.is_accepting || !self.ready.is_empty() || !self.awake.is_empty() {
             return Some(Duration::ZERO);
         }
         self.look_at.map(|at| at.saturating_duration_since(Instant::now()))
@@ -190,7 +250,7 @@ impl EventLoop {
 
     /// All ready connections execute before the first completions are sent, so that their writes share a sync.
     fn give_turns(&mut self) {
-        let ready: Vec<usize> = self.ready.drain().collect();
+        let ready = self.ready.drain();
         let mut owed: Option<Ticket> = None;
         for key in &ready {
             let Some(connection) = self.connections.get_mut(*key) else { continue };
@@ -201,27 +261,25 @@ impl EventLoop {
         }
         // What can never be durable is found when the connection is looked at.
         let is_durable = owed.is_none_or(|owed| self.store_waker.ask(owed).unwrap_or(true));
-        for key in ready {
-            self.conclude(key, is_durable);
+        for key in &ready {
+            self.conclude(*key, is_durable);
         }
+        self.ready.give_back(ready);
     }
 
     fn conclude(&mut self, key: usize, is_durable: bool) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let (turn, left) = (connection.conclude(&self.shared), connection.time_left());
-        let holds = connection.ticket().is_some();
+        let (holds, is_awake) = (connection.ticket().is_some(), connection.is_awake());
         match turn {
             Turn::Close => return self.close(key),
-            Turn::Again => drop(self.ready.insert(key)),
+            Turn::Again => self.ready.insert(key),
+            Turn::Wait if is_awake => self.awake.insert(key),
             Turn::Wait => {}
         }
         if holds {
             // Asked for, and not durable: the store wakes the loop. Durable since: at once.
-            if is_durable {
-                self.ready.insert(key)
-            } else {
-                self.holders.insert(key)
-            };
+            if is_durable { self.ready.insert(key) } else { self.holders.insert(key) }
         }
         left.into_iter().for_each(|left| self.look_within(left));
     }
@@ -229,8 +287,7 @@ impl EventLoop {
     fn close(&mut self, key: usize) {
         let connection = self.connections.remove(key);
         connection.close(&self.shared);
-        self.ready.remove(&key);
-        self.holders.remove(&key);
+        [&mut self.ready, &mut self.awake, &mut self.holders].into_iter().for_each(|keys| keys.remove(key));
         self.shared.connection_count.fetch_sub(1, Ordering::Relaxed);
     }
 }

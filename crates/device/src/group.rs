@@ -21,12 +21,18 @@ impl<'i> Group<'i> {
     /// Gathers a store.
     pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
         self.carry_out_retrieves(store, reply);
+        if self.stores.is_empty() {
+            self.stores.reserve(limits::GROUP_COUNT);
+        }
         self.stores.push((id, key, value));
     }
 
     /// Gathers a retrieve with so much room.
     pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
         self.carry_out_stores(store, reply);
+        if self.retrieves.is_empty() {
+            self.retrieves.reserve(limits::GROUP_COUNT);
+        }
         self.retrieves.push((id, key, room_bytes));
         self.room_bytes += room_bytes;
         if self.room_bytes >= limits::OUTPUT_BYTES_MAX {

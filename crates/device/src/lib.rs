@@ -34,6 +34,7 @@ mod event_loop;
 mod events;
 mod group;
 mod input;
+mod keys;
 pub mod limits;
 mod output;
 mod pages;

@@ -22,6 +22,8 @@ pub const DATA_BYTES_MAX: u32 = 64 << 10;
 pub const TRANSFER_BYTES_MAX: usize = VALUE_BYTES_MAX as usize;
 /// Unsent completions and data that stop a connection's execution, in bytes.
 pub const OUTPUT_BYTES_MAX: usize = 256 << 10;
+/// Commands that an engine carries out together, as PMEKV does.
+pub const GROUP_COUNT: usize = 16;
 /// Items that a list or a range looks at in one turn of its connection.
 pub const WALK_ITEM_COUNT_MAX: usize = 4096;
 /// How often it begins a new search in one turn, behind keys that are too long for the command set.

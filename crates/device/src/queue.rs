@@ -1,5 +1,6 @@
 //! A queue of a controller, which is a connection.
 
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,6 +37,9 @@ pub(crate) struct Queue {
     walk: Option<Walk>,
     /// That list waits until keys are in order.
     awaits_order: bool,
+    /// Commands of a turn.
+    read_count: u64,
+    write_count: u64,
     local: SocketAddr,
 }
 
@@ -58,6 +62,8 @@ impl Queue {
             auth,
             walk: None,
             awaits_order: false,
+            read_count: 0,
+            write_count: 0,
             local,
         }
     }
@@ -80,11 +86,13 @@ impl Queue {
         }
     }
 
-    /// The controller's host has said something. A queue without a number may be another host's, which has not shown the secret yet.
-    fn hear(&self) {
+    /// A turn in which the controller's host has said something is over. A queue without a number may be another host's, which has not
+    /// shown the secret yet.
+    pub(crate) fn conclude_turn(&mut self, shared: &Shared) {
         if self.is_numbered {
             self.controller.hear();
         }
+        shared.count(mem::take(&mut self.read_count), mem::take(&mut self.write_count));
     }
 
     /// Carries out a command, or gathers it.
@@ -98,7 +106,6 @@ impl Queue {
     ) -> Result<(), Fatal> {
         self.head = (self.head + 1) % self.entry_count;
         reply.queue_head = self.head;
-        self.hear();
         let outcome = match command.opcode() {
             Fabrics::OPCODE => self.fabrics(shared, command, data, reply),
             _ if !self.is_authenticated() => Err(Status::AUTHENTICATION_REQUIRED),
@@ -136,7 +143,6 @@ impl Queue {
         group: &mut Group<'i>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Fatal> {
-        self.hear();
         if let Some(Transfer { id, key, when, value, .. }) = self.transfers.take(data)? {
             group.carry_out(&shared.store, reply);
             reply.conclude(id, apply::store(&shared.store, &key, &value, when).map(|()| 0));
@@ -250,8 +256,8 @@ impl Queue {
             return Err(Status::INVALID_NAMESPACE);
         }
         match kv {
-            Kv::Store { .. } | Kv::Delete { .. } | Kv::Flush => shared.count_write(),
-            _ => shared.count_read(),
+            Kv::Store { .. } | Kv::Delete { .. } | Kv::Flush => self.write_count += 1,
+            _ => self.read_count += 1,
         }
         match kv {
             Kv::Store { key, value_bytes, when } => {

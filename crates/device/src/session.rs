@@ -104,6 +104,13 @@ impl Session {
         group.carry_out(&shared.store, &mut self.reply(out));
     }
 
+    /// A turn is over in which the host has said something.
+    pub(crate) fn conclude_turn(&mut self, shared: &Shared) {
+        if let Phase::Queue(queue) = &mut self.phase {
+            queue.conclude_turn(shared);
+        }
+    }
+
     /// A list is not done.
     pub(crate) fn is_walking(&self) -> bool {
         self.queue().is_some_and(Queue::is_walking)

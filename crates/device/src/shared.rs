@@ -146,12 +146,13 @@ impl Shared {
         self.wakers.iter().for_each(|waker| drop(waker.wake()));
     }
 
-    pub(crate) fn count_read(&self) {
-        self.read_count.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_write(&self) {
-        self.write_count.fetch_add(1, Ordering::Relaxed);
+    /// So many commands on keys were carried out.
+    pub(crate) fn count(&self, read_count: u64, write_count: u64) {
+        for (sum, count) in [(&self.read_count, read_count), (&self.write_count, write_count)] {
+            if count > 0 {
+                sum.fetch_add(count, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Bytes of the region that items and index take.

@@ -6,7 +6,9 @@ use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rings::DeviceEnd;
+use rings::{DeviceEnd, Look};
+
+use crate::limits;
 
 #[derive(Debug)]
 pub(crate) enum Socket {
@@ -34,6 +36,28 @@ impl Socket {
             && event.is_read_closed()
         {
             end.doubt();
+        }
+    }
+
+    /// Whether it has to be looked at, since the poller tells of nothing that comes.
+    pub(crate) fn is_awake(&self) -> bool {
+        matches!(self, Socket::Shm(end) if end.is_awake())
+    }
+
+    /// Looks whether there is something to read.
+    pub(crate) fn look(&mut self) -> Look {
+        match self {
+            Socket::Tcp(_) => Look::Sleeps,
+            Socket::Shm(end) => end.look(),
+        }
+    }
+
+    /// PDUs of a turn. Of memory it takes a group and sends what came of that, and the host goes on beside the next group; to a socket a call
+    /// is dearer than the wait.
+    pub(crate) fn turn_count_max(&self) -> usize {
+        match self {
+            Socket::Tcp(_) => usize::MAX,
+            Socket::Shm(_) => limits::GROUP_COUNT,
         }
     }
 

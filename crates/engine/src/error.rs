@@ -36,6 +36,8 @@ impl Limits {
     pub const KEY_BYTES_MAX: usize = items::KEY_BYTES_MAX;
     /// The longest value: 1 GiB.
     pub const VALUE_BYTES_MAX: u64 = items::VALUE_BYTES_MAX;
+    /// The longest value that compaction moves, which changes its version and nothing else. A longer one stays where it is.
+    pub const MOVED_VALUE_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
     /// One batch: the bytes of its keys and values, and [`Limits::BATCH_OP_BYTES`] for each operation. 1 GiB: what a batch
     /// needs of volatile memory and of the store is there at once, and other writers of the keys' buckets wait while it is
     /// carried out.

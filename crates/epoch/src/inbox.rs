@@ -108,7 +108,7 @@ mod tests {
     use loom::cell::UnsafeCell as WatchedUnsafeCell;
     use loom::sync::{Arc, Mutex};
     use loom::thread;
-    use word_model::{AsAsked, Weakened, Weakening};
+    use word_model::{AsAsked, Weakened, Weakening, explore};
 
     use super::*;
 
@@ -150,9 +150,7 @@ mod tests {
     }
 
     fn model<V: Weakening>() {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(2);
-        model.check(|| {
+        explore(2, || {
             let world = Arc::new(World::<Weakened<V>> {
                 inbox: Inbox::new(),
                 lock: Mutex::default(),

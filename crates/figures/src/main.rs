@@ -10,11 +10,15 @@ mod machine;
 mod page;
 mod paper;
 mod plot;
+mod pmekv;
 mod point;
 mod records;
 mod rewo;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::fs;
 use std::io::{self, Write};
@@ -59,12 +63,18 @@ struct Settings {
     /// Segments of Rewo-Hash's table, a power of two from 2 on; each has 504 slots, and the other tables have as many together
     #[arg(long, default_value_t = 2048, value_parser = RangedU64ValueParser::<u32>::new().range(2..))]
     segments: u32,
-    /// Pairs of InK's stores; an insert's turn adds a twentieth
+    /// Which systems; by default all that the figures show
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    systems: Vec<String>,
+    /// Pairs of InK's stores, of which an insert's turn adds a twentieth; and records of our size of PMEKV's figures
     #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 31))]
     records: u64,
     /// Pairs of the small store of InK's figure 9
     #[arg(long, default_value_t = 450_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 31))]
     few_records: u64,
+    /// Hundredths of the paper's records and requests that PMEKV's tables 1 to 4 and figures 6 to 9 take
+    #[arg(long, default_value_t = 100, value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000))]
+    percent: u64,
     /// Operations of one turn
     #[arg(long, default_value_t = 200_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     operations: usize,
@@ -75,6 +85,13 @@ struct Settings {
     /// this machine's memory, so that it is 2.8 times as slow; 0 for memory as it is
     #[arg(long)]
     read_block_ns: Option<u64>,
+}
+
+impl Settings {
+    /// Whether this system is to be measured, as far as the figures show it.
+    fn wants(&self, name: &str) -> bool {
+        self.systems.is_empty() || self.systems.iter().any(|wanted| wanted == name)
+    }
 }
 
 fn main() -> ExitCode {
@@ -99,10 +116,14 @@ fn run(arguments: &Arguments) -> Result<u64, Error> {
     };
     let paper = Paper::named(name)?;
     let figures = paper.chosen(&arguments.figures)?;
+    paper.expect_systems(&arguments.settings.systems)?;
     let machine = Machine::look(&arguments.settings.dir)?;
     let mut points = Points::default();
     (paper.run)(&figures, &arguments.settings, &machine, &mut |point| points.add(point))?;
     points.print(&mut io::stdout())?;
+    for why in paper.absences() {
+        writeln!(io::stdout(), "{why}")?;
+    }
     fs::create_dir_all(&arguments.out)?;
     let path = |ending| arguments.out.join(format!("{name}.{ending}"));
     points.write_json(&machine, &mut fs::File::create(path("json"))?)?;

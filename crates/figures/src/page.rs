@@ -20,12 +20,16 @@ pub(crate) fn page(paper: &Paper, figures: &[&Figure], machine: &Machine, points
     for remark in paper.remarks {
         write!(page, "<p>{}</p>", escape(remark))?;
     }
-    for (system, why) in paper.not_built {
-        write!(page, "<p>{} is not built: {}</p>", escape(system), escape(why))?;
+    for why in paper.absences() {
+        write!(page, "<p>{}</p>", escape(&why))?;
     }
     for figure in figures {
-        write!(page, "<h2>Figure {}: {}</h2>", escape(figure.name), escape(figure.title))?;
+        let kind = if figure.name.starts_with(char::is_numeric) { "Figure " } else { "" };
+        write!(page, "<h2>{kind}{}: {}</h2>", escape(figure.name), escape(figure.title))?;
         write_claims(&mut page, paper, figure.claims, points)?;
+        for workload in figure.workloads {
+            write_printed(&mut page, figure, workload, points)?;
+        }
         page += &plot::plots(figure, points)?;
     }
     page += "</html>\n";
@@ -48,14 +52,44 @@ fn write_machine(page: &mut String, machine: &Machine) -> Result<(), Error> {
 }
 
 fn write_claims(page: &mut String, paper: &Paper, claims: &[Claim], points: &Points) -> Result<(), Error> {
+    if claims.is_empty() {
+        return Ok(());
+    }
     *page += "<table><tr><th>claim<th>printed<th>found</tr>";
     for claim in claims {
         let found = match claim.ratio.found(points) {
             Some((least, most)) => range(least, most),
-            None if paper.lacks(claim) => "not built".to_owned(),
+            None if paper.lacks(claim) => "not there".to_owned(),
             None => "not measured".to_owned(),
         };
         write!(page, "<tr><td>{}<td>{}<td>{found}</tr>", escape(claim.text), range(claim.least, claim.most))?;
+    }
+    *page += "</table>";
+    Ok(())
+}
+
+/// The paper's table of a workload, with what was found beside what is printed.
+fn write_printed(page: &mut String, figure: &Figure, workload: &str, points: &Points) -> Result<(), Error> {
+    let printed = || figure.printed.iter().filter(|row| row.workload == workload);
+    if printed().next().is_none() {
+        return Ok(());
+    }
+    write!(page, "<table><tr><th>{}: operations a second, printed / found", escape(workload))?;
+    for at in figure.at {
+        write!(page, "<th>{at} {}", escape(figure.axis))?;
+    }
+    *page += "</tr>";
+    let ours = figure.systems.iter().copied().filter(|system| printed().all(|row| row.system != *system));
+    for system in printed().map(|row| row.system).chain(ours) {
+        write!(page, "<tr><td>{}", escape(system))?;
+        for (number, at) in figure.at.iter().enumerate() {
+            let printed = printed().find(|row| row.system == system).map(|row| row.rates[number]);
+            let found = points.median_ns(workload, system, *at).map(|ns| 1e9 / ns);
+            let [printed, found] =
+                [printed, found].map(|rate| rate.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.0}")));
+            write!(page, "<td>{printed} / {found}")?;
+        }
+        *page += "</tr>";
     }
     *page += "</table>";
     Ok(())

@@ -1,10 +1,11 @@
 //! Papers as data: the figures, and what they claim.
 
+use std::env;
 use std::io::{self, Write};
 
 use crate::machine::Machine;
 use crate::point::{Point, Points};
-use crate::{Error, Settings, ink, rewo};
+use crate::{Error, Settings, ink, pmekv, rewo};
 
 /// Tells what was measured.
 pub(crate) type Tell<'a> = dyn FnMut(Point) + 'a;
@@ -20,8 +21,27 @@ pub(crate) struct Paper {
     pub(crate) remarks: &'static [&'static str],
     /// Systems that it compares with and that this program was not built with, and why.
     pub(crate) not_built: &'static [(&'static str, &'static str)],
+    /// Programs of others that some of its systems are.
+    pub(crate) programs: &'static [Program],
     pub(crate) figures: &'static [Figure],
     pub(crate) run: Run,
+}
+
+/// A program that has to be installed for a system to be measured.
+pub(crate) struct Program {
+    pub(crate) system: &'static str,
+    /// What it is called.
+    pub(crate) command: &'static str,
+    /// Debian's package of it.
+    pub(crate) package: &'static str,
+}
+
+impl Program {
+    /// Whether it is where programs are looked for.
+    pub(crate) fn is_there(&self) -> bool {
+        let paths = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&paths).any(|dir| dir.join(self.command).is_file())
+    }
 }
 
 /// A figure of it.
@@ -37,6 +57,16 @@ pub(crate) struct Figure {
     pub(crate) systems: &'static [&'static str],
     pub(crate) shown: Shown,
     pub(crate) claims: &'static [Claim],
+    /// What the paper has a table of.
+    pub(crate) printed: &'static [Printed],
+}
+
+/// A printed row.
+pub(crate) struct Printed {
+    pub(crate) workload: &'static str,
+    pub(crate) system: &'static str,
+    /// Operations a second, at each place of the figure.
+    pub(crate) rates: &'static [f64],
 }
 
 /// How a figure shows its points.
@@ -71,7 +101,7 @@ pub(crate) struct Of {
 }
 
 /// All papers.
-const PAPERS: [&Paper; 2] = [&rewo::PAPER, &ink::PAPER];
+const PAPERS: [&Paper; 3] = [&rewo::PAPER, &ink::PAPER, &pmekv::PAPER];
 
 impl Paper {
     pub(crate) fn named(name: &str) -> Result<&'static Paper, Error> {
@@ -88,10 +118,33 @@ impl Paper {
         Ok(self.figures.iter().filter(is_chosen).collect())
     }
 
-    /// Whether a claim is of a system that this program was not built with.
+    /// An error if one of these names is no system's.
+    pub(crate) fn expect_systems(&self, names: &[String]) -> Result<(), Error> {
+        let has = |name: &String| self.figures.iter().any(|figure| figure.systems.contains(&name.as_str()));
+        match names.iter().find(|name| !has(name)) {
+            Some(name) => Err(format!("{} is measured with no system '{name}'", self.name).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Of each system that cannot be measured why that is so.
+    pub(crate) fn absences(&self) -> Vec<String> {
+        let not_built = self.not_built.iter().map(|(system, why)| format!("{system} is not built: {why}"));
+        let lacking = self.programs.iter().filter(|program| !program.is_there()).map(|program| {
+            let Program { system, command, package } = program;
+            format!("{system} is not run: there is no {command} (Debian's package {package})")
+        });
+        not_built.chain(lacking).collect()
+    }
+
+    /// Whether a claim is of a system that cannot be measured.
     pub(crate) fn lacks(&self, claim: &Claim) -> bool {
         let Ratio { over, under } = &claim.ratio;
-        over.systems.iter().chain(under.systems).any(|wanted| self.not_built.iter().any(|(name, _)| name == wanted))
+        let is_absent = |wanted: &&str| {
+            self.not_built.iter().any(|(name, _)| name == wanted)
+                || self.programs.iter().any(|program| program.system == *wanted && !program.is_there())
+        };
+        over.systems.iter().chain(under.systems).any(is_absent)
     }
 }
 
@@ -133,7 +186,7 @@ pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
     for paper in PAPERS {
         writeln!(out, "{:<8} {}", paper.name, paper.title)?;
         for figure in paper.figures {
-            writeln!(out, "  {:<6} {}", figure.name, figure.title)?;
+            writeln!(out, "  {:<12} {}", figure.name, figure.title)?;
         }
     }
     Ok(())

@@ -1,10 +1,16 @@
-//! Records of 16 bytes of key and 11 of value: a number stands for both. A value tells its record and version, so that one of
-//! another record, and one that is torn, are noticed.
+//! Records that numbers stand for. Values tell their record and version, so that one of another record, and one that is torn, are
+//! noticed.
 
-/// Bytes of a key.
+/// Bytes of a key of Rewo-Hash's figures.
 pub(crate) const KEY_BYTES: usize = 16;
-/// Bytes of a value: what Rewo-Hash's slots hold with a checksum.
+/// Bytes of their values: what Rewo-Hash's slots hold with a checksum.
 pub(crate) const VALUE_BYTES: usize = 11;
+
+/// The longest key of a [`Shape`].
+const KEY_BYTES_MAX: usize = 23;
+/// What users' keys begin with, as YCSB makes them.
+const USER: &[u8] = b"user";
+const VERSION_BYTES: usize = 4;
 
 /// SplitMix64's finaliser: a bijection.
 pub(crate) fn mix(word: u64) -> u64 {
@@ -26,9 +32,7 @@ pub(crate) fn key(record: u64) -> [u8; KEY_BYTES] {
 #[inline(always)]
 pub(crate) fn value(record: u64, version: u32) -> [u8; VALUE_BYTES] {
     let mut value = [0; VALUE_BYTES];
-    value[..4].copy_from_slice(&version.to_le_bytes());
-    let tag = mix(record.rotate_left(32) ^ u64::from(version)).to_le_bytes();
-    value[4..].copy_from_slice(&tag[..VALUE_BYTES - 4]);
+    fill(&mut value, record, version);
     value
 }
 
@@ -36,4 +40,103 @@ pub(crate) fn value(record: u64, version: u32) -> [u8; VALUE_BYTES] {
 #[inline(always)]
 pub(crate) fn is_value_of(record: u64, found: &[u8]) -> bool {
     found.first_chunk().is_some_and(|version| value(record, u32::from_le_bytes(*version)) == *found)
+}
+
+/// Makes it a value of the record: a version, and then the same word again and again, as far as there is room.
+#[inline(always)]
+fn fill(value: &mut [u8], record: u64, version: u32) {
+    let (head, words) = value.split_at_mut(VERSION_BYTES);
+    head.copy_from_slice(&version.to_le_bytes());
+    let tag = tag(record, version);
+    words.chunks_mut(tag.len()).for_each(|word| word.copy_from_slice(&tag[..word.len()]));
+}
+
+fn tag(record: u64, version: u32) -> [u8; 8] {
+    mix(record.rotate_left(32) ^ u64::from(version)).to_le_bytes()
+}
+
+/// How long users' keys are, `user` and digits, and their values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shape {
+    key_bytes: usize,
+    value_bytes: usize,
+    /// Numbers of so many bits have no more digits than a key.
+    bits: u32,
+}
+
+impl Shape {
+    pub(crate) const fn new(key_bytes: usize, value_bytes: usize) -> Shape {
+        assert!(key_bytes > USER.len() && key_bytes <= KEY_BYTES_MAX && value_bytes > VERSION_BYTES);
+        Shape { key_bytes, value_bytes, bits: 10_u128.pow((key_bytes - USER.len()) as u32).ilog2() }
+    }
+
+    /// Has `used` use the key of a record: unique, in random order.
+    #[inline(always)]
+    pub(crate) fn with_key<T>(self, record: u64, used: impl FnOnce(&[u8]) -> T) -> T {
+        let mut room = [b'0'; KEY_BYTES_MAX];
+        let key = &mut room[..self.key_bytes];
+        key[..USER.len()].copy_from_slice(USER);
+        let mut number = scattered(record, self.bits);
+        for digit in key[USER.len()..].iter_mut().rev() {
+            *digit += (number % 10) as u8;
+            number /= 10;
+        }
+        used(key)
+    }
+
+    /// Room for a value.
+    pub(crate) fn room(self) -> Vec<u8> {
+        vec![0; self.value_bytes]
+    }
+
+    /// Makes what lies in a room a value of the record.
+    pub(crate) fn fill(self, room: &mut [u8], record: u64, version: u32) {
+        fill(room, record, version);
+    }
+
+    /// Whether it is one of the record's values, from the first byte to the last.
+    pub(crate) fn is_value_of(self, record: u64, found: &[u8]) -> bool {
+        let Some((version, words)) = found.split_first_chunk().filter(|_| found.len() == self.value_bytes) else {
+            return false;
+        };
+        let tag = tag(record, u32::from_le_bytes(*version));
+        words.chunks(tag.len()).all(|word| *word == tag[..word.len()])
+    }
+}
+
+/// A bijection of the numbers of so many bits.
+fn scattered(record: u64, bits: u32) -> u64 {
+    let (mask, half) = (u64::MAX >> (u64::BITS - bits), bits / 2);
+    let step = |word: u64, factor: u64| (word ^ word >> half).wrapping_mul(factor) & mask;
+    let word = step(step(record & mask, 0xbf58_476d_1ce4_e5b9), 0x94d0_49bb_1331_11eb);
+    word ^ word >> half
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_wrong_values_are_noticed() {
+        for shape in [Shape::new(23, 100), Shape::new(16, 10_240), Shape::new(16, 256)] {
+            let key = |record| shape.with_key(record, <[u8]>::to_vec);
+            let keys: BTreeSet<_> = (0..10_000).map(key).collect();
+            let is_key = |key: &Vec<u8>| key.len() == shape.key_bytes && key.starts_with(USER);
+            assert!(keys.len() == 10_000 && keys.iter().all(is_key));
+            let value = |version| {
+                let mut value = shape.room();
+                shape.fill(&mut value, 7, version);
+                value
+            };
+            let (first, second) = (value(3), value(4));
+            assert!(shape.is_value_of(7, &first) && !shape.is_value_of(8, &first));
+            assert!(!shape.is_value_of(7, &first[..first.len() - 1]) && !shape.is_value_of(7, b""));
+            for torn_at in (4..first.len()).step_by(8) {
+                let torn = [&first[..torn_at], &second[torn_at..]].concat();
+                assert!(!shape.is_value_of(7, &torn), "torn at {torn_at}");
+            }
+        }
+    }
 }

@@ -6,7 +6,17 @@ use super::*;
 
 fn settings() -> Settings {
     let dir = PathBuf::from("/dev/shm");
-    Settings { dir, segments: 4, records: 500, few_records: 200, operations: 500, rounds: 2, read_block_ns: Some(0) }
+    Settings {
+        dir,
+        segments: 4,
+        systems: Vec::new(),
+        records: 500,
+        few_records: 200,
+        percent: 2,
+        operations: 500,
+        rounds: 2,
+        read_block_ns: Some(0),
+    }
 }
 
 /// Measures figures of a paper; the page, and the points.
@@ -48,6 +58,45 @@ fn inks_figures_are_measured_and_right_and_what_is_not_built_is_said() {
     assert_eq!(page.contains("rocksdb is not built"), !has_rocksdb);
 }
 
+/// Each system that can be run, at each place of each table and figure; and it is said which cannot.
+#[test]
+fn pmekvs_figures_are_measured_and_right_and_what_cannot_be_run_is_said() {
+    let (page, points) = measured("pmekv", &[], settings());
+    assert_eq!(page.matches("<svg").count(), 11, "{page}");
+    assert!(page.contains("mongodb is not built") && page.contains("<td>mongodb<td>1364 / –"));
+    let paper = Paper::named("pmekv").unwrap();
+    let is_there = |system: &&str| {
+        let lacks = paper.programs.iter().any(|program| program.system == *system && !program.is_there());
+        !lacks && (cfg!(feature = "rocksdb") || *system != "rocksdb")
+    };
+    let systems: Vec<_> = paper.figures[0].systems.iter().copied().filter(is_there).collect();
+    assert!(systems.len() >= 7, "{systems:?}");
+    for figure in paper.figures {
+        for (system, at) in systems.iter().flat_map(|system| figure.at.iter().map(move |at| (*system, *at))) {
+            let of = |point: &&serde_json::Value| {
+                figure.workloads.iter().any(|workload| point["workload"] == *workload)
+                    && point["system"] == system
+                    && point["at"] == at
+            };
+            assert_eq!(points.iter().filter(of).count(), 2, "{} {system} {at}", figure.name);
+        }
+    }
+    for program in paper.programs {
+        assert_eq!(page.contains(&format!("{} is not run", program.system)), !program.is_there());
+    }
+}
+
+#[test]
+fn systems_can_be_chosen() {
+    let settings = || Settings { systems: vec!["pmekv-m".to_owned(), "pmekv-fs".to_owned()], ..settings() };
+    let (page, points) = measured("pmekv", &["table-3"], settings());
+    let of = |system: &str| points.iter().filter(|point| point["system"] == system).count();
+    assert_eq!([of("pmekv-m"), of("pmekv-fs"), points.len()], [10, 10, 20]);
+    assert!(page.contains("not measured"));
+    let arguments = Arguments::try_parse_from(["figures", "pmekv", "table-3", "--systems", "pmekv-x"]).unwrap();
+    assert!(run(&arguments).is_err());
+}
+
 /// Every operation has a time, which is sorted into the parts as far as it was sampled; and searching takes some of a read.
 #[test]
 fn inks_operations_have_parts() {
@@ -71,7 +120,7 @@ fn what_is_not_there_is_refused() {
 
 #[test]
 fn nothing_is_no_measurement() {
-    for none in [["--segments", "1"], ["--operations", "0"], ["--rounds", "0"]] {
+    for none in [["--segments", "1"], ["--operations", "0"], ["--rounds", "0"], ["--percent", "0"]] {
         assert!(Arguments::try_parse_from(["figures", "rewo"].into_iter().chain(none)).is_err(), "{none:?}");
     }
 }

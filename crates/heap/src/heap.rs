@@ -17,6 +17,7 @@ use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, SNAPSHOT_EPOCH, UNIT_B
 use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
+use crate::prepare::Pace;
 use crate::region::Region;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
@@ -44,6 +45,7 @@ pub struct Heap<D: Dram> {
     pub(crate) image: Spin<ImageWord>,
     /// Pages up to here have been prepared; see `prepare.rs`.
     pub(crate) populated_bytes: AtomicU64,
+    pub(crate) pace: Pace,
     pub(crate) lender: Lender<D>,
 }
 
@@ -125,6 +127,7 @@ impl<D: Dram> Heap<D> {
             is_swept: AtomicBool::new(false),
             image: Spin::new(image),
             populated_bytes: AtomicU64::new(0),
+            pace: Pace::default(),
             lender,
         };
         heap.note(&heap.space.lock());

@@ -1,6 +1,10 @@
 //! Background work: space ahead of the mark, so that writers neither grow the region nor fault fresh pages.
+//!
+//! How much is a part of what takes space, and more where writers are quick. What writers take while the background fills up says how
+//! quick, without a clock: if that is much of what was ready, a slower background would be overtaken. So the next time four
+//! times as much is ready, as far as a larger part of the region allows; each time without a need for so much, half of that.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{Dram, Medium, Offset};
 
@@ -15,13 +19,42 @@ const POPULATE_BYTES: u64 = 2 << 20;
 /// Space that the background keeps ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps
 /// small stores small, the upper one is a tenth of a second of the fastest writer.
 const AHEAD_SHARE: u64 = 32;
+/// The same where writers are quick.
+const AHEAD_SHARE_QUICK: u64 = 4;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
+
+/// Times what writers took while space was made ready for them: so much should have been ready.
+const PACE_FACTOR: u64 = 4;
+
+/// How quickly writers take what is ready.
+#[derive(Default)]
+pub(crate) struct Pace {
+    /// The mark when the background began to fill up; 0 where it does not.
+    filled_from_bytes: AtomicU64,
+    ahead_bytes: AtomicU64,
+}
+
+impl Pace {
+    /// After a step of the background, which has more to do or not.
+    fn note(&self, mark_bytes: u64, is_more: bool) {
+        let from_bytes = self.filled_from_bytes.load(Ordering::Relaxed);
+        let began_bytes = if from_bytes == 0 { mark_bytes } else { from_bytes };
+        let wanted_bytes = (mark_bytes - began_bytes) * PACE_FACTOR;
+        let kept_bytes = self.ahead_bytes.load(Ordering::Relaxed) / if is_more { 1 } else { 2 };
+        if is_more || from_bytes != 0 {
+            self.ahead_bytes.store(wanted_bytes.max(kept_bytes), Ordering::Relaxed);
+        }
+        self.filled_from_bytes.store(if is_more { began_bytes } else { 0 }, Ordering::Relaxed);
+    }
+}
 
 impl<D: Dram> Heap<D> {
     /// Spare space that [`Heap::prepare`] should be asked for.
     pub fn ahead_bytes(&self) -> u64 {
-        (self.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+        let footprint_bytes = self.footprint_bytes();
+        let of_pace = self.pace.ahead_bytes.load(Ordering::Relaxed).min(footprint_bytes / AHEAD_SHARE_QUICK);
+        (footprint_bytes / AHEAD_SHARE).max(of_pace).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 
     /// True while a writer may soon meet the end of what is ready.
@@ -49,6 +82,12 @@ impl<D: Dram> Heap<D> {
     /// # Errors
     /// [`HeapError::Medium`] if the region cannot grow, or holes above the mark cannot be filled.
     pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
+        let is_more = self.prepare_step(medium, ahead_bytes)?;
+        self.pace.note(self.mark_bytes(), is_more);
+        Ok(is_more)
+    }
+
+    fn prepare_step<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
         if self.populate(medium, ahead_bytes)? {
             return Ok(true);
         }

@@ -284,9 +284,7 @@ fn format_region(
     locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
     check_durability(&medium, file, options)?;
     let identity = Identity::of(&medium);
-    let opened = start(medium, identity, file, options, locks, Some(parameters(options)))?;
-    sync_new(file)?;
-    Ok(opened)
+    start(medium, identity, file, options, locks, Some(parameters(options)))
 }
 
 fn open_region(
@@ -379,11 +377,10 @@ fn engine<M: Medium>(
     }
 }
 
-/// A new region's bytes and length reach the disk, where there is one, before its name does.
+/// A new file's bytes and length reach the disk, where there is one, before its name does.
 pub(crate) fn sync_new(file: &Path) -> Result<(), OpenError> {
     let opened = fs::File::open(file).map_err(OpenError::io(file, "open"))?;
-    let is_file = opened.metadata().is_ok_and(|found| found.is_file());
-    if is_file { opened.sync_all().map_err(OpenError::io(file, "sync")) } else { Ok(()) }
+    opened.sync_all().map_err(OpenError::io(file, "sync"))
 }
 
 /// The file that holds the region of the store at `path`.

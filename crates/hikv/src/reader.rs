@@ -2,13 +2,10 @@
 
 use std::io::{self, Read};
 
-use engine::Version;
+use engine::{Limits, Version};
 
 use crate::handles::Kind;
 use crate::{Error, Store};
-
-/// The longest value that compaction may move: what lies in a slot. Longer ones have chunks of their own.
-const MOVED_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
 
 /// A value that is read piece by piece. A small one is copied at once. Of a large one nothing is held between two reads, so it
 /// may be replaced meanwhile: the next read then fails, rather than mix two values. Where reads compare checksums
@@ -47,7 +44,7 @@ impl Store {
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
         let (key, mut found) = (key.as_ref(), None);
         self.engine()?.get(key, &mut |version, value| {
-            let held = (value.len() <= MOVED_BYTES_MAX).then(|| value.to_vec());
+            let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
             found = Some((version, value.len() as u64, held));
         })?;
         let reader = |(version, len_bytes, held)| ValueReader {

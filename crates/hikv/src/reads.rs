@@ -30,6 +30,48 @@ impl Store {
         Ok(copy)
     }
 
+    /// As [`Store::get_with`], for `read` that is shown the version, too.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("door", "open")?;
+    /// let seen = store.get_versioned_with("door", |version, _| version)?;
+    /// store.put("door", "shut")?;
+    /// assert_ne!(store.get_versioned_with("door", |version, _| version)?, seen);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn get_versioned_with<R>(
+        &self,
+        key: impl AsRef<[u8]>,
+        read: impl FnOnce(Version, &[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        let (mut read, mut result) = (Some(read), None);
+        self.engine()?
+            .get(key.as_ref(), &mut |version, value| result = read.take().map(|read| read(version, value)))?;
+        Ok(result)
+    }
+
+    /// As [`Store::get_part_with`], for `read` that is shown the version, too.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn get_part_versioned_with<R>(
+        &self,
+        key: impl AsRef<[u8]>,
+        read: impl FnOnce(Version, &[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        let (mut read, mut result) = (Some(read), None);
+        let mut found = |version, value: &[u8]| result = read.take().map(|read| read(version, value));
+        self.engine()?.get_part(key.as_ref(), &mut found)?;
+        Ok(result)
+    }
+
     /// Copies the key's value into `value`, in place of what was there; false, and an empty `value`, if there is none.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, RangeBounds};
 use std::sync::Arc;
 
-use engine::{Cursor, Damage, Early, Engine, Error, Expiry, Moment, Skip, SnapshotEngine};
+use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, Skip, SnapshotEngine};
 
 use crate::handles::Kind;
 use crate::ordered::Bounds;
@@ -184,8 +184,7 @@ impl Snapshot {
     }
 
     fn range_within(&self, bounds: Bounds) -> Result<Range, Error> {
-        self.store().ordered()?;
-        self.store().ordered_engine()?.catch_up(Early::Wait)?;
+        self.store().ordered()?.caught_up()?;
         Ok(Range::at_snapshot(self.clone(), bounds))
     }
 

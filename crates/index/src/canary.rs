@@ -6,6 +6,10 @@ use pmem::Canary;
 pub const ITEM_NOT_ORDERED: Canary = Canary("ItemNotOrdered");
 /// The position is published in one line write without its signature, which follows later.
 pub const TORN_PAIR: Canary = Canary("TornPair");
+/// On memory a word loses its mark before the commit that makes it durable.
+pub const MARK_LOST_UNCOMMITTED: Canary = Canary("MarkLostUncommitted");
+/// On memory a word loses its mark by a plain store when its pair is unlocked already.
+pub const MARK_LOST_UNLOCKED: Canary = Canary("MarkLostUnlocked");
 /// Delete stores a plain zero, unflushed, and hands the item out again.
 pub const PLAIN_ZERO_DELETE: Canary = Canary("PlainZeroDelete");
 /// A reader returns what it saw without settling the mark.

@@ -34,40 +34,21 @@ impl State {
     }
 }
 
-/// A block's state in memory: a byte, of which a large base has many. A model checker's may stand in, as for a [`Word`].
-trait StateWord {
-    fn load(&self, ordering: Ordering) -> u8;
-    fn store(&self, state: u8, ordering: Ordering);
-    fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool;
-}
-
-impl StateWord for AtomicU8 {
-    #[inline(always)]
-    fn load(&self, ordering: Ordering) -> u8 {
-        self.load(ordering)
-    }
-
-    fn store(&self, state: u8, ordering: Ordering) {
-        self.store(state, ordering);
-    }
-
-    fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool {
-        self.compare_exchange(current, new, success, failure).is_ok()
-    }
-}
-
+/// Of a block's state in memory: a byte, of which a large base has many.
 #[inline(always)]
-fn state_of(word: &impl StateWord) -> State {
+fn state_of(word: &impl Word<u8>) -> State {
     State::of(word.load(Ordering::Acquire))
 }
 
-fn claim(word: &impl StateWord) -> bool {
+fn claim(word: &impl Word<u8>) -> bool {
     // Most are present when the loader comes by: a load changes no line.
     word.load(Ordering::Relaxed) == State::Absent as u8
-        && word.exchange(State::Absent as u8, State::Loading as u8, Ordering::Acquire, Ordering::Relaxed)
+        && word
+            .compare_exchange(State::Absent as u8, State::Loading as u8, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
 }
 
-fn settle(words: &[impl StateWord], state: State) {
+fn settle(words: &[impl Word<u8>], state: State) {
     words.iter().for_each(|word| word.store(state as u8, Ordering::Release));
 }
 
@@ -199,40 +180,26 @@ mod tests {
 mod interleavings {
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
-    use loom::sync::atomic::{AtomicU8, AtomicU64};
+    use loom::sync::atomic::AtomicU64;
     use loom::thread;
-    use word_model::Modelled;
+    use word_model::{AsAsked, Modelled, NoRelease, WeakenedByte, Weakening};
 
     use super::*;
-
-    impl StateWord for AtomicU8 {
-        fn load(&self, ordering: Ordering) -> u8 {
-            self.load(ordering)
-        }
-
-        fn store(&self, state: u8, ordering: Ordering) {
-            self.store(state, ordering);
-        }
-
-        fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool {
-            self.compare_exchange(current, new, success, failure).is_ok()
-        }
-    }
 
     /// What a block holds once it is filled.
     const FILLED: u64 = 7;
 
-    struct World {
-        states: [AtomicU8; 2],
+    struct World<W> {
+        states: [WeakenedByte<W>; 2],
         memory: [UnsafeCell<u64>; 2],
         unsettled_count: Modelled,
         is_loaded: AtomicU64,
     }
 
-    impl World {
-        fn new() -> World {
+    impl<W: Weakening> World<W> {
+        fn new() -> World<W> {
             World {
-                states: [0, 1].map(|_| AtomicU8::new(State::Absent as u8)),
+                states: [0, 1].map(|_| WeakenedByte::new(State::Absent as u8)),
                 memory: [0, 1].map(|_| UnsafeCell::new(0)),
                 unsettled_count: Word::new(2),
                 is_loaded: AtomicU64::new(0),
@@ -263,10 +230,9 @@ mod interleavings {
         }
     }
 
-    #[test]
-    fn who_finds_a_block_present_sees_its_bytes() {
+    fn loader_beside_reader<W: Weakening>() {
         loom::model(|| {
-            let world = Arc::new(World::new());
+            let world = Arc::new(World::<W>::new());
             let loader = {
                 let world = Arc::clone(&world);
                 thread::spawn(move || (0..2).for_each(|block| world.bring(block)))
@@ -278,5 +244,16 @@ mod interleavings {
             assert_eq!(world.is_loaded.load(Ordering::Acquire), 1);
             (0..2).for_each(|block| world.read(block));
         });
+    }
+
+    #[test]
+    fn who_finds_a_block_present_sees_its_bytes() {
+        loader_beside_reader::<AsAsked>();
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn a_state_that_is_not_released_is_caught() {
+        loader_beside_reader::<NoRelease>();
     }
 }

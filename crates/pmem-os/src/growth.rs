@@ -3,7 +3,7 @@
 //! New space is not used until the region's length covers it, so every step can be undone:
 //! 1. the file gets its new length;
 //! 2. the new piece is mapped behind the old ones;
-//! 3. huge pages are put together, where they can be had;
+//! 3. huge pages are put together, where they can be had soon ([`Attempts`]);
 //! 4. space is taken for all of it, or the file system is full;
 //! 5. where stores survive a loss of power, the file's length is made durable;
 //! 6. the region's length is published.
@@ -13,13 +13,15 @@
 use std::ops::Range;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use pmem::{Durability, MediumError, Span};
 use rustix::io::Errno;
 use rustix::mm::Advice;
 
+use crate::Mapped;
 use crate::error::growth_error;
-use crate::{Mapped, huge};
+use crate::huge::{self, Attempts};
 
 impl Mapped {
     /// See [`pmem::Space::grow`].
@@ -31,7 +33,7 @@ impl Mapped {
         if !self.in_owner() {
             return Err(MediumError::Os { errno: Errno::CHILD.raw_os_error() });
         }
-        let _alone = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempts = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let from_bytes = self.len_bytes.load(Ordering::Relaxed);
         if to_bytes <= from_bytes {
             return Ok(());
@@ -39,25 +41,25 @@ impl Mapped {
         let limit_bytes = self.limit_bytes();
         let len_bytes = to_bytes.checked_next_multiple_of(self.backing.page_bytes()).filter(|&len| len <= limit_bytes);
         let len_bytes = len_bytes.ok_or(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes })?;
-        self.extend(from_bytes..len_bytes).map_err(|errno| growth_error(errno, len_bytes))?;
+        self.extend(from_bytes..len_bytes, &mut attempts).map_err(|errno| growth_error(errno, len_bytes))?;
         self.len_bytes.store(len_bytes, Ordering::Release);
         self.writable_bytes.store(len_bytes, Ordering::Release);
         Ok(())
     }
 
     /// Steps 1 to 5 for `piece`; undone if one fails.
-    fn extend(&self, piece: Range<u64>) -> Result<(), Errno> {
+    fn extend(&self, piece: Range<u64>, attempts: &mut Attempts) -> Result<(), Errno> {
         let extended = self.backing.set_len(piece.end).and_then(|()| {
             self.addresses.map(self.backing.fd(), piece.clone(), self.access, self.sharing)?;
-            self.take_space(piece.clone())
+            self.take_space(piece.clone(), attempts)
         });
         extended.inspect_err(|_| self.undo(piece))
     }
 
     /// Steps 3 to 5 for `piece`, which is mapped.
-    pub(crate) fn take_space(&self, piece: Range<u64>) -> Result<(), Errno> {
+    pub(crate) fn take_space(&self, piece: Range<u64>, attempts: &mut Attempts) -> Result<(), Errno> {
         if let Some(page_bytes) = self.huge_page_bytes {
-            self.put_together(piece.clone(), page_bytes);
+            self.put_together(piece.clone(), page_bytes, attempts);
         }
         self.backing.allocate(piece)?;
         match self.durability {
@@ -68,10 +70,13 @@ impl Mapped {
 
     /// Asks for huge pages, now and (by the kernel's own daemon) later. Refusal costs speed only, and lack of space
     /// comes to light in step 4.
-    fn put_together(&self, piece: Range<u64>, page_bytes: u64) {
+    fn put_together(&self, piece: Range<u64>, page_bytes: u64, attempts: &mut Attempts) {
         let _ = self.addresses.advise(piece.clone(), Advice::LinuxHugepage);
-        if self.backing.seed(piece.clone(), page_bytes).is_ok() {
-            self.addresses.collapse(huge::whole_pages(piece, page_bytes));
+        if attempts.is_due() && self.backing.seed(piece.clone(), page_bytes).is_ok() {
+            let (start, pages) = (Instant::now(), huge::whole_pages(piece, page_bytes));
+            let page_count = ((pages.end - pages.start) / page_bytes).max(1);
+            self.addresses.collapse(pages);
+            attempts.took(start.elapsed(), page_count as u32);
         }
     }
 

@@ -5,6 +5,7 @@
 //! is lost by it, for the whole range is allocated anyway. What came of it is read back from the kernel.
 
 use std::ops::Range;
+use std::time::Duration;
 use std::{fs, io};
 
 /// The size of the huge pages that the kernel puts together itself, or `None` where it never does.
@@ -53,9 +54,48 @@ fn huge_bytes_of(line: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
+/// For putting one huge page together where the kernel has one at hand; making its small pages takes a quarter of that. Where memory is in
+/// pieces, the kernel moves other pages out of the way first: tens of milliseconds were seen, in which writers wait for the growth.
+const AT_HAND_MAX: Duration = Duration::from_millis(2);
+/// Growths that get small pages between two attempts, at most.
+const LEFT_OUT_COUNT_MAX: u32 = 64;
+
+/// Which growths ask for huge pages: all, while those are at hand; after one that took long the next does not, then the next two, and so on.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    left_out: u32,
+    left_out_next: u32,
+}
+
+impl Attempts {
+    /// Whether this growth asks.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let is_due = self.left_out == 0;
+        self.left_out = self.left_out.saturating_sub(1);
+        is_due
+    }
+
+    /// So long did it take to put so many together.
+    pub(crate) fn took(&mut self, time: Duration, page_count: u32) {
+        self.left_out = if time > AT_HAND_MAX * page_count { self.left_out_next.max(1) } else { 0 };
+        self.left_out_next = (2 * self.left_out).min(LEFT_OUT_COUNT_MAX);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_takes_long_is_tried_less_often_until_it_does_not() {
+        let (mut attempts, slow, quick) = (Attempts::default(), AT_HAND_MAX * 3, AT_HAND_MAX * 2);
+        let mut left_out = |time: Duration| {
+            attempts.took(time, 2);
+            (0..1000).take_while(|_| !attempts.is_due()).count()
+        };
+        assert_eq!([slow; 9].map(&mut left_out), [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        assert_eq!([quick, quick, slow, slow].map(&mut left_out), [0, 0, 1, 2]);
+    }
 
     const SMAPS: &str = "\
 7f0000000000-7f0000400000 rw-s 00000000 00:1a 2  /dev/shm/store.hikv

@@ -14,6 +14,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::backing::Backing;
 use crate::durability::Kind;
+use crate::huge::Attempts;
 use crate::mapping::{self, AddressRange};
 use crate::{LockError, MapError, StoreLock, huge, write_path};
 
@@ -56,7 +57,7 @@ pub struct Mapped {
     /// The size of the huge pages to put together in new space, if any.
     pub(crate) huge_page_bytes: Option<u64>,
     /// Held while the length changes; no other lock is taken under it.
-    pub(crate) growing: Mutex<()>,
+    pub(crate) growing: Mutex<Attempts>,
 }
 
 impl Mapped {
@@ -155,7 +156,9 @@ impl Mapped {
         let len_bytes = len_bytes.ok_or_else(too_long)?;
         backing.set_len(len_bytes).map_err(MapError::space(path, "extend", len_bytes))?;
         let mapped = Mapped::map(backing, len_bytes, path, options)?;
-        mapped.take_space(0..len_bytes).map_err(MapError::space(path, "allocate", len_bytes))?;
+        mapped
+            .take_space(0..len_bytes, &mut Attempts::default())
+            .map_err(MapError::space(path, "allocate", len_bytes))?;
         Ok(mapped)
     }
 
@@ -190,7 +193,7 @@ impl Mapped {
             access,
             sharing,
             huge_page_bytes: to_be_huge.then(huge::page_bytes).flatten(),
-            growing: Mutex::new(()),
+            growing: Mutex::default(),
             addresses,
             backing,
         })

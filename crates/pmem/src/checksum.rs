@@ -52,7 +52,7 @@ impl Checksum {
 }
 
 /// The bit-reflected Castagnoli polynomial.
-const POLYNOMIAL: u32 = 0x82F6_3B78;
+pub(crate) const POLYNOMIAL: u32 = 0x82F6_3B78;
 
 const TABLE: [u32; 256] = {
     let mut table = [0u32; 256];
@@ -84,6 +84,21 @@ mod tests {
         assert_eq!(crc32c(0, b"123456789"), 0xE306_9283);
         assert_eq!(crc32c(0, &[0; 32]), 0x8A91_36AA);
         assert_eq!(crc32c(0, &[0xFF; 32]), 0x62A8_AB43);
+    }
+
+    /// Lines are folded one by one, four at a time, and both; what comes before and behind them is of any length.
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
+    fn long_ones_agree_with_the_table() {
+        let bytes: [u8; 1600] = core::array::from_fn(|i| (i * i + 31 * i) as u8);
+        for len in (0..bytes.len()).filter(|len| len % 64 < 3 || len % 64 == 63) {
+            for start in [0, 1, 16, 33].into_iter().filter(|start| start + len <= bytes.len()) {
+                let piece = &bytes[start..start + len];
+                for seed in [0, 1, !0, 0x8765_4321] {
+                    assert_eq!(arch::crc32c(seed, [piece]), crc32c_by_table(seed, piece), "{len} bytes at {start}");
+                }
+            }
+        }
     }
 
     #[test]

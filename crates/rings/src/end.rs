@@ -1,21 +1,27 @@
 //! The two ends of a connection.
 
+use std::hint::spin_loop;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use rustix::net::{RecvFlags, recv};
 use rustix::thread::futex;
 
+use crate::looks::Looks;
 use crate::memory::{Memory, Way, futex_of};
-use crate::ring::{Receiver, Sender};
+use crate::ring::{Receiver, Ring, Sender};
 use crate::untaken::Untaken;
 
 /// How often a host that waits looks whether the device is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Looks at a place, with a pause of the processor each, before a sleep.
+const LOOK_COUNT: u32 = 4096;
 
 /// Whether the other side has closed the socket, on which nothing is ever said.
 fn is_closed(socket: &UnixStream) -> io::Result<bool> {
@@ -28,7 +34,19 @@ fn is_closed(socket: &UnixStream) -> io::Result<bool> {
     }
 }
 
-/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`].
+/// What a device has found by looking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Look {
+    /// A read finds something.
+    News,
+    /// Nothing yet: it is to be looked again.
+    Nothing,
+    /// Nothing, for so long that the host is told to ring: the poller tells of what comes.
+    Sleeps,
+}
+
+/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`], once [`DeviceEnd::look`] has said that it sleeps. A read that
+/// has found nothing is followed by looks, or nobody learns of what comes.
 #[derive(Debug)]
 pub struct DeviceEnd {
     memory: Memory,
@@ -38,6 +56,9 @@ pub struct DeviceEnd {
     sender: Sender,
     receiver: Receiver,
     untaken: Arc<Untaken>,
+    looks: Looks,
+    /// The host was told that this end sleeps.
+    is_asleep: bool,
     /// Its socket is to be looked at, whether the host is there still.
     is_doubted: bool,
 }
@@ -57,7 +78,29 @@ impl DeviceEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, untaken: &Arc<Untaken>) -> DeviceEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
         let (socket, untaken) = (Arc::new(socket), Arc::clone(untaken));
-        DeviceEnd { memory, socket, bell, sender, receiver, untaken, is_doubted: false }
+        let (looks, is_asleep, is_doubted) = (Looks::new(LOOK_COUNT), false, false);
+        DeviceEnd { memory, socket, bell, sender, receiver, untaken, looks, is_asleep, is_doubted }
+    }
+
+    /// Whether it has to be looked at: the host does not ring.
+    #[must_use]
+    pub fn is_awake(&self) -> bool {
+        !self.is_asleep
+    }
+
+    /// Looks whether there is something to read, and has the host ring from now on if that was in vain for long enough.
+    pub fn look(&mut self) -> Look {
+        let ring = self.memory.ring(Way::ToDevice);
+        if self.receiver.has_news(&ring) {
+            self.looks.found();
+            return Look::News;
+        }
+        if self.looks.go_on() {
+            return Look::Nothing;
+        }
+        // A contradiction is found by the read.
+        self.is_asleep = self.receiver.may_sleep(&ring).unwrap_or(false);
+        if self.is_asleep { Look::Sleeps } else { Look::News }
     }
 
     /// The poller has told that the other side of a file is closed.
@@ -73,7 +116,7 @@ impl DeviceEnd {
 }
 
 /// A futex is all that the device does to a host.
-fn wake(word: &std::sync::atomic::AtomicU64) {
+fn wake(word: &AtomicU64) {
     // The only failure is a word that is not mapped.
     let _ = futex::wake(futex_of(word), futex::Flags::empty(), 1);
 }
@@ -84,17 +127,20 @@ impl Read for DeviceEnd {
         loop {
             let len_bytes = self.receiver.pull(&ring, out)?;
             if len_bytes > 0 {
+                if mem::take(&mut self.is_asleep) {
+                    self.receiver.stays_awake(&ring);
+                }
                 if self.receiver.wakes(&ring) {
                     wake(ring.writer);
                 }
                 return Ok(len_bytes);
             }
-            // What was sent before the socket was closed was pulled.
-            if self.is_doubted && is_closed(&self.socket)? && self.receiver.may_sleep(&ring)? {
-                return Ok(0);
-            }
-            if self.receiver.may_sleep(&ring)? {
+            if !self.is_doubted || !is_closed(&self.socket)? {
                 return Err(ErrorKind::WouldBlock.into());
+            }
+            // What was sent before the socket was closed is read first.
+            if !self.receiver.has_news(&ring) {
+                return Ok(0);
             }
         }
     }
@@ -133,12 +179,14 @@ pub struct HostEnd {
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
+    looks: Looks,
     timeout: Option<Duration>,
 }
 
 impl HostEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
-        HostEnd { memory, socket, bell, sender: Sender::default(), receiver: Receiver::default(), timeout }
+        let (sender, receiver) = (Sender::default(), Receiver::default());
+        HostEnd { memory, socket, bell, sender, receiver, looks: Looks::new(LOOK_COUNT), timeout }
     }
 
     /// How long a read or a write waits; for ever, if it is `None`.
@@ -168,15 +216,18 @@ impl HostEnd {
         }
     }
 
-    /// Sleeps by a word that is 1 until the device has changed it. A host that has slept before, and has been woken for nothing, looks
-    /// whether the device is there.
-    fn sleep(&self, word: &std::sync::atomic::AtomicU64, began: Instant, is_first: bool) -> io::Result<()> {
-        if !is_first && is_closed(&self.socket)? {
-            return Err(ErrorKind::UnexpectedEof.into());
+    /// Sleeps by a word that is 1 until the device has changed it. A host that has slept before, since `began`, and has been woken for
+    /// nothing, looks whether the device is there.
+    fn sleep(&self, word: &AtomicU64, began: &mut Option<Instant>) -> io::Result<()> {
+        if let Some(began) = began {
+            if is_closed(&self.socket)? {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
+                return Err(ErrorKind::TimedOut.into());
+            }
         }
-        if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
-            return Err(ErrorKind::TimedOut.into());
-        }
+        began.get_or_insert_with(Instant::now);
         let slice = futex::Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
         // Woken, or not any more asleep, or a look is due: the caller looks again.
         let _ = futex::wait(futex_of(word), futex::Flags::empty(), 1, Some(&slice));
@@ -184,23 +235,40 @@ impl HostEnd {
     }
 }
 
+/// Looks whether there is something to read, as often as is worth it.
+fn found(looks: &mut Looks, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
+    loop {
+        if receiver.has_news(ring) {
+            looks.found();
+            return true;
+        }
+        if !looks.go_on() {
+            return false;
+        }
+        spin_loop();
+    }
+}
+
 impl Read for HostEnd {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let (began, mut is_first) = (Instant::now(), true);
+        let mut began = None;
         let ring = self.memory.ring(Way::ToHost);
         loop {
             let len_bytes = self.receiver.pull(&ring, out)?;
             if len_bytes > 0 {
+                if began.is_some() {
+                    self.receiver.stays_awake(&ring);
+                }
                 if self.receiver.wakes(&ring) {
                     self.ring_bell()?;
                 }
                 return Ok(len_bytes);
             }
-            if self.receiver.may_sleep(&ring)? {
-                match self.sleep(ring.reader, began, mem::take(&mut is_first)) {
+            if !found(&mut self.looks, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
+                match self.sleep(ring.reader, &mut began) {
                     // What the device said last is read first.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                        if self.receiver.may_sleep(&ring)? {
+                        if !self.receiver.has_news(&ring) {
                             return Ok(0);
                         }
                     }
@@ -213,7 +281,7 @@ impl Read for HostEnd {
 
 impl Write for HostEnd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (began, mut is_first) = (Instant::now(), true);
+        let mut began = None;
         let ring = self.memory.ring(Way::ToDevice);
         loop {
             let len_bytes = self.sender.push(&ring, bytes)?;
@@ -224,7 +292,7 @@ impl Write for HostEnd {
                 return Ok(len_bytes);
             }
             if self.sender.may_sleep(&ring)? {
-                self.sleep(ring.writer, began, mem::take(&mut is_first))?;
+                self.sleep(ring.writer, &mut began)?;
             }
         }
     }

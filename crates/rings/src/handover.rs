@@ -202,6 +202,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::end::Look;
 
     fn pair() -> (tempfile::TempDir, Listener, DeviceEnd, HostEnd) {
         let dir = tempfile::tempdir().expect("a directory");
@@ -304,6 +305,39 @@ mod tests {
         let mut said = Vec::new();
         host.read_to_end(&mut said).expect("it ends in order");
         assert_eq!(said, b"last");
+    }
+
+    /// What has rung since it was asked last.
+    fn rung(device: &DeviceEnd) -> Option<u64> {
+        let mut count = [0; 8];
+        // SAFETY: the device has it open.
+        let bell = unsafe { std::os::fd::BorrowedFd::borrow_raw(device.fds()[1]) };
+        rustix::io::read(bell, &mut count).is_ok().then(|| u64::from_ne_bytes(count))
+    }
+
+    /// A host rings for a device that sleeps, and for no other; and a device that looks comes to sleep.
+    #[test]
+    fn a_host_rings_for_a_device_that_sleeps() {
+        let (_dir, _listener, mut device, mut host) = pair();
+        let mut said = [0; 10];
+        for _ in 0..3 {
+            host.write_all(b"awake").expect("there is room");
+            assert!(device.is_awake() && rung(&device).is_none());
+            assert_eq!(device.look(), Look::News);
+            assert_eq!(device.read(&mut said).expect("it was sent"), 5);
+            assert_eq!(device.read(&mut said).expect_err("nothing more").kind(), ErrorKind::WouldBlock);
+            let look_count = std::iter::repeat_with(|| device.look()).take_while(|look| *look == Look::Nothing).count();
+            assert!(!device.is_awake() && look_count < 1 << 20);
+            host.write_all(b"asleep").expect("there is room");
+            assert_eq!(rung(&device), Some(1));
+            assert_eq!(device.read(&mut said).expect("it was sent"), 6);
+            // Woken by something else, it takes its word back.
+            while device.look() != Look::Sleeps {}
+            host.write_all(b"more").expect("there is room");
+            rung(&device);
+            host.forge(true, 2, 1);
+            assert_eq!(device.read(&mut said).expect("it was sent"), 4);
+        }
     }
 
     /// They connect, take nothing, and stay when the device has closed.

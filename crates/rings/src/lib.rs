@@ -14,9 +14,11 @@
 //! - Neither side believes the other: an end keeps its own place privately and only writes that to the memory; of the other's place
 //!   an end believes what lies within the ring's length of its own, and otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before anything is read from them. What the other side changes afterwards changes nothing.
-//! - An end that waits says so in a word, looks once more, and sleeps; the other end moves its place and then looks at the word
-//!   (`ring`). The device never waits for a host: the device wakes a host by a futex, which does not block, and is woken through an
-//!   eventfd that it never writes to.
+//! - An end that finds nothing looks on for a bounded while (`looks`). Then it says in a word that it sleeps, looks once more, and sleeps;
+//!   the other end moves its place and then looks at the word (`ring`). So between ends that are awake nothing goes but bytes: no call
+//!   of the operating system.
+//! - The device never waits for a host: the device wakes a host by a futex, which does not block, and is woken through an eventfd that it
+//!   never writes to. Its loop looks at all of its ends that are awake, one after the other.
 //! - A device looks at the socket when the poller tells that the other side is closed, a host when woken for nothing: what is sent and
 //!   answered takes no call for that.
 //! - The Unix socket stays open as long as the connection: when that closes, or is shut down, the other side is gone.
@@ -24,12 +26,14 @@
 
 mod end;
 mod handover;
+mod looks;
 mod memory;
 mod ring;
 mod untaken;
 
-pub use end::{DeviceEnd, HostEnd};
+pub use end::{DeviceEnd, HostEnd, Look};
 pub use handover::{ListenError, Listener};
+pub use looks::Looks;
 pub use ring::Broken;
 
 /// Bytes of each ring.

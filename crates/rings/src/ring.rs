@@ -7,6 +7,9 @@
 //!   words are written anew.
 //! - Sleep: the reader stores `reader`, a full fence, loads `tail`; the writer stores `tail`, a full fence, loads `reader`. One of the two
 //!   sees what the other has stored: no wake-up is lost. The same for a writer without room.
+//! - Looking before that sleep (`wait`) loads `tail` alone. A look that finds nothing is no leave to sleep: the look behind the fence is.
+//! - A reader that was woken by something else takes its word back, without an order: a writer that still finds the word wakes a reader that
+//!   is awake, and a reader whose word the writer does not find looks at `tail` again before it sleeps.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -47,6 +50,11 @@ impl<W: Word> Ring<'_, W> {
     fn word(&self, at: u64) -> &W {
         &self.words[(at as usize / WORD_BYTES) & (self.words.len() - 1)]
     }
+
+    /// The words from a place on, up to the ring's last.
+    fn words_from(&self, at: u64) -> &[W] {
+        &self.words[(at as usize / WORD_BYTES) & (self.words.len() - 1)..]
+    }
 }
 
 /// Takes the end that sleeps by `word`: true if it has to be woken. Comes after the caller's place was stored.
@@ -76,7 +84,13 @@ impl Sender {
         let mut rest = &bytes[..len];
         while !rest.is_empty() {
             let start = self.tail as usize % WORD_BYTES;
+            if start == 0 {
+                rest = self.push_words(ring, rest);
+            }
             let (part, behind) = rest.split_at(rest.len().min(WORD_BYTES - start));
+            if part.is_empty() {
+                break;
+            }
             self.begun[start..start + part.len()].copy_from_slice(part);
             ring.word(self.tail).store(u64::from_le_bytes(self.begun), Relaxed);
             self.tail = self.tail.wrapping_add(part.len() as u64);
@@ -84,6 +98,16 @@ impl Sender {
         }
         ring.tail.store(self.tail, Release);
         Ok(len)
+    }
+
+    /// Writes the whole words that `bytes` begin with, as far as the ring's end, and returns the rest.
+    fn push_words<'b, W: Word>(&mut self, ring: &Ring<'_, W>, bytes: &'b [u8]) -> &'b [u8] {
+        let words = ring.words_from(self.tail);
+        let (whole, _) = bytes.as_chunks::<WORD_BYTES>();
+        words.iter().zip(whole).for_each(|(word, bytes)| word.store(u64::from_le_bytes(*bytes), Relaxed));
+        let len = words.len().min(whole.len()) * WORD_BYTES;
+        self.tail = self.tail.wrapping_add(len as u64);
+        &bytes[len..]
     }
 
     /// Whether the reader has to be woken.
@@ -122,14 +146,41 @@ impl Receiver {
         let mut rest = &mut out[..len];
         while !rest.is_empty() {
             let start = self.head as usize % WORD_BYTES;
-            let bytes = ring.word(self.head).load(Relaxed).to_le_bytes();
+            if start == 0 {
+                rest = self.pull_words(ring, rest);
+            }
             let (part, behind) = rest.split_at_mut(rest.len().min(WORD_BYTES - start));
+            if part.is_empty() {
+                break;
+            }
+            let bytes = ring.word(self.head).load(Relaxed).to_le_bytes();
             part.copy_from_slice(&bytes[start..start + part.len()]);
             self.head = self.head.wrapping_add(part.len() as u64);
             rest = behind;
         }
         ring.head.store(self.head, Release);
         Ok(len)
+    }
+
+    /// Copies the whole words that `out` has room for, as far as the ring's end, and returns the rest of it.
+    fn pull_words<'b, W: Word>(&mut self, ring: &Ring<'_, W>, out: &'b mut [u8]) -> &'b mut [u8] {
+        let words = ring.words_from(self.head);
+        let len = words.len().min(out.len() / WORD_BYTES) * WORD_BYTES;
+        let (whole, rest) = out.split_at_mut(len);
+        let (whole, _) = whole.as_chunks_mut::<WORD_BYTES>();
+        words.iter().zip(whole).for_each(|(word, bytes)| *bytes = word.load(Relaxed).to_le_bytes());
+        self.head = self.head.wrapping_add(len as u64);
+        rest
+    }
+
+    /// Whether there is something to read, or a contradiction to find.
+    pub(crate) fn has_news<W: Word>(&self, ring: &Ring<'_, W>) -> bool {
+        self.available(ring) != Ok(0)
+    }
+
+    /// Takes back what [`Receiver::may_sleep`] has said.
+    pub(crate) fn stays_awake<W: Word>(&self, ring: &Ring<'_, W>) {
+        ring.reader.store(0, Relaxed);
     }
 
     /// Whether the writer has to be woken.
@@ -149,6 +200,9 @@ impl Receiver {
     }
 }
 
+#[cfg(all(test, not(miri)))]
+mod model;
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
@@ -157,17 +211,17 @@ mod tests {
     use super::*;
 
     /// A ring in memory of this process.
-    struct Owned<W> {
+    pub(crate) struct Owned<W> {
         places: [W; 4],
         words: Vec<W>,
     }
 
     impl<W: Word> Owned<W> {
-        fn new(word_count: usize) -> Owned<W> {
+        pub(crate) fn new(word_count: usize) -> Owned<W> {
             Owned { places: std::array::from_fn(|_| W::new(0)), words: (0..word_count).map(|_| W::new(0)).collect() }
         }
 
-        fn ring(&self) -> Ring<'_, W> {
+        pub(crate) fn ring(&self) -> Ring<'_, W> {
             let [tail, head, reader, writer] = &self.places;
             Ring { tail, head, reader, writer, words: &self.words }
         }
@@ -207,121 +261,6 @@ mod tests {
             ring.head.store(wrong.wrapping_neg(), Release);
             assert_eq!(Sender::default().push(&ring, &[0; 8]), Err(Broken), "{wrong:#x}");
             assert_eq!(Sender::default().may_sleep(&ring), Err(Broken));
-        }
-    }
-
-    /// Every interleaving of a writer and a reader, with what the memory model allows; and twins that lack an order.
-    #[cfg(not(miri))]
-    mod model {
-        use std::panic::{AssertUnwindSafe, catch_unwind};
-        use std::sync::atomic::Ordering;
-
-        use loom::sync::Arc;
-        use loom::thread;
-        use word_model::{Modelled, Weakened, Weakening};
-
-        use super::*;
-
-        /// Places are stored without release.
-        struct PlacesRelaxed;
-
-        impl Weakening for PlacesRelaxed {
-            fn store(_: Ordering) -> Ordering {
-                Relaxed
-            }
-        }
-
-        /// There is no fence between an end's word and the other's.
-        struct NoFence;
-
-        impl Weakening for NoFence {
-            fn has_fence(_: Ordering) -> bool {
-                false
-            }
-        }
-
-        fn check(model: impl Fn() + Send + Sync + 'static) {
-            let mut builder = loom::model::Builder::new();
-            builder.preemption_bound = Some(3);
-            builder.check(model);
-        }
-
-        /// Five words through a ring of room for three, as far as a few turns of each end bring them.
-        fn transfer<W: Word + Send + Sync + 'static>() {
-            check(|| {
-                let owned = Arc::new(Owned::<W>::new(4));
-                let shared = Arc::clone(&owned);
-                let writer = thread::spawn(move || {
-                    let (ring, mut sender) = (shared.ring(), Sender::default());
-                    let bytes: [u8; 40] = std::array::from_fn(|at| at as u8 + 1);
-                    let mut at = 0;
-                    for _ in 0..2 {
-                        at += sender.push(&ring, &bytes[at..]).unwrap();
-                    }
-                });
-                let (ring, mut receiver, mut at) = (owned.ring(), Receiver::default(), 0);
-                for _ in 0..2 {
-                    let mut out = [0; 40];
-                    let pulled = receiver.pull(&ring, &mut out).unwrap();
-                    out[..pulled].iter().for_each(|byte| {
-                        at += 1;
-                        assert_eq!(*byte, at, "what was written");
-                    });
-                }
-                writer.join().unwrap();
-            });
-        }
-
-        /// A reader that sleeps because nothing is there is woken by the writer that comes.
-        fn reader_sleeps<W: Word + Send + Sync + 'static>() {
-            check(|| {
-                let owned = Arc::new(Owned::<W>::new(4));
-                let shared = Arc::clone(&owned);
-                let writer = thread::spawn(move || {
-                    let (ring, mut sender) = (shared.ring(), Sender::default());
-                    assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
-                    sender.wakes(&ring)
-                });
-                let sleeps = Receiver::default().may_sleep(&owned.ring()).unwrap();
-                let is_woken = writer.join().unwrap();
-                assert!(is_woken || !sleeps, "it sleeps for ever");
-            });
-        }
-
-        /// A writer that sleeps for want of room is woken by the reader that makes some.
-        fn writer_sleeps<W: Word + Send + Sync + 'static>() {
-            check(|| {
-                let owned = Arc::new(Owned::<W>::new(4));
-                let mut sender = Sender::default();
-                assert_eq!(sender.push(&owned.ring(), &[1; 30]), Ok(24));
-                let shared = Arc::clone(&owned);
-                let reader = thread::spawn(move || {
-                    let (ring, mut receiver) = (shared.ring(), Receiver::default());
-                    assert_eq!(receiver.pull(&ring, &mut [0; 8]), Ok(8));
-                    receiver.wakes(&ring)
-                });
-                let sleeps = sender.may_sleep(&owned.ring()).unwrap();
-                let is_woken = reader.join().unwrap();
-                assert!(is_woken || !sleeps, "it sleeps for ever");
-            });
-        }
-
-        fn fails(model: fn()) -> bool {
-            catch_unwind(AssertUnwindSafe(model)).is_err()
-        }
-
-        #[test]
-        fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
-            transfer::<Modelled>();
-            reader_sleeps::<Modelled>();
-            writer_sleeps::<Modelled>();
-        }
-
-        #[test]
-        fn twins_are_caught() {
-            assert!(fails(transfer::<Weakened<PlacesRelaxed>>), "places without release");
-            assert!(fails(reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
-            assert!(fails(writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
         }
     }
 }

@@ -32,6 +32,21 @@ pub struct Contention {
     pub seed: u64,
 }
 
+impl Default for Contention {
+    /// Three threads over three keys, which scan nothing.
+    fn default() -> Contention {
+        Contention {
+            thread_count: 3,
+            call_count: 400,
+            key_count: 3,
+            swaps: true,
+            scans: false,
+            clear_every: 150,
+            seed: 1,
+        }
+    }
+}
+
 /// What is wrong with what happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Disorder {

@@ -27,6 +27,7 @@ pub mod canary;
 mod conformance;
 mod contend;
 mod crashed;
+pub mod crowd;
 mod engine_conforms;
 mod examine;
 mod explore;

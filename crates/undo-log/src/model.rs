@@ -4,16 +4,18 @@
 
 extern crate std;
 
-use std::panic::catch_unwind;
 use std::sync::atomic::Ordering;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use word::Word;
-use word_model::{Weakened, Weakening};
+use word_model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
 
 use crate::holding::{Holding, hold_any};
+
+/// In which each of the twins is caught.
+const PREEMPTION_COUNT: usize = 3;
 
 /// What a model leaves out.
 trait Twin: Weakening {
@@ -22,24 +24,15 @@ trait Twin: Weakening {
     const DESCENDS: bool = false;
 }
 
-struct Sound;
-struct NoRelease;
 struct LooksFirst;
 struct LeavesOneOut;
 struct Descends;
 
-impl Weakening for Sound {}
 impl Weakening for LooksFirst {}
 impl Weakening for LeavesOneOut {}
 impl Weakening for Descends {}
 
-impl Weakening for NoRelease {
-    fn store(asked: Ordering) -> Ordering {
-        if asked == Ordering::Release { Ordering::Relaxed } else { asked }
-    }
-}
-
-impl Twin for Sound {}
+impl Twin for AsAsked {}
 impl Twin for NoRelease {}
 
 impl Twin for LooksFirst {
@@ -159,33 +152,23 @@ fn batches<T: Twin>() {
     assert_eq!(lanes.sum(), 4);
 }
 
-fn explore(scene: fn()) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(scene);
-}
-
-fn is_caught(scene: fn()) -> bool {
-    catch_unwind(|| explore(scene)).is_err()
-}
-
 #[test]
 fn a_lane_has_one_holder_who_sees_what_the_last_one_did() {
-    explore(writers_of_one::<Sound>);
-    explore(writers_of_two::<Sound>);
-    assert!(is_caught(writers_of_one::<NoRelease>));
-    assert!(is_caught(writers_of_one::<LooksFirst>));
+    explore(PREEMPTION_COUNT, writers_of_one::<AsAsked>);
+    explore(PREEMPTION_COUNT, writers_of_two::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<NoRelease>));
+    assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<LooksFirst>));
 }
 
 #[test]
 fn all_lanes_are_held_by_a_thread_that_no_writer_runs_beside() {
-    explore(batch_and_writer::<Sound>);
-    assert!(is_caught(batch_and_writer::<NoRelease>));
-    assert!(is_caught(batch_and_writer::<LeavesOneOut>));
+    explore(PREEMPTION_COUNT, batch_and_writer::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<NoRelease>));
+    assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<LeavesOneOut>));
 }
 
 #[test]
 fn threads_that_want_all_lanes_do_not_wait_for_each_other() {
-    explore(batches::<Sound>);
-    assert!(is_caught(batches::<Descends>));
+    explore(PREEMPTION_COUNT, batches::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, batches::<Descends>));
 }

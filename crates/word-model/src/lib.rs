@@ -1,11 +1,29 @@
 //! Words of the model checker, and twins of them that lack an order.
 
+pub mod chosen;
+
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
+use std::panic::catch_unwind;
 
-use loom::sync::atomic::{AtomicU64, fence};
+use loom::sync::atomic::{AtomicU8, AtomicU64, fence};
 
 use word::Word;
+
+/// Searches every run of the scene in which threads are interrupted so often at the most.
+///
+/// # Panics
+/// If the scene does in one of them, or has no end.
+pub fn explore(preemption_count: usize, scene: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemption_count);
+    model.check(scene);
+}
+
+/// Whether the search of such a scene, of a twin that is broken, finds that out.
+pub fn is_caught(preemption_count: usize, scene: fn()) -> bool {
+    catch_unwind(|| explore(preemption_count, scene)).is_err()
+}
 
 /// What a twin makes of the orders that are asked for. As it stands, nothing.
 pub trait Weakening: 'static {
@@ -36,57 +54,94 @@ pub struct AsAsked;
 
 impl Weakening for AsAsked {}
 
+/// What is stored with release alone is not released.
+#[derive(Debug)]
+pub struct NoRelease;
+
+impl Weakening for NoRelease {
+    fn store(asked: Ordering) -> Ordering {
+        if asked == Ordering::Release { Ordering::Relaxed } else { asked }
+    }
+
+    fn update(asked: Ordering) -> Ordering {
+        NoRelease::store(asked)
+    }
+}
+
 /// A model's word, with all orders that are asked for.
 pub type Modelled = Weakened<AsAsked>;
 
+/// A model's byte, with fewer orders than are asked for.
+pub type WeakenedByte<W> = Weakened<W, AtomicU8>;
+
 /// A model's word, with fewer orders than are asked for.
 #[derive(Debug)]
-pub struct Weakened<W>(AtomicU64, PhantomData<fn() -> W>);
+pub struct Weakened<W, A = AtomicU64>(A, PhantomData<fn() -> W>);
 
-impl<W: Weakening> Word for Weakened<W> {
-    fn new(word: u64) -> Weakened<W> {
-        Weakened(AtomicU64::new(word), PhantomData)
-    }
+/// Over an atomic of the checker's.
+macro_rules! modelled {
+    ($atomic:ty, $value:ty) => {
+        impl<W: Weakening> Word<$value> for Weakened<W, $atomic> {
+            fn new(word: $value) -> Weakened<W, $atomic> {
+                Weakened(<$atomic>::new(word), PhantomData)
+            }
 
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.0.load(W::load(ordering))
-    }
+            fn load(&self, ordering: Ordering) -> $value {
+                self.0.load(W::load(ordering))
+            }
 
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.0.store(word, W::store(ordering));
-    }
+            fn store(&self, word: $value, ordering: Ordering) {
+                self.0.store(word, W::store(ordering));
+            }
 
-    fn compare_exchange(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<u64, u64> {
-        self.0.compare_exchange(current, new, W::update(success), W::load(failure))
-    }
+            fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.0.compare_exchange(current, new, W::update(success), W::load(failure))
+            }
 
-    fn compare_exchange_weak(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<u64, u64> {
-        self.0.compare_exchange_weak(current, new, W::update(success), W::load(failure))
-    }
+            fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.0.compare_exchange_weak(current, new, W::update(success), W::load(failure))
+            }
 
-    fn fetch_add(&self, by: u64, ordering: Ordering) -> u64 {
-        self.0.fetch_add(by, W::update(ordering))
-    }
+            fn fetch_add(&self, by: $value, ordering: Ordering) -> $value {
+                self.0.fetch_add(by, W::update(ordering))
+            }
 
-    fn fetch_sub(&self, by: u64, ordering: Ordering) -> u64 {
-        self.0.fetch_sub(by, W::update(ordering))
-    }
+            fn fetch_sub(&self, by: $value, ordering: Ordering) -> $value {
+                self.0.fetch_sub(by, W::update(ordering))
+            }
 
-    fn fetch_and(&self, bits: u64, ordering: Ordering) -> u64 {
-        self.0.fetch_and(bits, W::update(ordering))
-    }
+            fn fetch_and(&self, bits: $value, ordering: Ordering) -> $value {
+                self.0.fetch_and(bits, W::update(ordering))
+            }
 
-    fn fetch_or(&self, bits: u64, ordering: Ordering) -> u64 {
-        self.0.fetch_or(bits, W::update(ordering))
-    }
+            fn fetch_or(&self, bits: $value, ordering: Ordering) -> $value {
+                self.0.fetch_or(bits, W::update(ordering))
+            }
 
-    fn fetch_max(&self, word: u64, ordering: Ordering) -> u64 {
-        self.0.fetch_max(word, W::update(ordering))
-    }
+            fn fetch_max(&self, word: $value, ordering: Ordering) -> $value {
+                self.0.fetch_max(word, W::update(ordering))
+            }
 
-    fn fence(ordering: Ordering) {
-        if W::has_fence(ordering) {
-            fence(ordering);
+            fn fence(ordering: Ordering) {
+                if W::has_fence(ordering) {
+                    fence(ordering);
+                }
+            }
         }
-    }
+    };
 }
+
+modelled!(AtomicU64, u64);
+modelled!(AtomicU8, u8);

@@ -2,53 +2,67 @@
 //!
 //! Code whose orders are worth a proof is written over a [`Word`]: an atomic of the processor where it runs, and one of the
 //! checker's (crate `word-model`) where every interleaving is searched, with the reorderings that the memory model allows.
+//!
+//! # Tables
+//! A hash index has pointers, flags and locks beside words, in every type from the table to the segment: a parameter for each would
+//! run through the engines that keep such a table. A test also has both kinds in one table, since a checker that searches the
+//! orders of all segments comes to no end. So crate `index` names the types of what threads share in one module (`shared`), and the crate's
+//! tests have that module name those of `word_model::chosen`, which are the checker's if made under a model.
 #![no_std]
 
-use core::sync::atomic::{AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-/// A shared word. Its methods are those of [`AtomicU64`].
+/// A shared word, of 64 bits unless `V` says otherwise. Its methods are those of [`AtomicU64`].
 #[expect(missing_docs, reason = "each is what the atomic's method of this name says")]
-pub trait Word: Sized {
-    fn new(word: u64) -> Self;
-    fn load(&self, ordering: Ordering) -> u64;
-    fn store(&self, word: u64, ordering: Ordering);
-    fn compare_exchange(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<u64, u64>;
-    fn compare_exchange_weak(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<u64, u64>;
-    fn fetch_add(&self, by: u64, ordering: Ordering) -> u64;
-    fn fetch_sub(&self, by: u64, ordering: Ordering) -> u64;
-    fn fetch_and(&self, bits: u64, ordering: Ordering) -> u64;
-    fn fetch_or(&self, bits: u64, ordering: Ordering) -> u64;
-    fn fetch_max(&self, word: u64, ordering: Ordering) -> u64;
+pub trait Word<V = u64>: Sized {
+    fn new(word: V) -> Self;
+    fn load(&self, ordering: Ordering) -> V;
+    fn store(&self, word: V, ordering: Ordering);
+    fn compare_exchange(&self, current: V, new: V, success: Ordering, failure: Ordering) -> Result<V, V>;
+    fn compare_exchange_weak(&self, current: V, new: V, success: Ordering, failure: Ordering) -> Result<V, V>;
+    fn fetch_add(&self, by: V, ordering: Ordering) -> V;
+    fn fetch_sub(&self, by: V, ordering: Ordering) -> V;
+    fn fetch_and(&self, bits: V, ordering: Ordering) -> V;
+    fn fetch_or(&self, bits: V, ordering: Ordering) -> V;
+    fn fetch_max(&self, word: V, ordering: Ordering) -> V;
     fn fence(ordering: Ordering);
 }
 
 /// A method of an atomic, as it stands.
 macro_rules! as_it_is {
-    ($method:ident($($argument:ident: $kind:ty),*) -> $answer:ty) => {
+    ($atomic:ty: $method:ident($($argument:ident: $kind:ty),*) -> $answer:ty) => {
         #[inline(always)]
         fn $method(&self, $($argument: $kind,)* ordering: Ordering) -> $answer {
-            AtomicU64::$method(self, $($argument,)* ordering)
+            <$atomic>::$method(self, $($argument,)* ordering)
         }
     };
 }
 
-impl Word for AtomicU64 {
-    fn new(word: u64) -> Self {
-        AtomicU64::new(word)
-    }
+/// An atomic of the processor.
+macro_rules! native {
+    ($atomic:ty, $value:ty) => {
+        impl Word<$value> for $atomic {
+            fn new(word: $value) -> Self {
+                <$atomic>::new(word)
+            }
 
-    as_it_is!(load() -> u64);
-    as_it_is!(store(word: u64) -> ());
-    as_it_is!(fetch_add(by: u64) -> u64);
-    as_it_is!(fetch_sub(by: u64) -> u64);
-    as_it_is!(fetch_and(bits: u64) -> u64);
-    as_it_is!(fetch_or(bits: u64) -> u64);
-    as_it_is!(fetch_max(word: u64) -> u64);
-    as_it_is!(compare_exchange(current: u64, new: u64, success: Ordering) -> Result<u64, u64>);
-    as_it_is!(compare_exchange_weak(current: u64, new: u64, success: Ordering) -> Result<u64, u64>);
+            as_it_is!($atomic: load() -> $value);
+            as_it_is!($atomic: store(word: $value) -> ());
+            as_it_is!($atomic: fetch_add(by: $value) -> $value);
+            as_it_is!($atomic: fetch_sub(by: $value) -> $value);
+            as_it_is!($atomic: fetch_and(bits: $value) -> $value);
+            as_it_is!($atomic: fetch_or(bits: $value) -> $value);
+            as_it_is!($atomic: fetch_max(word: $value) -> $value);
+            as_it_is!($atomic: compare_exchange(current: $value, new: $value, success: Ordering) -> Result<$value, $value>);
+            as_it_is!($atomic: compare_exchange_weak(current: $value, new: $value, success: Ordering) -> Result<$value, $value>);
 
-    #[inline(always)]
-    fn fence(ordering: Ordering) {
-        fence(ordering);
-    }
+            #[inline(always)]
+            fn fence(ordering: Ordering) {
+                fence(ordering);
+            }
+        }
+    };
 }
+
+native!(AtomicU64, u64);
+native!(AtomicU8, u8);

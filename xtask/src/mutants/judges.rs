@@ -56,7 +56,7 @@ const ROOM: Suite = test("hikv-engine-hikv", &["--test", "room"]);
 const SERVER: Suite = test("hikv-server", &["--test", "server"]);
 const UNDO_LOG: Suite = test("hikv-undo-log", &["--test", "undo_log"]);
 const TRACED: Suite = Suite {
-    arguments: &["backup::", "durability::", "failing", "interrupted::", "new_names::", "repair::"],
+    arguments: &["backup::", "durability::", "failing", "interrupted::", "new_files::", "new_names::", "repair::"],
     ..test("hikv-cli", &["--test", "program"])
 };
 

@@ -164,14 +164,17 @@ fn a_save_syncs_the_directory_after_each_rename() {
     place.run("put", &["k", "v"]).succeeded();
     let serving = Serving::spawned(hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]));
     let Some(strace) = Strace::attach(&place, &serving, &["trace=rename,renameat,renameat2,fsync"]) else { return };
-    // The first takes the place, the second replaces it.
+    // The first takes the place, the second replaces it. The third finds what an interrupted one left, and gives it its name first.
     assert_eq!(serving.ask(b"SAVE\r\nSAVE\r\n", 10), b"+OK\r\n+OK\r\n");
+    fs::rename(place.store().join("backup"), place.store().join("backup.new")).unwrap();
+    assert_eq!(serving.ask(b"SAVE\r\n", 5), b"+OK\r\n");
     serving.stop(Signal::INT);
     let trace = strace.lines();
     let syncs_store = |line: &str| line.contains(&format!("<{}>)", place.store().canonicalize().unwrap().display()));
-    let renames = || ended(&trace, &["rename", "renameat", "renameat2"]).filter(|(_, line)| line.contains("backup\""));
-    assert_eq!(renames().count(), 2, "{trace}");
-    for (number, line) in renames() {
+    let renames = || ended(&trace, &["rename", "renameat", "renameat2"]);
+    let into_place = || renames().filter(|(_, line)| line.contains("backup\""));
+    assert_eq!(into_place().count(), 4, "{trace}");
+    for (number, line) in into_place() {
         let next = renames().map(|(other, _)| other).find(|other| *other > number).unwrap_or(usize::MAX);
         let synced = ended(&trace, &["fsync"]).any(|(at, line)| at > number && at < next && syncs_store(line));
         assert!(synced, "no sync of the directory follows {line}:\n{trace}");

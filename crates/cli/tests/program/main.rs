@@ -22,6 +22,7 @@ mod loading;
 mod logs;
 mod medium;
 mod memory;
+mod new_files;
 mod new_names;
 mod open_files;
 mod pages;

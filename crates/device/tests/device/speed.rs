@@ -1,10 +1,13 @@
 //! What commands take: the engine alone, one at a time and in groups as a device carries them out, then a device over shared memory and
-//! over TCP, with one command at a time and with 32. Printed, and nothing is asserted of it: `cargo xtask device speed`.
+//! over TCP, with one command at a time, with 32, and with 32 on each of eight queues. Printed, and nothing is asserted of it: `cargo xtask
+//! device speed`.
 
 use std::hint::black_box;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
-use device_client::{Operation, Options, StoreIf};
+use device_client::{Client, Operation, Options, StoreIf};
 use hikv::{EngineKind, Store};
 
 use crate::support::{Bench, directory};
@@ -16,6 +19,7 @@ const VALUE: [u8; 256] = [7; 256];
 const COUNT: u64 = 1 << 20;
 const DEVICE_COUNT: u64 = 1 << 17;
 const DEPTH: usize = 32;
+const QUEUE_COUNT: u64 = 8;
 /// As the device carries out runs of commands.
 const GROUP_COUNT: u64 = 16;
 
@@ -31,22 +35,36 @@ fn scattered(number: u64) -> [u8; 16] {
 
 /// What this thread has had of a processor, which tells more than the clock where others use the machine.
 fn thread_ns() -> u64 {
-    let times = std::fs::read_to_string("/proc/thread-self/schedstat").expect("it is Linux");
+    ns_of("/proc/thread-self".as_ref())
+}
+
+fn ns_of(thread: &Path) -> u64 {
+    let times = fs::read_to_string(thread.join("schedstat")).expect("it is Linux");
     times.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number")
+}
+
+/// The same of the device's loops.
+fn loops_ns() -> u64 {
+    let threads =
+        fs::read_dir("/proc/self/task").expect("it is Linux").map(|thread| thread.expect("it is there").path());
+    let is_loop =
+        |thread: &PathBuf| fs::read_to_string(thread.join("comm")).is_ok_and(|name| name.starts_with("hikv-device"));
+    threads.filter(is_loop).map(|thread| ns_of(&thread)).sum()
 }
 
 /// Measures what `work` does of `count` operations; the times of single ones, if it took them.
 #[expect(clippy::print_stdout, reason = "a table for reading")]
 fn measure(what: &str, count: u64, work: impl FnOnce() -> Vec<Duration>) {
-    let (began, began_ns) = (Instant::now(), thread_ns());
+    let (began, began_ns) = (Instant::now(), (thread_ns(), loops_ns()));
     let mut each = work();
-    let (took, cpu_ns) = (began.elapsed(), thread_ns() - began_ns);
+    let (took, caller_ns, device_ns) = (began.elapsed(), thread_ns() - began_ns.0, loops_ns() - began_ns.1);
     each.sort_unstable();
     let millions = count as f64 / took.as_secs_f64() / 1e6;
     let median = each.get(each.len() / 2).map(|median| format!(", median {:.2} us", median.as_secs_f64() * 1e6));
     println!(
-        "{what:44} {millions:6.3} M/s, {:5} ns of the caller's processor{}",
-        cpu_ns / count,
+        "{what:44} {millions:6.3} M/s, {:5} ns of the caller's processor, {:5} ns of the device's{}",
+        caller_ns / count,
+        device_ns / count,
         median.unwrap_or_default()
     );
 }
@@ -97,16 +115,34 @@ fn through(bench: &Bench, transport: &str) {
     measure(&format!("{transport}: retrieve, one at a time"), count, || {
         timed(count, |number| _ = black_box(client.retrieve(scattered(number)).expect("it reads")))
     });
-    let mut client = bench.client_with(Options { entry_count: DEPTH as u16 + 1, ..Options::default() });
-    let mut many = |what: &str, make: &dyn Fn(Vec<u8>) -> Operation| {
-        let operations: Vec<Operation> = (0..DEVICE_COUNT).map(|number| make(scattered(number).to_vec())).collect();
-        measure(&format!("{transport}: {what}, {DEPTH} at once"), DEVICE_COUNT, || {
-            operations.chunks(4096).for_each(|some| _ = black_box(client.run(some).expect("they are done")));
-            Vec::new()
-        });
+    for queue_count in [1, QUEUE_COUNT] {
+        let store = |key| Operation::Store { key, value: VALUE.to_vec(), when: StoreIf::Always };
+        many(bench, &format!("{transport}: store"), queue_count, store);
+        many(bench, &format!("{transport}: retrieve"), queue_count, |key| Operation::Retrieve { key });
+    }
+}
+
+/// A queue is a host of its own, with a thread; where there is one that is the caller's.
+fn many(bench: &Bench, what: &str, queue_count: u64, make: impl Fn(Vec<u8>) -> Operation) {
+    let count = DEVICE_COUNT / queue_count;
+    let operations =
+        |queue| (queue * count..(queue + 1) * count).map(|number| make(scattered(number).to_vec())).collect();
+    let queues: Vec<Vec<Operation>> = (0..queue_count).map(operations).collect();
+    let options = || Options { entry_count: DEPTH as u16 + 1, ..Options::default() };
+    let mut clients: Vec<Client> = queues.iter().map(|_| bench.client_with(options())).collect();
+    let run = |client: &mut Client, operations: &[Operation]| {
+        operations.chunks(4096).for_each(|some| _ = black_box(client.run(some).expect("they are done")));
     };
-    many("store", &|key| Operation::Store { key, value: VALUE.to_vec(), when: StoreIf::Always });
-    many("retrieve", &|key| Operation::Retrieve { key });
+    measure(&format!("{what}, {DEPTH} at once on {queue_count}"), DEVICE_COUNT, || {
+        match (&mut clients[..], &queues[..]) {
+            ([client], [operations]) => run(client, operations),
+            (clients, queues) => thread::scope(|scope| {
+                let pairs = clients.iter_mut().zip(queues);
+                pairs.for_each(|(client, operations)| drop(scope.spawn(move || run(client, operations))));
+            }),
+        }
+        Vec::new()
+    });
 }
 
 #[test]

@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use engine::{BatchOp, Condition, Error, Limits};
 use index::Position;
+use index::bplus_tree::Edit;
 use items::NewItem;
 use parking_lot::{MutexGuard, RwLock};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
@@ -226,7 +227,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         self.medium.health()?;
         self.batches.shown.show(table);
-        if let Err(error) = edits.iter().try_for_each(|(key, _, edit)| self.learn(key, *edit)) {
+        let learn = |(key, _, edit): &(&[u8], _, Edit)| {
+            let pin = epoch::pin();
+            self.learn(&self.tree.look(&pin, &self.records(), key)?, *edit)
+        };
+        if let Err(error) = edits.iter().try_for_each(learn) {
             self.batches.is_stuck.store(true, Ordering::Release);
             return Err(error);
         }

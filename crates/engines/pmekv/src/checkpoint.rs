@@ -21,7 +21,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{Engine, Error};
-use index::bplus_tree::{Direction, Page};
+use index::bplus_tree::{Direction, Keys as _, Page};
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Offset};
 
@@ -222,8 +222,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         loop {
             let _pin = epoch::pin();
             self.tree.read_page(&self.records(), from.as_ref().map(Vec::as_slice), Direction::Forward, &mut page)?;
-            for &record in page.positions() {
-                let item = self.records().read(record)?;
+            let records = self.records();
+            for record in records.in_time(page.positions(), |records, record| records.prefetch(record)) {
+                let item = records.read(record)?;
                 let lane = self.lanes.of(self.hasher.signature(item.key)) as u32;
                 each(Stored { record, checksum: item.header.checksum, lane })?;
             }

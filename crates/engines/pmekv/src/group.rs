@@ -18,14 +18,14 @@
 use arrayvec::ArrayVec;
 use engine::{Before, Engine, Error, Expiry, Told};
 use index::Position;
-use index::bplus_tree::{Change, Edit, GROUP_COUNT, KeyStart, Keys as _};
+use index::bplus_tree::{Found, GROUP_COUNT, Keys as _};
 use items::NewItem;
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::Entry;
 use crate::lane::Log;
-use crate::write::{Prepared, check_key, check_value, entry, of_change};
+use crate::write::{Prepared, check_key, check_value, edit, entry};
 use crate::{Pmekv, canary};
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
@@ -121,9 +121,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn enter_group<'k>(&self, mut puts: Group<Put<'_, 'k, D>>) -> Option<(Group<Entered<'k>>, Ticket)> {
         let mut lanes = self.lock_lanes(&puts);
         self.batches.is_learnt().ok()?;
+        let (pin, records, mut found) = (epoch::pin(), self.records(), Group::new());
         for put in &mut puts {
-            put.old = self.tree.find(&self.records(), put.key).ok()?;
+            let looked = self.tree.look(&pin, &records, put.key).ok()?;
+            put.old = looked.item();
             put.before = self.before(put.old).ok()?;
+            found.push(looked);
         }
         for Lane { log, put_count, .. } in &mut lanes {
             // Each may have to be taken back.
@@ -131,8 +134,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         let mut entered: Group<Entered<'k>> = puts.into_iter().map(|put| self.enter_one(put, &mut lanes)).collect();
         let ticket = self.medium.commit(Level::default());
-        self.learn_group(&mut entered, &mut lanes, ticket);
-        drop(lanes);
+        self.learn_group(&mut entered, &found, &mut lanes, ticket);
+        drop((lanes, found));
+        drop(pin);
         for Entered { entry, outcome, .. } in &mut entered {
             if outcome.is_ok() && entry.old != Position::EMPTY && !self.medium.breaks(canary::FREED_BEFORE_COMMIT) {
                 *outcome = self.retire(entry.old);
@@ -164,26 +168,25 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Step 5. What a failed medium did not take in, readers must not see.
-    fn learn_group(&self, entered: &mut [Entered<'_>], lanes: &mut [Lane<'_>], ticket: Ticket) {
+    fn learn_group(
+        &self,
+        entered: &mut [Entered<'_>],
+        found: &[Found<'_, '_>],
+        lanes: &mut [Lane<'_>],
+        ticket: Ticket,
+    ) {
         if self.medium.health().is_err() {
             entered.iter_mut().for_each(|put| put.outcome = self.medium.health().map_err(Error::from));
             return;
         }
-        let changes: Group<Change<'_>> = entered
-            .iter()
-            .map(|&Entered { key, entry: Entry { old, new, .. }, .. }| {
-                let edit = if old == Position::EMPTY { Edit::Insert(new) } else { Edit::Replace { old, new } };
-                Change { key: KeyStart::whole(key), edit }
-            })
-            .collect();
         entered.iter().for_each(|put| self.tickets.raise(put.entry.hash, ticket));
-        self.tree.apply(&self.records(), &changes, |number, learnt| {
-            let Entered { entry, outcome, .. } = &mut entered[number];
-            if let Err(error) = learnt {
+        for (Entered { entry, outcome, .. }, found) in entered.iter_mut().zip(found) {
+            let Some(edit) = edit(found.item(), Some(entry.new)) else { continue };
+            if let Err(error) = self.learn(found, edit) {
                 let log = &mut lane_of(lanes, self.lane_of(entry.hash)).log;
-                *outcome = self.take_back(log, *entry).and(Err(of_change(error)));
+                *outcome = self.take_back(log, *entry).and(Err(error));
             }
-        });
+        }
     }
 }
 

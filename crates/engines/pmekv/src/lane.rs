@@ -86,6 +86,8 @@ pub(crate) struct Log {
     pub(crate) ahead: Vec<Place>,
     /// The newest segment is of an opening before this one, and the lane goes on in it.
     pub(crate) goes_on: bool,
+    /// What the checksums of entries begin with that are written to the newest segment.
+    pub(crate) salt: Checksum,
 }
 
 impl Log {
@@ -178,7 +180,7 @@ impl Lanes {
         let rest = log.next..newest.first + SEGMENT_ENTRY_COUNT;
         rest.for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
         medium.order();
-        log.goes_on = true;
+        (log.goes_on, log.salt) = (true, newest.salt(&self.uuid));
     }
 
     /// Writes an entry behind the log's last and flushes it. Room was provided; the order is the caller's.
@@ -188,7 +190,10 @@ impl Lanes {
         }
         let segment = *log.segments.back().expect("room was provided");
         let entry = Entry { sequence: log.next, ..entry };
-        write_line(medium, segment.entry_at(entry.sequence), &entry.to_line(segment.salt(&self.uuid)));
+        let at = segment.entry_at(entry.sequence);
+        write_line(medium, at, &entry.to_line(log.salt));
+        // The lane's next entry will be written there, if the segment goes so far.
+        medium.prefetch_line(at.plus(LINE_BYTES));
         log.next += 1;
         self.count_entries(1, 0);
     }
@@ -204,6 +209,7 @@ impl Lanes {
         }
         store_word(medium, lane_word(log.number), at.0);
         log.segments.push_back(segment);
+        log.salt = segment.salt(&self.uuid);
     }
 }
 
@@ -227,7 +233,26 @@ pub(crate) fn store_word<M: Medium>(medium: &M, at: Offset, payload: u64) {
 
 #[cfg(test)]
 mod tests {
+    use pmem::Persist;
+    use pmem_sim::{Model, Sim};
+
     use super::*;
+
+    /// Half of an entry that a crash has torn could otherwise make one whole that is written over it.
+    #[test]
+    fn a_lane_goes_on_once_no_crash_leaves_what_was_torn() {
+        let sim = Sim::new(1 << 20, Model::Line);
+        let newest = Segment { at: Offset(1 << 16), lane: 0, opening: 1, first: 1, previous: Offset::NULL };
+        let (kept, torn) = (newest.entry_at(1), newest.entry_at(2));
+        [kept, torn].iter().for_each(|at| write_line(&sim, *at, &[0xFF; ENTRY_BYTES]));
+        sim.order();
+        let mut log = Log { next: 2, segments: [newest].into(), ..Log::default() };
+        Lanes::new(Vec::new(), [7; 16], 2, SEGMENT_ENTRY_COUNT).go_on(&mut log, &sim);
+        for image in sim.images(64, 0) {
+            assert_eq!((image.line(kept), image.line(torn)), ([u64::MAX; 8], [0; 8]), "{image}");
+        }
+        assert!(log.goes_on);
+    }
 
     #[test]
     fn entries_of_one_segment_are_none_of_another() {

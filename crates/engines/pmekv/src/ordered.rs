@@ -11,6 +11,7 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::batch::Table;
+use crate::record::Records;
 
 /// A leaf's worth of keys.
 #[derive(Default)]
@@ -34,20 +35,15 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
         let _pin = epoch::pin();
         self.read_leaf(from, direction, leaf)?;
         self.met_many()?;
-        let mut last = None;
-        for &position in &leaf.positions {
-            let (key, value) = self.pair(position)?;
-            last = Some(key);
-            let Some(value) = value else { continue };
-            if each(key, value) == ControlFlow::Break(()) {
-                cursor.pass(key);
-                return Ok(false);
-            }
+        let shown = self.show(&leaf.positions, each)?;
+        if let ControlFlow::Break(last) = shown {
+            cursor.pass(last);
+            return Ok(false);
         }
         if cursor.follow::<Scan>(|Scan(leaf)| leaf.page.next()) {
             return Ok(true);
         }
-        last.into_iter().for_each(|key| cursor.pass(key));
+        shown.continue_value().flatten().into_iter().for_each(|key| cursor.pass(key));
         Ok(false)
     }
 
@@ -106,6 +102,21 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
+    /// Shows what has not expired until `each` has enough. The last key: that with which it had enough, or of all, if there is one. The
+    /// caller is pinned since before finding the records.
+    fn show(&self, positions: &[Position], each: &mut Visit<'_>) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
+        let (mut last, records) = (None, self.records());
+        for position in records.in_time(positions, Records::prefetch_whole) {
+            let (key, value) = self.pair(position)?;
+            last = Some(key);
+            let Some(value) = value else { continue };
+            if each(key, value) == ControlFlow::Break(()) {
+                return Ok(ControlFlow::Break(key));
+            }
+        }
+        Ok(ControlFlow::Continue(last))
+    }
+
     /// A record's key, and its value unless that has expired. Most records are plain: those are looked at where they lie, without
     /// [`items::Item`]s that go through memory.
     #[inline(always)]
@@ -140,9 +151,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let start = from.as_ref().map(Vec::as_slice);
             self.read_leaf(start, Direction::Forward, &mut leaf)?;
             self.met_many()?;
-            let mut last = None;
-            for &position in &leaf.positions {
-                let item = self.records().read(position)?;
+            let (mut last, records) = (None, self.records());
+            for position in records.in_time(&leaf.positions, Records::prefetch_whole) {
+                let item = records.read(position)?;
                 self.may_show(position, &item)?;
                 each(item.key, item.value, item.expiry);
                 last = Some(item.key);

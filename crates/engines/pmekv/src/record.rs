@@ -21,9 +21,7 @@ impl<'m, M: Medium> Records<'m, M> {
         // SAFETY: as this type's head says, nobody stores to the record.
         Ok(unsafe { Item::read(self.0, position.offset(), room_bytes) }?)
     }
-}
 
-impl<'m, M: Medium> Records<'m, M> {
     /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
@@ -32,6 +30,9 @@ impl<'m, M: Medium> Records<'m, M> {
         Plain::in_room(unsafe { self.0.bytes(position.offset().span(class.bytes())) }.ok()?)
     }
 }
+
+/// Records that are asked for ahead of the one that is read: as many as a core has misses in flight, at two or more lines a record.
+const AHEAD_COUNT: usize = 8;
 
 /// So much of a record is asked for before its header has told how long it is.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
@@ -47,6 +48,20 @@ impl<M: Medium> Records<'_, M> {
             self.0.prefetch_line(line);
             line = line.plus(LINE_BYTES);
         }
+    }
+
+    /// The positions, for a caller who reads the record of each before it takes the next; `near` is shown some ahead of it, to ask the
+    /// cache for them.
+    pub(crate) fn in_time<'p>(
+        &'p self,
+        positions: &'p [Position],
+        near: impl Fn(&Self, Position) + 'p,
+    ) -> impl Iterator<Item = Position> + 'p {
+        positions.iter().take(AHEAD_COUNT).for_each(|first| near(self, *first));
+        positions.iter().enumerate().map(move |(number, position)| {
+            positions.get(number + AHEAD_COUNT).into_iter().for_each(|later| near(self, *later));
+            *position
+        })
     }
 }
 

@@ -1,7 +1,11 @@
 //! Room: for records, for segments, and in the log.
 //!
-//! The log has a bound. A writer that finds it at the bound makes a checkpoint before taking any lock; the background makes one at half
-//! of it. Where a region is full, the room of records that readers have left is looked for first; then a checkpoint gives back segments.
+//! The log has a bound. The background makes a checkpoint at half of it. A writer that finds the log at the bound makes one before taking any
+//! lock, or waits for the one under way. Writers that outrun the background are held back before that: from three quarters of the bound on
+//! each waits for the checkpoint under way a little, the longer the nearer the log is to its bound and never longer than [`PACE_MAX`], and
+//! goes on. So a write waits for a whole checkpoint only where none is under way, or where the last quarter does not last for the rest of one.
+//!
+//! Where a region is full, the room of records that readers have left is looked for first; then a checkpoint gives back segments.
 //! Each lane keeps a segment ahead of need that only deletes may begin, so in a full region a thousand deletes of a lane find room even
 //! if no checkpoint does.
 //!
@@ -11,6 +15,7 @@
 //! nobody's record. What goes back meanwhile and is found counts too: then one checkpoint more is tried.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::time::Duration;
 
 use engine::{Error, while_readers_keep, with_room};
 use heap::{Place, Reservation};
@@ -22,6 +27,20 @@ use crate::layout::{NODE_BYTES, NODE_KEY_COUNT_MAX};
 
 /// The log has an entry for so many keys, at most, where that is more than its bound.
 const KEYS_PER_ENTRY: u64 = 4;
+
+/// The longest that a write is held back before the log is at its bound.
+const PACE_MAX: Duration = Duration::from_micros(500);
+
+/// How long a writer waits for the checkpoint under way, where the log has so many entries and is to have fewer than `max`.
+fn pace(entry_count: u64, max: u64) -> Duration {
+    let quarter = last_quarter(max);
+    let over = entry_count.saturating_sub(max - quarter).min(quarter);
+    PACE_MAX.mul_f64(over as f64 / quarter as f64)
+}
+
+fn last_quarter(max: u64) -> u64 {
+    (max / 4).max(1).min(max)
+}
 
 /// How things were when a checkpoint found no room.
 #[derive(Clone, Copy)]
@@ -143,7 +162,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Comes before a write takes a lock: the log has room.
     pub(crate) fn bound_log(&self) -> Result<(), Error> {
-        if self.lanes.entry_count() >= self.log_entry_count_max() { self.shorten_log() } else { Ok(()) }
+        let (entry_count, max) = (self.lanes.entry_count(), self.log_entry_count_max());
+        if entry_count >= max {
+            return self.shorten_log();
+        }
+        if entry_count > max - last_quarter(max) {
+            self.hold_back(pace(entry_count, max));
+        }
+        Ok(())
+    }
+
+    /// Nobody is held back where no checkpoint is under way.
+    #[cold]
+    fn hold_back(&self, wait_max: Duration) {
+        drop(self.checkpoint.try_lock_for(wait_max));
     }
 
     /// A writer that comes while another makes the checkpoint waits for it.
@@ -202,5 +234,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Frees the records that no reader can look at any more; true if there were any.
     pub(crate) fn collect(&self) -> bool {
         self.limbo.collect(|free| self.free(free))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_are_held_back_the_longer_the_fuller_the_log_is_and_never_for_long() {
+        for max in [1, 3, 8, 1_000, 1 << 20, u64::MAX / 2] {
+            let paces: Vec<_> = (0..=100).map(|percent| pace((max as u128 * percent / 100) as u64, max)).collect();
+            assert!(paces.is_sorted() && paces[..75].iter().all(Duration::is_zero), "{max}: {paces:?}");
+            assert_eq!(pace(max, max), PACE_MAX, "{max}");
+            assert_eq!(pace(u64::MAX, max), PACE_MAX, "{max}");
+        }
     }
 }

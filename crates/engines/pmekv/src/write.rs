@@ -5,7 +5,7 @@
 
 use engine::{Answer, Before, Error, Limits};
 use index::Position;
-use index::bplus_tree::{Change, ChangeError, Edit, KeyStart};
+use index::bplus_tree::{ChangeError, Edit, Found};
 use items::NewItem;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
@@ -64,12 +64,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let hash = self.hasher.signature(key);
         let mut log = self.lanes.lock(self.lane_of(hash));
         self.batches.is_learnt()?;
-        let old = self.tree.find(&self.records(), key)?;
+        let pin = epoch::pin();
+        let found = self.tree.look(&pin, &self.records(), key)?;
+        let old = found.item();
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Answer::Unexpected);
         }
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else {
-            drop(log);
+            drop((log, pin));
             self.met(hash)?;
             return Ok(Answer::Done(Before::Absent));
         };
@@ -81,7 +83,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expires = new.as_ref().is_some_and(|new| new.expires);
         new.take().map(|new| new.room.publish());
         if self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
-            self.learn(key, edit)?;
+            self.learn(&found, edit)?;
         }
         self.lanes.append(&mut log, &self.medium, entry);
         let ticket = match self.medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
@@ -92,13 +94,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.medium.health()?;
         self.tickets.raise(hash, ticket);
         if !self.medium.breaks(canary::TREE_BEFORE_COMMIT)
-            && let Err(error) = self.learn(key, edit)
+            && let Err(error) = self.learn(&found, edit)
         {
             self.take_back(&mut log, entry)?;
             return Err(error);
         }
         self.expect_if(expires);
-        drop(log);
+        drop((log, pin));
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
             self.retire(old)?;
         }
@@ -130,12 +132,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.lanes.of(hash.wrapping_add(turn))
     }
 
-    /// Step 5.
-    pub(crate) fn learn(&self, key: &[u8], edit: Edit) -> Result<(), Error> {
-        let change = Change { key: KeyStart::whole(key), edit };
-        let mut learnt = Ok(());
-        self.tree.apply(&self.records(), &[change], |_, result| learnt = result);
-        learnt.map_err(of_change)
+    /// Step 5, of a key that was found under its lane's lock.
+    pub(crate) fn learn(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
+        self.tree.apply_to(&self.records(), found, edit).map_err(of_change)
     }
 
     /// Instead of step 5, where the tree cannot learn of the change: the log takes it back, so that the two go on saying the same.

@@ -3,18 +3,16 @@
 use std::sync::atomic::Ordering;
 
 use engine::{Error, Progress};
-use index::segmented::Cursor;
+use index::segmented::{self, Cursor, Misplacement, Sweep};
 use parking_lot::MutexGuard;
-use pmem::{Dram, Medium, Offset};
+use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 
 /// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    sweep: Cursor,
-    /// A slot that names no proper place. A store that has one never reuses space below the mark.
-    misplaced: Option<Offset>,
+    sweep: Sweep,
     /// Where the reaper's walk goes on.
     pub(crate) reap: Option<Cursor>,
     /// Where the walk goes on that fills the cached table of an opened store.
@@ -69,26 +67,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
-        let misplaced = &mut background.misplaced;
-        background.sweep = self.table.sweep(self.cx(), background.sweep, &mut |(at, _)| *misplaced = Some(at))?;
-        if background.sweep.is_done() {
-            if background.misplaced.is_none() && self.medium.is_writable() {
-                self.heap.finish_sweep(&self.medium);
-            }
-            self.swept.store(true, Ordering::Release);
-        }
-        Ok(())
+        let sweep = |from, misplaced: &mut dyn FnMut(Misplacement)| self.table.sweep(self.cx(), from, misplaced);
+        Ok(background.sweep.step(self.cx(), &self.swept, sweep)?)
     }
 
     /// Sweeps to the end; what others have swept need not be done again.
     pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
-        while !self.swept.load(Ordering::Acquire) {
-            let mut background = self.background.lock();
-            if !self.swept.load(Ordering::Acquire) {
-                self.sweep_step(&mut background)?;
-            }
-        }
-        Ok(())
+        let step = |background: &mut Background| self.sweep_step(background);
+        segmented::finish_sweep(&self.swept, || self.background.lock(), step)
     }
 
     /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.

@@ -83,6 +83,7 @@ pub(crate) const PAPER: Paper = Paper {
         #[cfg(not(feature = "rocksdb"))]
         ("rocksdb", "cargo xtask figures --features rocksdb ink builds it, in half an hour of processor time"),
     ],
+    programs: &[],
     figures: &[
         Figure {
             name: "6",
@@ -92,6 +93,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "order",
             systems: INKS,
             shown: Shown::Rate,
+            printed: &[],
             claims: &[
                 claim(
                     "read, order 7 / order 255",
@@ -121,6 +123,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "order",
             systems: PARTS,
             shown: Shown::Latency,
+            printed: &[],
             claims: &[
                 claim(
                     "read, searching / searching at order 255: the order alone decides",
@@ -150,6 +153,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "threads",
             systems: INK_ROCKSDB,
             shown: Shown::Rate,
+            printed: &[],
             claims: &[
                 rocksdb("read, RocksDB / InK: InK ahead by up to 220 %", (1.0, 3.2), &["read-threads"], &THREADS),
                 rocksdb("update, RocksDB / InK: InK ahead by up to 270 %", (1.0, 3.7), &["update-threads"], &THREADS),
@@ -169,6 +173,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "threads",
             systems: INK,
             shown: Shown::Latency,
+            printed: &[],
             claims: &[
                 pmemkv("insert, pmemkv / InK: InK 11.7 % below", 1.13, &["insert-few"]),
                 pmemkv("update, pmemkv / InK: InK 30.3 % below", 1.43, &["update-few"]),
@@ -183,6 +188,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "threads",
             systems: INK_ROCKSDB,
             shown: Shown::Rate,
+            printed: &[],
             claims: &[
                 rocksdb("A, RocksDB / InK", (1.92, 1.92), &["a-uniform", "a-zipfian"], ONE),
                 rocksdb("B, RocksDB / InK", (1.54, 1.54), &["b-uniform", "b-zipfian"], ONE),
@@ -198,6 +204,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "hundredths of the operations",
             systems: INK_ROCKSDB,
             shown: Shown::Rate,
+            printed: &[],
             claims: &[
                 unsteady("InK, slowest part / fastest: consistent", (1.0, 1.0), INK),
                 unsteady("RocksDB, slowest part / fastest: fluctuates", (1.0, MORE), ROCKSDB),
@@ -211,6 +218,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "percentile; 0: the average",
             systems: INK_ROCKSDB,
             shown: Shown::Latency,
+            printed: &[],
             claims: &[
                 claim(
                     "RocksDB's 90th percentile / InK's 99.9th: InK's worst is below",

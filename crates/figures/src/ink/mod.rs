@@ -6,24 +6,25 @@
 
 mod claims;
 mod parts;
-mod records;
-#[cfg(feature = "rocksdb")]
-mod rocksdb;
 mod system;
-mod work;
 
 use std::time::Duration;
 
 use crate::machine::Machine;
 use crate::paper::{Figure, Tell};
 use crate::point::Point;
+use crate::records::Shape;
+use crate::work::{Bench, Measured, Work};
 use crate::{Error, Settings};
 
 pub(crate) use claims::PAPER;
 use parts::Sampled;
 use system::{BUILT, Made};
-use work::{Bench, Measured, Work};
 
+/// Keys of 23 bytes, values of 100: YCSB's.
+const SHAPE: Shape = Shape::new(23, 100);
+/// A turn of inserts adds one pair for so many that are there.
+const INSERTED_OF: u64 = 20;
 /// Orders that are measured.
 const ORDERS: [f64; 6] = [7.0, 15.0, 31.0, 63.0, 127.0, 255.0];
 /// The paper's, after figure 7.
@@ -136,12 +137,12 @@ fn beside_rocksdb() -> Vec<Job> {
 fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tell: &mut Tell<'_>) -> Result<(), Error> {
     for Stage { order, records, mut jobs } in stages(settings) {
         jobs.retain(|job| figures.iter().any(|figure| figure.name == job.figure));
-        let is_wanted = |name: &str| jobs.iter().any(|job| job.systems.contains(&name));
+        let is_wanted = |name: &str| settings.wants(name) && jobs.iter().any(|job| job.systems.contains(&name));
         let made = Made { dir: &settings.dir, order };
         let mut benches: Vec<Bench> = BUILT
             .iter()
             .filter(|(name, _)| is_wanted(name))
-            .map(|(name, make)| Bench::load(name, make(&made)?, records))
+            .map(|(name, make)| Bench::load(name, make(&made)?, SHAPE, records))
             .collect::<Result<_, Error>>()?;
         let count = benches.len();
         for round in 0..settings.rounds {
@@ -161,6 +162,10 @@ fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tel
 
 impl Job {
     fn measure(&self, bench: &mut Bench, count: usize, round: usize, tell: &mut Tell<'_>) -> Result<(), Error> {
+        let count = match self.work {
+            Work::Insert => (bench.record_count() / INSERTED_OF / self.threads as u64).max(1) as usize,
+            _ => count,
+        };
         let (count, lap) = match self.told {
             Told::Whole | Told::Parts => (count, count),
             Told::OverTime { .. } => (count.next_multiple_of(TIMES.len()), count.div_ceil(TIMES.len())),

@@ -9,16 +9,10 @@ use pmem_os::{HostDram, MapOptions, Mapped};
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::work::{Shared, System};
 
 /// Writers that can be under way at once, as in a store of the library.
 const LANES: u32 = 16;
-
-/// What is measured. Threads share it.
-pub(super) trait System: Sync {
-    /// Sets a key's value, whether it is there or not.
-    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
-}
 
 /// How a system is made.
 pub(super) struct Made<'a> {
@@ -34,7 +28,7 @@ pub(super) const BUILT: &[(&str, Make)] = &[
     ("ink", |made| made.ink(false)),
     ("ink-in-place", |made| made.ink(true)),
     #[cfg(feature = "rocksdb")]
-    ("rocksdb", |made| Ok(Box::new(super::rocksdb::RocksDb::create(made.dir)?))),
+    ("rocksdb", |made| Ok(Box::new(crate::rocksdb::RocksDb::create(made.dir)?))),
 ];
 
 impl Made<'_> {
@@ -53,7 +47,7 @@ struct InkStore {
     _home: TempDir,
 }
 
-impl System for InkStore {
+impl Shared for InkStore {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         Ok(self.store.put(key, value)?)
     }

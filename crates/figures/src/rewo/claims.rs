@@ -53,6 +53,7 @@ pub(crate) const PAPER: Paper = Paper {
         "What finds no room is counted, and its time is that of the inserts that do.",
     ],
     not_built: &[],
+    programs: &[],
     figures: &[
         Figure {
             name: "8a",
@@ -62,6 +63,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "load factor",
             systems: ALL,
             shown: Shown::Latency,
+            printed: &[],
             claims: &[
                 claim("others / Rewo-Hash at .2 and .4", 1.73, 2.04, others(&["positive"], &[0.2, 0.4])),
                 claim("others / Rewo-Hash at .6 and .8", 1.97, 2.70, others(&["positive"], &[0.6, 0.8])),
@@ -75,6 +77,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "load factor",
             systems: ALL,
             shown: Shown::Latency,
+            printed: &[],
             claims: &[
                 claim(
                     "PFHT, absent / present",
@@ -104,6 +107,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "load factor",
             systems: &["rewo", "rewo-no-copy", "rewo-pool", "pfht", "path", "level"],
             shown: Shown::Latency,
+            printed: &[],
             claims: &[
                 claim("others / Rewo-Hash at .6", 1.46, 2.88, others(WRITES, &[0.6])),
                 claim("others / Rewo-Hash at .8", 1.47, 3.11, others(WRITES, &[0.8])),
@@ -132,6 +136,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "load factor",
             systems: ALL,
             shown: Shown::Rate,
+            printed: &[],
             claims: &[
                 claim("Rewo-Hash / others, A", 1.65, 3.09, others(&["ycsb-a"], &[0.8])),
                 claim("Rewo-Hash / others, B", 2.05, 3.69, others(&["ycsb-b"], &[0.8])),
@@ -146,6 +151,7 @@ pub(crate) const PAPER: Paper = Paper {
             axis: "load factor",
             systems: &["rewo", "rewo-bpe"],
             shown: Shown::Rate,
+            printed: &[],
             claims: &[
                 claim("with / without at .4", 1.05, 1.05, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.4])),
                 claim("with / without at .6", 1.10, 1.10, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.6])),

@@ -23,7 +23,7 @@ fn run(figures: &[&'static Figure], settings: &Settings, machine: &Machine, tell
     let slower_ns = settings.read_block_ns.unwrap_or((1.8 * machine.dependent_read_ns) as u64);
     let made = Made { dir: &settings.dir, segments: settings.segments, read_block_ns: slower_ns };
     let names: Vec<_> = figures.iter().flat_map(|figure| figure.systems).collect();
-    let systems = system::ALL.into_iter().filter(|(name, _)| names.contains(&name));
+    let systems = system::ALL.into_iter().filter(|(name, _)| names.contains(&name) && settings.wants(name));
     let mut benches: Vec<Bench> =
         systems.map(|(name, make)| Ok(Bench::new(name, make(&made)?))).collect::<Result<_, Error>>()?;
     for load in LOADS {

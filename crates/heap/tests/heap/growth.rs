@@ -98,6 +98,36 @@ fn preparation_ends_with_the_space_it_was_asked_for() {
     assert_eq!(memory.populated_bytes(), heap.stats().region_bytes - heap.mark_bytes());
 }
 
+/// A writer that takes `taken_units` for each step of the background, until that has nothing left to do.
+fn ahead_of_a_writer(memory: &Memory, heap: &Heap<Host>, taken_units: u64) -> u64 {
+    let mut left = if taken_units > 0 { 40 } else { 0 };
+    loop {
+        if left > 0 {
+            heap.reserve_extent(memory, taken_units * UNIT_BYTES - 64).unwrap().publish();
+            left -= 1;
+        }
+        if !heap.prepare(memory, heap.ahead_bytes()).unwrap() {
+            return heap.ahead_bytes();
+        }
+    }
+}
+
+#[test]
+fn more_is_ready_for_a_quick_writer_and_less_once_it_has_gone() {
+    let (memory, heap) = Memory::formatted();
+    heap.reserve_extent(&memory, 64 << 20).unwrap().publish();
+    let slow_bytes = ahead_of_a_writer(&memory, &heap, 0);
+    assert_eq!(slow_bytes, heap.footprint_bytes() / 32);
+    let quick_bytes = ahead_of_a_writer(&memory, &heap, 16);
+    assert!(quick_bytes >= 5 * slow_bytes && quick_bytes <= heap.footprint_bytes() / 4, "{quick_bytes}");
+    assert!(heap.spare_bytes() >= quick_bytes && memory.populated_bytes() >= quick_bytes);
+    for _ in 0..8 {
+        heap.reserve_extent(&memory, heap.ahead_bytes() / 2).unwrap().publish();
+        ahead_of_a_writer(&memory, &heap, 0);
+    }
+    assert_eq!(heap.ahead_bytes(), heap.footprint_bytes() / 32);
+}
+
 #[test]
 fn memory_that_runs_out_is_an_error_and_nothing_is_lost() {
     let memory = Memory::new(0);

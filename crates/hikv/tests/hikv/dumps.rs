@@ -1,6 +1,6 @@
 //! Dumps: what was written comes back, and what was changed or cut never passes for whole.
 
-use std::io::Read;
+use std::io::{BufWriter, Read};
 
 use hikv::dump::layout::{PIECE_BYTES, WHOLE_VALUE_BYTES_MAX};
 use hikv::dump::{DumpError, DumpReader, DumpValue, DumpWriter};
@@ -196,6 +196,15 @@ fn what_is_no_dump_is_told_so() {
     for bytes in [&b""[..], b"key\tvalue\n", b"\x89PNG\r\n\x1a\n and so on"] {
         assert!(matches!(DumpReader::new(bytes), Err(DumpError::NotADump)));
     }
+}
+
+#[test]
+fn the_end_of_a_dump_flushes_the_output() {
+    let mut writer = DumpWriter::new(BufWriter::new(Vec::new()), UUID).unwrap();
+    writer.put(b"key", b"value", None).unwrap();
+    let out = writer.finish().unwrap();
+    assert!(out.buffer().is_empty());
+    assert!(read(&out.get_ref()[..]).1.is_ok());
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use hikv::{BackupError, Store};
+use hikv::{BackupError, OpenError, Store};
+use pmem_os::StoreLock;
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
@@ -205,6 +206,20 @@ fn a_backup_that_somebody_has_made_his_own_stays() {
     drop(own);
     scene.is_occupied(&place);
     assert_eq!(value_in(&place), b"own");
+}
+
+/// A process that opens the backup for writing has the lock before it takes the mark away.
+#[test]
+fn a_backup_that_is_being_opened_stays() {
+    let scene = Scene::new();
+    let place = scene.path("place");
+    scene.is_taken(&place);
+    let lock = StoreLock::exclusive(&place.join("lock")).unwrap();
+    let refused = scene.store.backup_latest(&place);
+    assert!(matches!(refused, Err(BackupError::Open(OpenError::Locked { .. }))), "{refused:?}");
+    drop(lock);
+    assert_eq!(value_in(&place), b"3");
+    scene.is_taken(&place);
 }
 
 #[test]

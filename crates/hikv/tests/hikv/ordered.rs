@@ -150,6 +150,20 @@ fn order_is_built_when_it_is_asked_for_and_progress_is_told() {
 }
 
 /// Reading works where nothing may be written.
+/// Without a background no other thread has built the order the first time, or applied the second time what was put since.
+#[test]
+fn a_range_of_a_snapshot_has_all_that_was_put_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Options::new().background(false).open(dir.path()).unwrap();
+    for round in 0..2u8 {
+        (0..100u8).for_each(|number| store.put([round, number], "value").unwrap());
+        let snapshot = store.snapshot().unwrap();
+        let keys: Vec<_> = snapshot.range::<&[u8]>(..).unwrap().map(|item| item.unwrap().0).collect();
+        let wanted = (0..=round).flat_map(|round| (0..100).map(move |number| vec![round, number]));
+        assert!(keys.into_iter().eq(wanted), "round {round}");
+    }
+}
+
 #[test]
 fn a_store_that_is_only_read_has_an_order() {
     let dir = tempfile::tempdir().unwrap();

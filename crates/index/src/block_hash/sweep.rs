@@ -15,10 +15,7 @@ use super::{BlockHash, Root, Slot};
 use crate::segmented::Segmented;
 use crate::segmented::clear::clear;
 use crate::segmented::directory::Retired;
-use crate::segmented::{Context, Cursor, Garbage, Table};
-
-/// What the sweep found wrong.
-type Misplacement = (Offset, Misplaced);
+use crate::segmented::{Context, Cursor, Garbage, Misplacement, Table};
 
 /// A segment's items, each once.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use pmem::Dram;
 
+use super::apply::prefetch;
 use super::inner::Seek;
 use super::layout::{Inner, Leaf};
 use super::search::Stop;
@@ -129,7 +130,8 @@ impl<D: Dram> BPlusTree<D> {
         if is_linked { Ok(At { node, seen }) } else { Err(Stop::Again) }
     }
 
-    /// Goes down to a leaf; `pass` is shown each inner node on the way, and how it was reached.
+    /// Goes down to a leaf; `pass` is shown each inner node on the way, and how it was reached. All of the leaf is asked for at once: a search
+    /// reads some of its lines only when it knows what stands in others.
     #[inline(always)]
     pub(super) fn descend<'t, K: Keys>(
         &'t self,
@@ -152,7 +154,10 @@ impl<D: Dram> BPlusTree<D> {
                 path.high = Some(step);
             }
             node = inner.child(index);
-            // It is a node's address only if the parent has not changed.
+            // It is a node's address only if the parent has not changed; for the cache any will do.
+            if level == 1 {
+                prefetch(node, size_of::<Leaf>());
+            }
             inner.check(at.seen)?;
         }
         let leaf = self.leaf(node);

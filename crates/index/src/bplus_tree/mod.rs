@@ -32,6 +32,7 @@ mod change;
 mod check;
 mod descent;
 mod find_many;
+mod found;
 mod inner;
 mod layout;
 mod leaf;
@@ -55,6 +56,7 @@ pub use apply::GROUP_COUNT;
 pub use bulk::{Loader, Part};
 pub use change::{Change, ChangeError, Edit, KeyStart, Keys, LoadError, NoDram};
 pub use check::TreeDamage;
+pub use found::Found;
 pub use page::{Direction, Page};
 
 use descent::Root;

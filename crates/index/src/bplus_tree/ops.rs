@@ -41,6 +41,17 @@ impl<D: Dram> BPlusTree<D> {
 
     fn attempt<K: Keys>(&self, seek: &mut Seek<'_, K>, edit: Edit) -> Result<(), Stop<K::Error>> {
         let (at, _) = self.descend(seek, |_, _, _| Ok(()))?;
+        self.edit_at(at, seek, edit)
+    }
+
+    /// Applies an edit to the leaf that a descent came to, and sees that the leaf is neither full nor sparse.
+    #[inline(always)]
+    pub(super) fn edit_at<K: Keys>(
+        &self,
+        at: At<'_, Leaf>,
+        seek: &mut Seek<'_, K>,
+        edit: Edit,
+    ) -> Result<(), Stop<K::Error>> {
         let Seek::At(target) = &mut *seek else { unreachable!("changes seek their key") };
         match edit_leaf(at, target, edit) {
             Ok(outcome) => {

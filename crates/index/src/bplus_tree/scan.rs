@@ -25,21 +25,27 @@ impl<D: Dram> BPlusTree<D> {
         let _pin = epoch::pin();
         loop {
             match self.try_find(keys, key) {
-                Ok(found) => return Ok(found),
+                Ok((_, item)) => return Ok(item),
                 Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
                 Err(_) => {}
             }
         }
     }
 
-    fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, Stop<K::Error>> {
+    /// The key's leaf, and its item.
+    #[inline(always)]
+    pub(super) fn try_find<K: Keys>(
+        &self,
+        keys: &K,
+        key: &[u8],
+    ) -> Result<(At<'_, Leaf>, Option<Position>), Stop<K::Error>> {
         let mut seek = Seek::At(Target::whole(keys, key));
         let (at, _) = self.descend(&mut seek, |_, _, _| Ok(()))?;
         let Seek::At(target) = &mut seek else { unreachable!("it seeks a key") };
         let spot = at.node.find(target, || at.check())?;
-        let found = spot.is_there.then(|| at.node.position(spot.index));
+        let item = spot.is_there.then(|| at.node.position(spot.index));
         at.check()?;
-        Ok(found)
+        Ok((at, item))
     }
 
     /// Reads one leaf's items from `from` on, in `direction`: [`Page::next`] says where to go on.

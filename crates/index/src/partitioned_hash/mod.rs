@@ -59,7 +59,6 @@ pub use ops::{Bucket, Published};
 pub use search::Found;
 pub use segment::Entry;
 pub use slot::Slot;
-pub use sweep::Misplacement;
 pub use walk::Cursor;
 
 use batch::Batches;

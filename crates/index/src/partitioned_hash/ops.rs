@@ -204,9 +204,16 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             _ => slot.publish(medium, signature, word),
         }
         self.lower_due();
+        let take_marks = || medium.store(slot.position, without_marks(word).word(), Ordering::Release);
+        if medium.breaks(canary::MARK_LOST_UNCOMMITTED) {
+            take_marks();
+        }
         let ticket = (!self.is_one_of_many).then(|| medium.commit(Level::Strongest));
         if ticket.is_some_and(Ticket::is_done) {
-            medium.store(slot.position, without_marks(word).word(), Ordering::Release);
+            if medium.breaks(canary::MARK_LOST_UNLOCKED) {
+                drop(self);
+            }
+            take_marks();
         }
         Published { slot, word, ticket, crowded: None }
     }

@@ -10,10 +10,7 @@ use super::split::segment_place;
 use super::walk::Cursor;
 use super::{Context, PartitionedHash};
 use crate::canary;
-use crate::segmented::Segmented;
-
-/// What the sweep found wrong in a segment.
-pub type Misplacement = (Offset, Misplaced);
+use crate::segmented::{Misplacement, Segmented};
 
 impl PartitionedHash {
     /// Sweeps the segment at `cursor`: makes durable what an earlier process left, counts entries, tells the allocator

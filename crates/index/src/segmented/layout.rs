@@ -54,6 +54,13 @@ impl Geometry {
         (partition << 1 << (63 - self.partition_bits)) | prefix >> self.partition_bits
     }
 
+    /// The last signature that has the same first bits as `signature`: the partition's, and `depth` after these.
+    #[inline(always)]
+    #[must_use]
+    pub fn last_alike(self, signature: u64, depth: u32) -> u64 {
+        signature | u64::MAX.checked_shr(self.partition_bits + depth).unwrap_or(0)
+    }
+
     /// The first `depth` bits after the partition's.
     #[inline(always)]
     #[must_use]

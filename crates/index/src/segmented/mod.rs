@@ -11,6 +11,7 @@ pub(crate) mod directory;
 pub mod layout;
 pub(crate) mod open;
 pub(crate) mod record;
+mod sweep;
 pub(crate) mod tally;
 
 use pmem::{Medium, Offset};
@@ -19,6 +20,7 @@ use crate::shared::Locked;
 
 pub use context::{Context, Garbage, Table};
 pub use cursor::Cursor;
+pub use sweep::{Misplacement, Sweep, finish_sweep};
 
 /// A segment's table in volatile memory.
 pub(crate) trait Segmented: Send + Sync + 'static {

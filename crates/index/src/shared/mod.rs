@@ -1,5 +1,5 @@
-//! Words and locks of volatile memory that threads share. This crate's own tests put others in their place (`stand_in`):
-//! those of a model checker, and such as tell a test of every store.
+//! Words and locks of volatile memory that threads share. This crate's own tests put others in their place (`word_model::chosen`):
+//! those of a model checker, and such as tell a test of every store. Crate `word` says why they are named here, and are no parameter.
 
 #[cfg(not(test))]
 pub(crate) use native::{Lock, Locked};
@@ -7,10 +7,7 @@ pub(crate) use native::{Lock, Locked};
 pub(crate) use std::sync::atomic::{AtomicBool as Flag, AtomicPtr as Pointer, AtomicU64 as Word};
 
 #[cfg(test)]
-pub(crate) use stand_in::{Flag, Lock, Locked, Pointer, Word};
-
-#[cfg(test)]
-pub(crate) mod stand_in;
+pub(crate) use word_model::chosen::{Flag, Lock, Locked, Pointer, Word};
 
 mod native {
     use parking_lot::RawMutex;

@@ -4,16 +4,16 @@
 
 extern crate std;
 
-use std::panic::catch_unwind;
-use std::sync::atomic::Ordering;
-
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use word::Word;
-use word_model::{Weakened, Weakening};
+use word_model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
 
 use super::latch::{Latch, Mode};
+
+/// In which each of the twins is caught.
+const PREEMPTION_COUNT: usize = 3;
 
 /// What a model leaves out.
 trait Twin: Weakening {
@@ -21,22 +21,13 @@ trait Twin: Weakening {
     const LOCKS_TREE: bool = true;
 }
 
-struct Sound;
-struct NoRelease;
 struct LetsGoEarly;
 struct ReadsOutside;
 
-impl Weakening for Sound {}
 impl Weakening for LetsGoEarly {}
 impl Weakening for ReadsOutside {}
 
-impl Twin for Sound {}
-
-impl Weakening for NoRelease {
-    fn update(asked: Ordering) -> Ordering {
-        if asked == Ordering::Release { Ordering::Relaxed } else { asked }
-    }
-}
+impl Twin for AsAsked {}
 
 impl Twin for NoRelease {}
 
@@ -132,25 +123,15 @@ fn root_replaced<T: Twin>() {
     writer.join().unwrap();
 }
 
-fn explore(scene: fn()) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(scene);
-}
-
-fn is_caught(scene: fn()) -> bool {
-    catch_unwind(|| explore(scene)).is_err()
-}
-
 #[test]
 fn locks_exclude_and_publish() {
-    explore(counted::<Sound>);
-    assert!(is_caught(counted::<NoRelease>));
+    explore(PREEMPTION_COUNT, counted::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, counted::<NoRelease>));
 }
 
 #[test]
 fn who_couples_comes_to_no_freed_node() {
-    explore(root_replaced::<Sound>);
-    assert!(is_caught(root_replaced::<LetsGoEarly>));
-    assert!(is_caught(root_replaced::<ReadsOutside>));
+    explore(PREEMPTION_COUNT, root_replaced::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, root_replaced::<LetsGoEarly>));
+    assert!(is_caught(PREEMPTION_COUNT, root_replaced::<ReadsOutside>));
 }

@@ -3,8 +3,8 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
-use pbtree::{BatchWrite, Change};
-use pmem_sim::{Model, Sim, StepKind};
+use pbtree::{BatchWrite, Change, Value};
+use pmem_sim::{Image, Model, Sim, StepKind};
 use testkit::{Direction, Operations, Subject};
 
 use crate::subject::{Crashed, put};
@@ -58,6 +58,43 @@ fn what_is_met_is_durable_and_waited_for_once() {
     assert_eq!(met::<Crashed>(scanned), expected, "a value of its own, scanned");
     assert_eq!(met::<Crashed<true>>(get), expected, "a value written over another, read");
     assert_eq!(met::<Crashed<true>>(scanned), expected, "a value written over another, scanned");
+}
+
+/// A split takes a value to a new node while the value's writer waits for the log. The look at the value comes before the thread that splits
+/// waits itself: in its second look at the half that it writes to.
+#[test]
+fn what_a_split_has_moved_is_durable_when_it_is_met() {
+    let sim = Sim::new(0, Model::Span);
+    let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());
+    // With KEY, as many as a leaf holds.
+    b"abcdef".iter().for_each(|key| store.put(&[*key], b"old").unwrap());
+    let (theirs, outcomes) = (Arc::clone(&store), Arc::new(Mutex::new(Vec::new())));
+    let noted = Arc::clone(&outcomes);
+    sim.observe(Box::new(move |sim, kind| {
+        let mut asked = 0;
+        let mut allowed = |_: Option<&Value<'_>>| {
+            asked += 1;
+            if asked == 2 {
+                let seen = get(&*theirs);
+                let left = sim.images(16, 1).into_iter().map(|image| get(&reopened(&image)));
+                noted.lock().unwrap().push((seen.clone(), left.collect::<Vec<_>>()));
+            }
+            true
+        };
+        if kind == StepKind::WaitBegin {
+            theirs.0.write(1, b"aa", put(b"other"), &mut allowed).unwrap();
+        }
+    }));
+    store.put(KEY, b"new").unwrap();
+    sim.unobserve();
+    let outcomes = outcomes.lock().unwrap();
+    let [(seen, left)] = &outcomes[..] else { panic!("the leaf was split {} times", outcomes.len()) };
+    assert_eq!(seen.as_deref(), Some(&b"new"[..]));
+    assert!(left.iter().all(|value| value == seen), "{left:?}");
+}
+
+fn reopened(image: &Image) -> Crashed {
+    Crashed::open(Sim::from_image(image, Model::Span)).unwrap()
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! x86-64: CLWB, CLFLUSHOPT or CLFLUSH; SFENCE; MOVNTDQ; SSE4.2's CRC32; AVX's compare.
+//! x86-64: CLWB, CLFLUSHOPT or CLFLUSH; SFENCE; MOVNTDQ; SSE4.2's CRC32, VPCLMULQDQ for long ones; AVX's compare.
 
+#[path = "x86_64_checksum.rs"]
+mod checksum;
 // Kernels and firmware are built without vector registers.
 #[cfg(target_feature = "sse2")]
 #[path = "x86_64_vectors.rs"]
@@ -18,7 +20,7 @@ use core::arch::x86_64::{
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{count_below_scalar, match4_scalar};
-use crate::checksum::crc32c_by_table;
+pub use checksum::crc32c;
 use registers::{count_fours_below, match4_at_once, put_lines, put16};
 
 const DETECTED: u32 = 1;
@@ -27,24 +29,41 @@ const CLFLUSHOPT: u32 = 4;
 const CRC32: u32 = 8;
 const AVX: u32 = 16;
 const AVX2: u32 = 32;
+/// What folding lines needs (`x86_64_folds.rs`).
+const FOLDS: u32 = 64;
 
 /// The processor's features, once they have been detected.
 static FEATURES: AtomicU32 = AtomicU32::new(0);
 
 #[inline(always)]
-fn has(feature: u32) -> bool {
+fn features() -> u32 {
     let known = FEATURES.load(Ordering::Relaxed);
-    (if known == 0 { detect() } else { known }) & feature != 0
+    if known == 0 { detect() } else { known }
+}
+
+#[inline(always)]
+fn has(feature: u32) -> bool {
+    features() & feature != 0
 }
 
 #[cold]
 fn detect() -> u32 {
     const OSXSAVE: u32 = 1 << 27;
     const XMM_AND_YMM: u64 = 0b110;
+    const ZMM: u64 = 0b1110_0110;
+    const AVX512_F_AND_VL: u32 = 1 << 16 | 1 << 31;
+    const VPCLMULQDQ: u32 = 1 << 10;
     let basic = __cpuid(1).ecx;
-    let extended = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
+    let (extended, further) = if __cpuid(0).eax >= 7 {
+        let leaf = __cpuid_count(7, 0);
+        (leaf.ebx, leaf.ecx)
+    } else {
+        (0, 0)
+    };
     // SAFETY: XGETBV exists where OSXSAVE is reported.
-    let keeps_ymm = basic & OSXSAVE != 0 && unsafe { _xgetbv(0) } & XMM_AND_YMM == XMM_AND_YMM;
+    let kept = if basic & OSXSAVE != 0 { unsafe { _xgetbv(0) } } else { 0 };
+    let keeps_ymm = kept & XMM_AND_YMM == XMM_AND_YMM;
+    let folds = extended & AVX512_F_AND_VL == AVX512_F_AND_VL && further & VPCLMULQDQ != 0 && kept & ZMM == ZMM;
     let mut found = DETECTED;
     for (present, feature) in [
         (extended >> 24 & 1 == 1, CLWB),
@@ -52,6 +71,7 @@ fn detect() -> u32 {
         (basic >> 20 & 1 == 1, CRC32),
         (basic >> 28 & 1 == 1 && keeps_ymm, AVX),
         (extended >> 5 & 1 == 1 && keeps_ymm, AVX2),
+        (cfg!(target_feature = "sse2") && folds && basic >> 20 & 1 == 1, FOLDS),
     ] {
         if present {
             found |= feature;
@@ -256,70 +276,6 @@ pub fn timestamp_in_order() -> u64 {
         _mm_lfence();
         ticks
     }
-}
-
-/// Continues an inverted CRC-32C remainder over the concatenation of `parts`.
-#[inline(always)]
-pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {
-    if has(CRC32) {
-        // SAFETY: SSE4.2 exists (just checked).
-        parts.into_iter().fold(remainder, |crc, part| unsafe { crc32c_by_instruction(crc, part) })
-    } else {
-        parts.into_iter().fold(remainder, crc32c_by_table)
-    }
-}
-
-/// Continues an inverted CRC-32C remainder over `bytes`. In assembly, so that it is inlined where the build does not assume the
-/// instruction: a call for every part costs more than the parts of an item do.
-///
-/// # Safety
-/// The CRC32 instruction exists.
-#[inline(always)]
-unsafe fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
-    let mut crc = u64::from(remainder);
-    let (blocks, rest) = bytes.as_chunks::<64>();
-    for block in blocks {
-        // SAFETY: the caller vouches for the instruction, which reads eight of the block's bytes at a time.
-        unsafe {
-            asm!(
-                "crc32 {crc}, qword ptr [{block}]",
-                "crc32 {crc}, qword ptr [{block} + 8]",
-                "crc32 {crc}, qword ptr [{block} + 16]",
-                "crc32 {crc}, qword ptr [{block} + 24]",
-                "crc32 {crc}, qword ptr [{block} + 32]",
-                "crc32 {crc}, qword ptr [{block} + 40]",
-                "crc32 {crc}, qword ptr [{block} + 48]",
-                "crc32 {crc}, qword ptr [{block} + 56]",
-                crc = inout(reg) crc,
-                block = in(reg) block,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        }
-    }
-    let (words, rest) = rest.as_chunks::<8>();
-    for word in words {
-        // SAFETY: as above; it reads the word.
-        unsafe {
-            asm!("crc32 {crc}, qword ptr [{word}]", crc = inout(reg) crc, word = in(reg) word,
-                options(pure, readonly, nostack, preserves_flags));
-        }
-    }
-    let (halves, tail) = rest.as_chunks::<4>();
-    for half in halves {
-        // SAFETY: as above.
-        unsafe {
-            asm!("crc32 {crc:e}, {half:e}", crc = inout(reg) crc, half = in(reg) u32::from_le_bytes(*half),
-                options(pure, nomem, nostack, preserves_flags));
-        }
-    }
-    for &byte in tail {
-        // SAFETY: as above.
-        unsafe {
-            asm!("crc32 {crc:e}, {byte}", crc = inout(reg) crc, byte = in(reg_byte) byte,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-    }
-    crc as u32
 }
 
 #[cfg(all(test, target_feature = "sse2"))]

@@ -228,7 +228,41 @@ impl Throttle {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    /// Counts lines, and takes none before it may.
+    struct Counting(Arc<(Mutex<()>, AtomicUsize)>);
+
+    impl Write for Counting {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            let _may = self.0.0.lock();
+            self.0.1.fetch_add(1, Ordering::Relaxed);
+            Ok(line.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_flush_waits_for_the_lines_before_it() {
+        const COUNT: usize = 1_000;
+        let counted = Arc::new((Mutex::new(()), AtomicUsize::new(0)));
+        let (_layer, filter) = reload::Layer::new(LevelFilter::INFO);
+        let lines = LineSender::to(Counting(Arc::clone(&counted))).expect("a thread");
+        let control = LogControl { filter, lines: lines.clone(), level: Arc::default() };
+        let before = counted.0.lock();
+        for mut line in vec![lines; COUNT] {
+            line.write_all(b"a line\n").expect("it is handed over");
+        }
+        drop(before);
+        control.flush();
+        assert_eq!(counted.1.load(Ordering::Relaxed), COUNT);
+    }
 
     #[test]
     fn lines_are_bounded_and_what_is_left_out_is_counted() {

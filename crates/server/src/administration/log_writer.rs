@@ -118,15 +118,4 @@ mod tests {
         assert!(left_out_count > 0, "a pipe holds less than these lines");
         assert_eq!(lines.len() - notice_count + left_out_count, count);
     }
-
-    #[test]
-    fn a_flush_waits_for_the_lines_before_it() {
-        let (reader, writer) = io::pipe().expect("a pipe");
-        let sender = LineSender::to(writer).expect("a thread");
-        sender.send(b"a line\n");
-        sender.flush();
-        let mut line = String::new();
-        BufReader::new(reader).read_line(&mut line).expect("it is there");
-        assert_eq!(line, "a line\n");
-    }
 }

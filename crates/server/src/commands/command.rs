@@ -188,7 +188,11 @@ fn write_info(command: &Command, reply: &mut Reply<'_>) {
     // No tips are kept.
     reply.set(0);
     write_key_specifications(keys, reply);
-    reply.array(command.subcommands.len());
+    match command.subcommands.len() {
+        // As Redis has it.
+        0 => reply.set(0),
+        count => reply.array(count),
+    }
     command.subcommands.iter().for_each(|subcommand| write_info(subcommand, reply));
 }
 

@@ -11,7 +11,7 @@ use crate::execution::call::{Call, Function};
 use crate::execution::dispatch::Execution;
 use crate::execution::permission;
 use crate::keyspace::databases::Table;
-use crate::keyspace::items::{Pending, Told};
+use crate::keyspace::items::{Pending, Premises, Seen, Told};
 use crate::observers::notify;
 use crate::observers::watch::Watched;
 use crate::telemetry::Kind;
@@ -38,52 +38,58 @@ fn discard(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
     let transaction = call.session.transaction.take().ok_or(Sentence::ExecWithoutMulti)?;
-    let is_overtaken = is_overtaken(call)?;
+    let premises = premises(call)?;
     call.session.unwatch(&call.shared.observers.watches);
     if transaction.is_broken {
         return Err(Sentence::ExecAbort.into());
     }
-    if is_overtaken {
-        // It tells of another client's write, which was not read here and may not be durable yet.
-        call.session.heard = call.session.heard.and(call.shared.keyspace.store.deferred_so_far());
-        call.reply.null_array();
+    let Some(premises) = premises else {
+        overtaken(call);
         return Ok(());
-    }
-    let (pending, databases) = (Pending::default(), call.shared.keyspace.databases.now());
+    };
+    let (pending, databases) = (Pending::resting_on(premises), call.shared.keyspace.databases.now());
+    let start = call.reply.len_bytes();
     call.session.is_executing = true;
     execute_all(call, &transaction, &pending);
     call.session.is_executing = false;
-    write(call, pending, &databases)
+    if !write(call, pending, &databases)? {
+        call.reply.truncate(start);
+        overtaken(call);
+    }
+    Ok(())
 }
 
-/// Writes what the commands have changed; if that fails, nothing of it has happened: the refusal stands in place of the replies.
-fn write(call: &mut Call<'_>, pending: Pending, before: &Table) -> Result<(), Refusal> {
+/// Says that a watched key was changed.
+fn overtaken(call: &mut Call<'_>) {
+    // It tells of another client's write, which was not read here and may not be durable yet.
+    call.session.heard = call.session.heard.and(call.shared.keyspace.store.deferred_so_far());
+    call.reply.null_array();
+}
+
+/// Writes what the commands have changed; false if a watched key was changed meanwhile. If that fails, nothing of it has happened: the
+/// refusal stands in place of the replies.
+fn write(call: &Call<'_>, pending: Pending, before: &Table) -> Result<bool, Refusal> {
     let shared = call.shared;
-    match pending.commit(&shared.keyspace.store) {
-        Ok(told) => {
-            for Told { class, event, db, namespace, key } in told {
-                notify::tell_changed(shared, class, event, (db, namespace, &key));
-            }
-            Ok(())
-        }
-        Err(refusal) => {
-            shared.keyspace.databases.reload(&shared.keyspace.store, before);
-            Err(refusal)
-        }
+    let told = pending.commit(&shared.keyspace.store);
+    let Ok(Some(told)) = told else {
+        shared.keyspace.databases.reload(&shared.keyspace.store, before);
+        return told.map(|_| false);
+    };
+    for Told { class, event, db, namespace, key } in told {
+        notify::tell_changed(shared, class, event, (db, namespace, &key));
     }
+    Ok(true)
 }
 
-/// Whether a watched key was changed, or has expired.
-fn is_overtaken(call: &Call<'_>) -> Result<bool, Refusal> {
-    if call.session.watching.mark.load(Ordering::SeqCst) {
-        return Ok(true);
+/// What the transaction rests on; `None` if a watched key was changed, or has expired.
+fn premises(call: &Call<'_>) -> Result<Option<Premises>, Refusal> {
+    let watching = &call.session.watching;
+    if watching.mark.load(Ordering::SeqCst) {
+        return Ok(None);
     }
-    for watched in call.session.watching.keys.iter().filter(|watched| watched.was_there) {
-        if !call.store().contains(watched.namespace.raw(&watched.key))? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let keys = watching.keys.iter().map(|watched| (watched.namespace.raw(&watched.key).into_owned(), watched.seen));
+    let mut premises = Premises::of(keys);
+    Ok(premises.hold(&call.shared.keyspace.store)?.then_some(premises))
 }
 
 fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending) {
@@ -124,8 +130,8 @@ fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
         let is_watched =
             call.session.watching.keys.iter().any(|watched| watched.namespace == namespace && watched.key == key);
         if !is_watched {
-            let was_there = call.store().contains(namespace.raw(key))?;
-            call.session.watch(Watched { namespace, key: key.to_vec(), was_there }, &call.shared.observers.watches);
+            let seen = Seen::of(&call.shared.keyspace.store, &namespace.raw(key))?;
+            call.session.watch(Watched { namespace, key: key.to_vec(), seen }, &call.shared.observers.watches);
         }
     }
     call.ok();

@@ -148,3 +148,31 @@ impl Databases {
         table
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+
+    use hikv::{Clock, Durability, Options};
+
+    use super::*;
+
+    /// Of two namespaces that are used for the first time at once the table would otherwise lose one. A table that had expired has the
+    /// callback for such keys called at the end of the write.
+    #[test]
+    fn a_namespace_is_noted_while_no_other_is() {
+        let (dir, clock) = (tempfile::tempdir().expect("a directory"), Clock::manual(1));
+        let options = Options::new().durability(Durability::Buffered).background(false).clock(clock.clone());
+        let store = options.open(dir.path()).expect("it opens");
+        let databases = Arc::new(Databases::load(&store).expect("there is no table"));
+        store.put_with_ttl(TABLE_KEY, "", Duration::from_millis(1)).expect("it is written");
+        clock.advance(Duration::from_millis(1));
+        let ((told, tells), asked) = (mpsc::channel(), Arc::clone(&databases));
+        let tell = move |_: &[u8]| told.send(asked.noting.is_locked()).expect("it is listened to");
+        store.on_expired(Some(Arc::new(tell))).expect("it is told");
+        databases.note_use(Items::new(&store, None), Namespace(3)).expect("it is written");
+        assert_eq!(tells.try_iter().collect::<Vec<_>>(), [true]);
+        assert!(databases.is_used(Namespace(3)) && !databases.noting.is_locked());
+    }
+}

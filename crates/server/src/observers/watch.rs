@@ -1,7 +1,8 @@
 //! Keys that clients watch: a change of one marks its watchers.
 //!
 //! `WATCH` runs alone, so no change is half way when a key gets its first watcher; and `EXEC` runs alone, so every change
-//! that happened has left its mark.
+//! that happened has left its mark. Writes past the server leave none: `EXEC` goes by what a key held when it was watched, too
+//! (`keyspace/items/premises.rs`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::keyspace::items::Seen;
 use crate::keyspace::namespace::Namespace;
 
 /// A client's mark: one of its keys was changed.
@@ -25,8 +27,8 @@ pub(crate) struct Watches {
 pub(crate) struct Watched {
     pub(crate) namespace: Namespace,
     pub(crate) key: Vec<u8>,
-    /// It was there: if it is not any more at the end, it may have expired, which nobody else tells.
-    pub(crate) was_there: bool,
+    /// What it held then, for what leaves no mark: it expires, or is written past the server.
+    pub(crate) seen: Option<Seen>,
 }
 
 /// What one client watches.

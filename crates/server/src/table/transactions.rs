@@ -5,7 +5,7 @@ use super::needs::Needs::Any;
 use super::policy::Hides::Open;
 use super::policy::When::{AtOnce, Executes, Usual};
 use super::policy::policy;
-use super::takes::Takes::Moment;
+use super::takes::Takes::{Moment, Values};
 use super::touches::Touches::Nothing;
 use super::touches::{Access, keys};
 use crate::telemetry::Kind;
@@ -62,7 +62,7 @@ pub(super) static ROWS: &[Command] = &[
         "watch",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Moment, Any),
+        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Values, Any),
         Action::Apply,
     )
     .in_categories(category::TRANSACTION)

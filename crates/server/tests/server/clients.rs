@@ -1,5 +1,10 @@
 //! CLIENT, RESET, CONFIG, SLOWLOG and what else is about the server rather than its keys.
 
+use std::time::Duration;
+
+use hikv::{Clock, Options};
+use server::Config;
+
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
 fn list(client: &mut Client) -> String {
@@ -76,6 +81,11 @@ fn parameters_are_set_all_or_none() {
             "CONFIG SET port 1",
             error("ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable config"),
         ),
+        (
+            "CONFIG SET timeout 1 TIMEOUT 2",
+            error("ERR CONFIG SET failed (possibly related to argument 'TIMEOUT') - duplicate parameter"),
+        ),
+        ("CONFIG GET timeout", array([bulk("timeout"), bulk("0")])),
         ("CONFIG REWRITE", error("ERR The server is running without a config file")),
         ("CONFIG RESETSTAT", ok()),
     ]);
@@ -164,8 +174,26 @@ fn a_client_that_tracks_is_told_once() {
     assert_eq!(client.reply(), invalid(array([bulk("k")])));
     assert_eq!(client.reply(), invalid(array([bulk("j")])));
     assert_eq!(client.say("GET k"), bulk("2"));
-    other.say("FLUSHALL");
-    assert_eq!(client.reply(), invalid(Value::Null));
+    for all in ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1"] {
+        assert_eq!(other.say(all), ok());
+        assert_eq!(client.reply(), invalid(Value::Null), "{all}");
+    }
+}
+
+/// By the store's clock, which stands still until the client has read it.
+#[test]
+fn a_client_that_tracks_is_told_of_a_key_that_expires() {
+    let clock = Clock::manual(1);
+    let server = TestServer::of(&Options::new().clock(clock.clone()), Config { threads: 2, ..Config::default() });
+    let (mut client, mut other) = (server.client(), server.client());
+    assert_eq!(other.say("SET k v EX 1000"), ok());
+    client.say("HELLO 3");
+    client.converse([("CLIENT TRACKING ON", ok()), ("GET k", bulk("v"))]);
+    // Later than the commands' clock is.
+    clock.advance(Duration::from_secs(1 << 33));
+    // The background is told to look.
+    assert_eq!(other.say("SET other v EX 1000"), ok());
+    assert_eq!(client.reply(), Value::Push(vec![bulk("invalidate"), array([bulk("k")])]));
 }
 
 #[test]

@@ -159,6 +159,13 @@ fn command_describes_the_table() {
     assert_eq!(docs.len(), 2 * all.len());
     let Value::Array(docs) = client.say("COMMAND DOCS GET nothing") else { panic!("not an array") };
     assert_eq!((docs.len(), &docs[0]), (2, &bulk("get")));
+    client.say("HELLO 3");
+    let Value::Array(rows) = client.say("COMMAND INFO get command") else { panic!("not an array") };
+    let kinds = rows.iter().map(|row| match row {
+        Value::Array(row) => (matches!(row[2], Value::Set(_)), matches!(row[9], Value::Set(_))),
+        other => panic!("not a row: {other:?}"),
+    });
+    assert!(kinds.eq([(true, true), (true, false)]), "subcommands are an array where there are any");
     assert_eq!(client.say("COMMAND FOO"), error("ERR unknown subcommand 'FOO'. Try COMMAND HELP."));
     assert_eq!(client.say("COMMAND COUNT x"), error("ERR wrong number of arguments for 'command|count' command"));
 }

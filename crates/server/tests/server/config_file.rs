@@ -86,8 +86,10 @@ fn a_rewritten_file_keeps_what_was_not_changed_and_says_the_rest() {
          maxmemory 1024\nnotify-keyspace-events AKE\nport {port}\n"
     );
     assert_eq!(file.text(), wanted);
+    let number = || fs::metadata(&file.path).expect("the file is there").ino();
+    let before = number();
     client.converse([("CONFIG REWRITE", ok())]);
-    assert_eq!(file.text(), wanted, "nothing was changed meanwhile");
+    assert_eq!((file.text(), number()), (wanted, before), "nothing was changed meanwhile");
     client.converse([("CONFIG SET maxmemory 0", ok()), ("CONFIG REWRITE", ok())]);
     assert!(file.text().contains("\nmaxmemory 0\n"), "{}", file.text());
     drop(server);

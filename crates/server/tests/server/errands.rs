@@ -140,6 +140,23 @@ fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
     server.join().expect("the server ends without an error");
 }
 
+/// What the client has watched is written by the program that embeds the server, while the transaction sleeps.
+#[test]
+fn a_transaction_is_not_written_over_what_was_written_past_the_server_meanwhile() {
+    let mut server = TestServer::debugging();
+    let (mut long, mut other, store) = (server.client(), server.client(), server.store.clone());
+    store.put("k", "1").expect("there is room");
+    assert_eq!(long.say("WATCH k"), ok());
+    long.send(format!("MULTI\r\nINCR k\r\n{FOR_EVER}\r\nEXEC\r\n").as_bytes());
+    assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+    wait_for_transaction(&mut other);
+    store.put("k", "5").expect("there is room");
+    other.send(b"SHUTDOWN\r\n");
+    assert_eq!(long.reply(), Value::Null);
+    server.join().expect("the server ends without an error");
+    assert_eq!(store.get("k").expect("it is whole"), Some(b"5".to_vec()));
+}
+
 /// Clients who come later, and whose commands would take longer, do not come before.
 #[test]
 fn errands_are_done_in_the_order_in_which_they_come() {

@@ -15,6 +15,7 @@ mod keys;
 mod limits;
 mod ordered;
 mod pipelines;
+mod premises;
 mod pubsub;
 mod puts;
 mod saves;

@@ -148,6 +148,19 @@ fn large_values_and_long_pipelines_pass_whole() {
     (0..count).for_each(|_| assert_eq!(client.reply(), bulk(patterned(100))));
 }
 
+/// What the client does not read fills the sockets while the other client is served.
+#[test]
+fn a_client_that_does_not_read_keeps_no_other_waiting() {
+    let authority = Authority::new();
+    let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::No));
+    let server = TestServer::with(Config { threads: 1, tls: Some(tls), ..Config::default() });
+    let (mut idle, mut busy) = (client(&server, authority.client_config(&TLS13)), server.client());
+    assert_eq!(busy.call(&[b"SET", &b"large"[..], &patterned(40 << 20)]), ok());
+    idle.send(b"GET large\r\n");
+    (0..1_000).for_each(|_| assert_eq!(busy.say("PING"), Value::Simple("PONG".into())));
+    assert_eq!(idle.reply(), bulk(patterned(40 << 20)));
+}
+
 #[test]
 fn clients_without_a_good_certificate_are_refused_where_one_is_wanted() {
     let (authority, stranger) = (Authority::new(), Authority::new());

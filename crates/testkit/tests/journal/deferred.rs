@@ -69,6 +69,38 @@ fn whoever_asks_is_woken_when_the_sync_fails_and_told_so_ever_after() {
     assert!(notifier.ask(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
 }
 
+/// The syncing threads wake an asker for the last time at their end.
+#[test]
+fn nobody_is_woken_for_what_was_durable_when_it_was_asked_for() {
+    let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
+    let (sender, woken) = mpsc::channel();
+    let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
+    let receipt = published(&journal);
+    journal.acknowledger().wait(receipt).expect("a disk without faults");
+    assert_eq!(notifier.ask(receipt), Ok(true));
+    drop(journal);
+    assert_eq!(woken.try_iter().count(), 0);
+}
+
+#[test]
+fn what_a_kill_must_not_take_is_written_by_the_thread_that_asks() {
+    let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Process);
+    let notifier = journal.acknowledger().notifier(|| {});
+    for _ in 0..100 {
+        let receipt = published(&journal);
+        assert_eq!(notifier.ask(receipt), Ok(true));
+    }
+}
+
+#[test]
+fn where_no_thread_syncs_the_one_that_asks_does() {
+    let journal = opened_with(&SimDisk::new(0, Model::Disk), Durability::Power, false);
+    let notifier = journal.acknowledger().notifier(|| {});
+    let receipt = published(&journal);
+    assert_eq!(notifier.ask(receipt), Ok(true));
+    assert_eq!(journal.acknowledger().is_durable(receipt), Ok(true));
+}
+
 #[test]
 fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
     let disk = SimDisk::new(0, Model::Disk);

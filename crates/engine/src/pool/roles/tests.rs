@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
-use word_model::Modelled;
+use word_model::{Modelled, explore};
 
 use super::*;
 
@@ -73,15 +73,9 @@ impl Thread {
     }
 }
 
-fn check(model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(model);
-}
-
 /// One is wanted of two threads; one of those that have the role gives it back, and takes it again.
 fn one_at_a_time<W: Word + Send + Sync + 'static>() {
-    check(|| {
+    explore(3, || {
         let shared = Arc::new((Roles::<W>::new(1), AtomicUsize::new(0)));
         let take = |(roles, holders): &(Roles<W>, AtomicUsize)| {
             let has_role = roles.take();
@@ -104,7 +98,7 @@ fn one_at_a_time<W: Word + Send + Sync + 'static>() {
 
 /// What is wanted changes while two threads come by; then each comes by once more.
 fn settles<W: Word + Send + Sync + 'static>(from: usize, to: usize) {
-    check(move || {
+    explore(3, move || {
         let roles = Arc::new(Roles::<W>::new(from));
         let theirs = Arc::clone(&roles);
         let other = thread::spawn(move || {

@@ -27,7 +27,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
-        let next = self.index.visit(&self.medium, place, |signature, position| {
+        let ahead = |position| item::prefetch(&self.medium, position);
+        let next = self.index.visit_ahead(&self.medium, place, ahead, |signature, position| {
             // SAFETY: pinned since before the walk's step.
             let item = unsafe { item::read(&self.medium, position) }?;
             whole(&item, position)?;

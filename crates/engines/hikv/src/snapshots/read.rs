@@ -52,7 +52,8 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
         let mut items = Vec::new();
-        let next = self.index.visit(&self.medium, place, |signature, position| {
+        let ahead = |position| item::prefetch(&self.medium, position);
+        let next = self.index.visit_ahead(&self.medium, place, ahead, |signature, position| {
             match self.met(at, signature, position) {
                 Ok(seen) => items.extend(seen),
                 Err(error) => damaged(error)?,

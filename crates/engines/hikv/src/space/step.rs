@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use index::segmented::{self, Misplacement};
 use parking_lot::MutexGuard;
 use pmem::{Medium, Offset};
 
@@ -48,15 +49,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Sweeps one segment.
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
-        let misplaced = &mut background.misplaced;
-        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut |(at, _)| *misplaced = Some(at))?;
-        if background.sweep.is_done() {
-            if background.misplaced.is_none() && self.medium.is_writable() {
-                self.heap.finish_sweep(&self.medium);
-            }
-            self.swept.store(true, Ordering::Release);
-        }
-        Ok(())
+        let sweep = |from, misplaced: &mut dyn FnMut(Misplacement)| self.index.sweep(self.cx(), from, misplaced);
+        Ok(background.sweep.step(self.cx(), &self.swept, sweep)?)
     }
 
     /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
@@ -66,17 +60,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// An entry that names no proper place, if the sweep has met one.
     pub(crate) fn misplaced(&self) -> Option<Offset> {
-        self.background.lock().misplaced
+        self.background.lock().sweep.misplaced()
     }
 
     /// Sweeps to the end; what others have swept need not be done again.
     pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
-        while !self.swept.load(Ordering::Acquire) {
-            let mut background = self.background.lock();
-            if !self.swept.load(Ordering::Acquire) {
-                self.sweep_step(&mut background)?;
-            }
-        }
-        Ok(())
+        let step = |background: &mut Background| self.sweep_step(background);
+        segmented::finish_sweep(&self.swept, || self.background.lock(), step)
     }
 }

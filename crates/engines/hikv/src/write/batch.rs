@@ -109,8 +109,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
         }
-        let prepared = plan.ops.iter().map(|&(signature, op)| self.prepare_op(signature, op));
-        let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+        let mut prepared = Vec::with_capacity(plan.ops.len());
+        for &(signature, op) in &plan.ops {
+            prepared.push(self.prepare_op(signature, op)?);
+        }
         let record = self.reserve(record_bytes(plan.ops.len()))?;
         loop {
             self.make_queue_room(&plan.signatures)?;
@@ -142,7 +144,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Step 1 for one key.
-    fn prepare_op<'a>(&'a self, signature: u64, op: BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
+    #[inline(always)]
+    fn prepare_op<'a>(&'a self, signature: u64, op: &BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
         let key = op.key();
         let Some(value) = op.value() else { return Ok(Prepared { signature, key, item: None }) };
         let item = self.prepare(&NewItem { key, value, expiry: op.expiry() })?;
@@ -160,7 +163,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             if let Some(old) = prepared.get(number + AHEAD_COUNT).and_then(|ahead| batch.hint(ahead.signature)) {
                 self.medium.prefetch_line(old.offset());
             }
-            noted.extend(self.note(&mut batch, one)?);
+            self.note(&mut batch, one, &mut noted)?;
         }
         batch.has_room()?;
         let mut tickets = BTreeMap::new();
@@ -177,12 +180,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.index.partition(noted.signature)
     }
 
-    /// Step 2 for one key: what is to be done, `None` if nothing.
+    /// Step 2 for one key: what is to be done, if anything.
+    #[inline(always)]
     fn note<'a>(
         &'a self,
         batch: &mut Batch<'a, M, D>,
         &Prepared { signature, key, ref item }: &Prepared<'a, D>,
-    ) -> Result<Option<Noted<'a>>, Stop> {
+        noted: &mut Vec<Noted<'a>>,
+    ) -> Result<(), Stop> {
         let found = match batch.glance(signature) {
             Sight::Entry(Found { slot, position, .. }) if self.plain_of(position, key).is_some() => {
                 Some(Found { slot, position, value: Expiry::NEVER })
@@ -191,13 +196,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         let new = item.as_ref().map(|item| item.position());
         match (&found, new) {
-            (None, None) => return Ok(None),
+            (None, None) => return Ok(()),
             (None, Some(new)) => batch.insert(signature, new),
             (Some(found), Some(new)) => batch.replace(signature, found, new),
             (Some(found), None) => batch.remove(signature, found),
         }
         let (old, old_expiry) = found.map(|found| (found.position, found.value)).unzip();
-        Ok(Some(Noted { signature, written: Written { key, old, new }, old_expiry }))
+        noted.push(Noted { signature, written: Written { key, old, new }, old_expiry });
+        Ok(())
     }
 
     /// The key's entry, and when it expires, where a look is not enough.

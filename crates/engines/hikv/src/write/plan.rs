@@ -18,30 +18,67 @@ use items::Item;
 /// and the signatures of both, in order.
 pub(crate) struct Plan<'a> {
     pub(crate) conditions: Vec<(u64, Condition<'a>)>,
-    pub(crate) ops: Vec<(u64, BatchOp<'a>)>,
+    pub(crate) ops: Vec<(u64, &'a BatchOp<'a>)>,
     pub(crate) signatures: Vec<u64>,
 }
 
 /// Each key's last operation, in the order of signatures.
-fn last_of_each_key<'a>(ops: &[BatchOp<'a>], signature: impl Fn(&'a [u8]) -> u64) -> Vec<(u64, BatchOp<'a>)> {
-    let mut numbers: Vec<_> = ops.iter().enumerate().map(|(number, op)| (signature(op.key()), number)).collect();
-    numbers.sort_unstable();
-    let mut last: Vec<(u64, BatchOp<'a>)> = Vec::with_capacity(ops.len());
-    for alike in numbers.chunk_by(|(one, _), (other, _)| one == other) {
-        let first = last.len();
-        for &(signature, number) in alike.iter().rev() {
-            let op = ops[number];
-            if last[first..].iter().all(|(_, later)| later.key() != op.key()) {
-                last.push((signature, op));
-            }
+fn last_of_each_key<'a>(ops: &'a [BatchOp<'a>], signature: impl Fn(&'a [u8]) -> u64) -> Vec<(u64, &'a BatchOp<'a>)> {
+    let mut signed = Vec::with_capacity(ops.len());
+    signed.extend(ops.iter().enumerate().map(|(number, op)| (signature(op.key()), number)));
+    sort_by_signature(&mut signed);
+    let mut last: Vec<(u64, usize)> = Vec::with_capacity(ops.len());
+    for (signature, number) in signed {
+        match last.last() {
+            Some((before, _)) if *before == signature => later_of_its_key(&mut last, ops, signature, number),
+            _ => last.push((signature, number)),
         }
     }
-    last
+    last.into_iter().map(|(signature, number)| (signature, &ops[number])).collect()
+}
+
+/// As one of several operations of a signature, which may be of one key or not.
+#[cold]
+fn later_of_its_key(last: &mut Vec<(u64, usize)>, ops: &[BatchOp<'_>], signature: u64, number: usize) {
+    let mut alike = last.iter_mut().rev().take_while(|(other, _)| *other == signature);
+    match alike.find(|(_, other)| ops[*other].key() == ops[number].key()) {
+        Some((_, other)) => *other = number.max(*other),
+        None => last.push((signature, number)),
+    }
+}
+
+/// Signatures are spread evenly: so many of one batch are nearly in their order once their first bytes are.
+const SPREAD_COUNT_MIN: usize = 256;
+
+/// Sorts by signature alone.
+fn sort_by_signature(signed: &mut Vec<(u64, usize)>) {
+    if signed.len() < SPREAD_COUNT_MIN {
+        return signed.sort_unstable_by_key(|(signature, _)| *signature);
+    }
+    let first_byte = |(signature, _): &(u64, usize)| (signature >> 56) as usize;
+    let mut ends = [0; 256];
+    signed.iter().for_each(|one| ends[first_byte(one)] += 1);
+    let mut start = 0;
+    for end in &mut ends {
+        (*end, start) = (start, start + *end);
+    }
+    let mut spread = vec![(0, 0); signed.len()];
+    for one in &*signed {
+        let place = &mut ends[first_byte(one)];
+        spread[*place] = *one;
+        *place += 1;
+    }
+    start = 0;
+    for end in ends {
+        spread[start..end].sort_unstable_by_key(|(signature, _)| *signature);
+        start = end;
+    }
+    *signed = spread;
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// What these ask for.
-    pub(crate) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &[BatchOp<'a>]) -> Plan<'a> {
+    pub(crate) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &'a [BatchOp<'a>]) -> Plan<'a> {
         let signature = |key| self.hasher.signature(key);
         let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
         let ops = last_of_each_key(ops, signature);
@@ -87,5 +124,29 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.refuse_hidden(signature, key)?;
         }
         Ok(found.map(|found| (found.position, found.value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys of which some share a signature, in batches that are sorted at once and spread before.
+    #[test]
+    fn the_last_operation_of_each_key_comes_in_the_order_of_signatures() {
+        let signature = |key: &[u8]| u64::from(key[0] % 97).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        for count in [0, 1, 2, 100, SPREAD_COUNT_MIN - 1, SPREAD_COUNT_MIN, 3000] {
+            let items: Vec<([u8; 2], [u8; 2])> =
+                (0..count).map(|i| ([(i * 7 % 251) as u8, (i % 3) as u8], (i as u16).to_le_bytes())).collect();
+            let ops: Vec<_> = items.iter().map(|(key, value)| BatchOp::Put { key, value }).collect();
+            let planned = last_of_each_key(&ops, signature);
+            assert!(planned.is_sorted_by_key(|(signature, _)| *signature));
+            let mut last = std::collections::BTreeMap::new();
+            ops.iter().for_each(|op| _ = last.insert(op.key(), *op));
+            assert_eq!(planned.len(), last.len());
+            for (of, op) in planned {
+                assert_eq!((of, last.remove(op.key())), (signature(op.key()), Some(*op)));
+            }
+        }
     }
 }

@@ -91,49 +91,110 @@ fn puts_of_several_have_one_fence() {
     assert_eq!(cost(&store, || put(&keys)).fence_count, 2);
 }
 
-/// What is done with records.
+/// What is done with lines: these are asked for, or read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Done {
-    AskedFor,
-    Read,
+    AskedFor(Offset),
+    Read(Span),
 }
 
 #[derive(Default)]
 struct Order(Mutex<Vec<Done>>);
 
 impl Probe for Order {
-    fn asked_for(&self, _: Offset) {
-        self.0.lock().unwrap().push(Done::AskedFor);
+    fn asked_for(&self, at: Offset) {
+        self.0.lock().unwrap().push(Done::AskedFor(at.line()));
     }
 
-    fn read(&self, _: Span) {
-        self.0.lock().unwrap().push(Done::Read);
+    fn read(&self, span: Span) {
+        self.0.lock().unwrap().push(Done::Read(span));
     }
+}
+
+/// A store that notes what is done with its lines.
+struct Noted(Pmekv<Probed<Sim, Order>, HostDram>);
+
+impl Noted {
+    fn new() -> Noted {
+        let sim = Probed::with_probe(Sim::new(0, Model::Line), Order::default());
+        Noted(Pmekv::format(sim, HostDram, &PARAMETERS, Options::default()).unwrap())
+    }
+
+    /// What `work` does, in order.
+    fn done(&self, work: impl FnOnce(&dyn Engine)) -> Vec<Done> {
+        let Order(done) = self.0.medium().probe();
+        done.lock().unwrap().clear();
+        work(&self.0);
+        std::mem::take(&mut *done.lock().unwrap())
+    }
+}
+
+/// How many lines are asked for before the first of them is read.
+fn asked_first(done: &[Done]) -> usize {
+    let first_read = done.iter().position(|done| matches!(done, Done::Read(_))).expect("records are read");
+    let (asked, rest) = done.split_at(first_read);
+    for done in rest {
+        if let Done::Read(span) = done {
+            assert!(
+                asked.contains(&Done::AskedFor(span.start.line())),
+                "what is read was not asked for first: {done:?}"
+            );
+        }
+    }
+    asked.len()
 }
 
 /// All lines that sixteen gets are going to read of records are asked for before the first is read, and of sixteen puts the first line of
 /// each record that goes.
 #[test]
 fn several_keys_are_asked_for_before_the_first_is_read() {
-    let sim = Probed::with_probe(Sim::new(0, Model::Line), Order::default());
-    let store = Pmekv::format(sim, HostDram, &PARAMETERS, Options::default()).unwrap();
+    let noted = Noted::new();
     // They differ in their first bytes, so each is compared with one record.
     let keys: Vec<_> = (0..16).map(|number| [number; 16]).collect();
     let items: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &[1; VALUE_BYTES][..])).collect();
-    store.multi_put(&items).unwrap();
+    noted.0.multi_put(&items).unwrap();
     let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
-    let asked_first = |work: &dyn Fn()| {
-        let Order(done) = store.medium().probe();
-        done.lock().unwrap().clear();
-        work();
-        let done = done.lock().unwrap();
-        let first_read = done.iter().position(|done| *done == Done::Read).expect("records are read");
-        assert!(!done[first_read..].contains(&Done::AskedFor), "one is asked for when others are read");
-        first_read
+    let gets = noted.done(|store| store.multi_get(&keys, &mut |_, value| assert!(value.is_some())).unwrap());
+    assert!((16 * 5..=16 * 6).contains(&asked_first(&gets)), "{gets:?}");
+    assert_eq!(asked_first(&noted.done(|store| store.multi_put(&items).unwrap())), 16);
+}
+
+/// When a scan reads a record, it has asked for the one that comes eight later, and for no line that it does not read.
+#[test]
+fn a_scan_asks_for_records_ahead() {
+    const AHEAD_COUNT: usize = 8;
+    let noted = Noted::new();
+    // None is like the scan's beginning, which would be compared with it.
+    (1..=30).for_each(|number| noted.0.put(&[number; 16], &[1; VALUE_BYTES]).unwrap());
+    let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
+    let done = noted.done(|store| {
+        let mut each = |_: &[u8], _: &[u8]| ControlFlow::Continue(());
+        assert!(!store.ordered().unwrap().scan(&mut cursor, &mut each).unwrap());
+    });
+    let start = |done: &Done| if let Done::Read(span) = done { Some(span.start) } else { None };
+    let mut records: Vec<Offset> = done.iter().filter_map(start).collect();
+    records.dedup();
+    assert_eq!(records.len(), 30);
+    for (number, record) in records.iter().enumerate() {
+        let first_read = done.iter().position(|done| start(done) == Some(*record)).expect("it is read");
+        let later = records[(number + AHEAD_COUNT).min(29)].line();
+        assert!(done[..first_read].contains(&Done::AskedFor(later)), "record {number}: {later:?} was not asked for");
+    }
+    let asked_count = done.iter().filter(|done| matches!(done, Done::AskedFor(_))).count();
+    assert!((30 * 5..=30 * 6).contains(&asked_count), "{asked_count} lines");
+}
+
+/// The line of a lane's next entry is asked for when the one before is written.
+#[test]
+fn the_next_entry_is_asked_for_ahead() {
+    let noted = Noted::new();
+    (0..8).for_each(|number| noted.0.put(&[number; 16], b"value").unwrap());
+    let line = |done: Vec<Done>| match done[..] {
+        [.., Done::AskedFor(line)] => line,
+        _ => panic!("{done:?}"),
     };
-    let of_gets = asked_first(&|| store.multi_get(&keys, &mut |_, value| assert!(value.is_some())).unwrap());
-    assert!((16 * 5..=16 * 6).contains(&of_gets), "{of_gets} lines");
-    assert_eq!(asked_first(&|| store.multi_put(&items).unwrap()), 16);
+    let lines: Vec<_> = (0..8).map(|_| line(noted.done(|store| store.put(b"key", b"value").unwrap()))).collect();
+    assert!(lines.is_sorted_by(|one, next| next.0 == one.0 + 64), "{lines:?}");
 }
 
 /// However many keys a batch has: its entries are ordered once, and then its end is committed.

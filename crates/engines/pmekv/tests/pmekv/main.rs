@@ -10,5 +10,6 @@ mod full;
 mod journaled;
 mod meetings;
 mod memory;
+mod stalls;
 mod subject;
 mod threads;

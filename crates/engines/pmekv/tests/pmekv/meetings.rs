@@ -1,9 +1,10 @@
 //! What the explorer's visitors do not do: writers that come while a checkpoint is under way, batches that meet one, crashes of an
 //! opening that did not close before. Each is played with the sound store and with the twin that it is to catch.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use engine::{BatchOp, Engine, OpenError, OrderedEngine};
 use engine_pmekv::{Options, Pmekv, canary};
@@ -66,6 +67,58 @@ fn keeps_a_put_beside_a_checkpoint(canary: Canary) -> bool {
 fn a_put_beside_a_checkpoint_is_kept() {
     assert!(keeps_a_put_beside_a_checkpoint(NONE));
     assert!(!keeps_a_put_beside_a_checkpoint(canary::MARKS_AFTER_TREE));
+}
+
+/// How many checkpoints there have been.
+fn checkpoint_count(store: &OnSim) -> f64 {
+    let figures = store.stats().figures;
+    figures.iter().find(|figure| figure.name == "pmekv_checkpoints").expect("it is told").value
+}
+
+/// Long enough for any machine: a put that has not gone on by then never does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// No step of a checkpoint is under a lane's lock, be the log nearly empty or nearly at its bound: at each step of the medium puts to the
+/// lanes go on while the checkpoint does not. (Chunks and segments that the heap takes or gives back are under its lock for some steps
+/// each, for which a put waits that needs one as well: here none does.) How many steps there were.
+fn steps_at_which_puts_go_on(log_entry_count_max: u64) -> u64 {
+    const LANE_COUNT: u32 = 4;
+    let (sim, store) = made(NONE, Options { log_entry_count_max, ..ROOMY }, LANE_COUNT);
+    let keys: Vec<[u8; 2]> = (0..800_u16).map(u16::to_be_bytes).collect();
+    keys.iter().for_each(|key| store.put(key, &[1; 20]).unwrap());
+    let (before, steps) = (checkpoint_count(&store), Arc::new(AtomicU64::new(0)));
+    let (asks, asked) = mpsc::channel::<u64>();
+    let (goes_on, gone_on) = mpsc::channel();
+    let theirs = Arc::clone(&store);
+    let writer = thread::spawn(move || {
+        for number in asked {
+            keys.iter().skip(number as usize).take(4).for_each(|key| theirs.put(key, &[2; 20]).unwrap());
+            goes_on.send(()).unwrap();
+        }
+    });
+    // The writer's own slots: the thread that loaded has others.
+    asks.send(0).unwrap();
+    gone_on.recv().unwrap();
+    let (noted, checkpointer) = (Arc::clone(&steps), thread::current().id());
+    sim.observe(Box::new(move |_, _| {
+        if thread::current().id() == checkpointer {
+            asks.send(noted.fetch_add(1, Ordering::Relaxed)).unwrap();
+            gone_on.recv_timeout(PATIENCE).expect("a put waits for a checkpoint");
+        }
+    }));
+    store.checkpoint().unwrap();
+    sim.unobserve();
+    writer.join().unwrap();
+    assert_eq!(checkpoint_count(&store), before + 1.0);
+    steps.load(Ordering::Relaxed)
+}
+
+#[test]
+fn puts_go_on_at_every_step_of_a_checkpoint() {
+    // Four nodes, the record, the root, and what orders them.
+    assert!(steps_at_which_puts_go_on(100_000) >= 7);
+    // They are held back, and go on.
+    assert!(steps_at_which_puts_go_on(1_050) >= 7);
 }
 
 /// A caller who asks for figures, as a server does each second, does not wait for a checkpoint.

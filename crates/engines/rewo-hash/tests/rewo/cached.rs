@@ -11,8 +11,8 @@ use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Contention, Crashed, OnDisk, Op, Operations, Paired, Restless, Script, Settings, Shape, Subject, Visitor,
-    conformance, contend, explore, hunt, restless,
+    Crashed, Made, OnDisk, Op, Operations, Restless, Script, Settings, Shape, Subject, Visitor, conformance, crowd,
+    explore, hunt, restless,
 };
 
 use crate::crash::{batch, expiring, refills, settings, shape};
@@ -41,12 +41,16 @@ fn misses(store: &OnSim) -> f64 {
 
 #[test]
 fn it_answers_like_a_map() {
-    fn new() -> Box<dyn Operations> {
-        Box::new(Crashed::<OfCached>::format(Sim::new(0, Model::Line)).expect("there is room"))
-    }
+    answers_like_a_map::<OfCached>(4);
+}
+
+/// So many scripts of five hundred steps are answered by the store and by a map.
+pub(crate) fn answers_like_a_map<S: Made<Medium = Sim>>(script_count: u64) {
+    let new =
+        || -> Box<dyn Operations> { Box::new(Crashed::<S>::format(Sim::new(0, Model::Line)).expect("there is room")) };
     let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
-    let compared = conformance(new, &shape, 0..4);
-    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
+    let compared = conformance(new, &shape, 0..script_count);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 500 * script_count);
 }
 
 /// A new store's table has everything, and nothing asks the region, whatever comes, goes, moves and splits.
@@ -145,27 +149,15 @@ fn on_disk() -> Settings {
     Settings { models: vec![Model::Disk], visitors, nested_images_max: 0, ..settings() }
 }
 
-pub(crate) const CONTENTION: Contention =
-    Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: false, clear_every: 150, seed: 1 };
-
 #[test]
 fn histories_under_contention_are_linearizable() {
-    for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
-        let store = Crashed::<OfCached<Restless>>::format(Sim::new(0, Model::Span)).expect("there is room");
-        let contention = Contention { seed, key_count, ..CONTENTION };
-        let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
-        assert!(judged > 0);
-        assert_eq!(store.check(), Ok(vec![]));
-    }
+    crowd::histories_are_linearizable::<OfCached<Restless>>(false);
 }
 
 /// Pairs of keys that conditions over both keep equal are registers, as single keys are.
 #[test]
 fn histories_over_two_keys_are_linearizable() {
-    for seed in 0..3 {
-        let judged = contend(&Paired(&restless_store()), &Contention { seed, clear_every: 100, ..CONTENTION });
-        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
-    }
+    crowd::pairs_are_linearizable(|_| restless_store());
 }
 
 pub(crate) type OnHooked = RewoHash<Hooked, HostDram>;

@@ -10,24 +10,16 @@ use index::cached_table::canary;
 use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{
-    Contention, Crashed, Operations, Paired, Restless, Settings, Shape, Subject, conformance, contend, explore, hunt,
-    restless,
-};
+use testkit::{Contention, Crashed, Paired, Restless, Settings, contend, crowd, explore, hunt, restless};
 
-use crate::cached::{CONTENTION, OnHooked, before_each_access, got, held, hooked};
-use crate::crash::{batch, expiring, refills, settings, shape};
+use crate::cached::{OnHooked, answers_like_a_map, before_each_access, got, held, hooked};
+use crate::crash::{batch, expiring, refills, settings};
 use crate::hooked::{Hooked, failing, reading_only};
 use crate::subject::{OfServed, PARAMETERS};
 
 #[test]
 fn it_answers_like_a_map() {
-    fn new() -> Box<dyn Operations> {
-        Box::new(Crashed::<OfServed>::format(Sim::new(0, Model::Line)).expect("there is room"))
-    }
-    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
-    let compared = conformance(new, &shape, 0..2);
-    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 1000);
+    answers_like_a_map::<OfServed>(2);
 }
 
 /// The threads have the copies alone: what a crash leaves is what it leaves without them.
@@ -42,20 +34,14 @@ fn it_survives_every_crash() {
 
 #[test]
 fn histories_under_contention_are_linearizable() {
-    for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
-        let store = Crashed::<OfServed<Restless>>::format(Sim::new(0, Model::Span)).expect("there is room");
-        let contention = Contention { seed, key_count, ..CONTENTION };
-        let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
-        assert!(judged > 0);
-        assert_eq!(store.check(), Ok(vec![]));
-    }
+    crowd::histories_are_linearizable::<OfServed<Restless>>(false);
 }
 
 #[test]
 fn histories_over_two_keys_are_linearizable() {
     let store = RewoHash::format(restless(), HostDram, &PARAMETERS).unwrap();
     let store = store.caching(1 << 20, HostDram).unwrap().copying_by(2).unwrap();
-    let judged = contend(&Paired(&store), &Contention { clear_every: 100, ..CONTENTION });
+    let judged = contend(&Paired(&store), &Contention { clear_every: 100, ..Contention::default() });
     assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
     let figure = |name| store.stats().figure(name).unwrap();
     assert_eq!(figure("cache_thread_count"), 2.0);

@@ -28,7 +28,7 @@ use crate::block_hash::layout::{BUCKET_COUNT, bucket, choices};
 use crate::block_hash::{BlockHash, Content, Key, Slot};
 use crate::segmented::layout::Geometry;
 use crate::segmented::{Context, Cursor, Garbage, Segmented};
-use crate::shared::stand_in::Model;
+use word_model::chosen::Model;
 
 use modelled::Modelled;
 

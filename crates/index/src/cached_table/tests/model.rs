@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use word_model::{Weakened, Weakening};
+use word_model::{Weakened, Weakening, explore};
 
 use super::super::lines::Lines;
 use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
@@ -182,15 +182,9 @@ impl<T: Twin> Store<T> {
 
 const GONE: u64 = 100;
 
-fn search(preemption_bound: usize, threads: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemption_bound);
-    builder.check(threads);
-}
-
 /// Two writes, and reads of another thread, the first of which goes past the table or not: a later one tells no older item.
 fn reader_beside_writer<T: Twin>(is_first_past: bool) {
-    search(T::PREEMPTION_COUNT, move || {
+    explore(T::PREEMPTION_COUNT, move || {
         let store = Store::<T>::new();
         store.put(false);
         let reader = Arc::clone(&store);
@@ -206,7 +200,7 @@ fn reader_beside_writer<T: Twin>(is_first_past: bool) {
 
 /// As `reader_beside_writer`, of a store whose item is not in the table.
 fn reader_brings_in<T: Twin>(is_long: bool) {
-    search(T::PREEMPTION_COUNT, move || {
+    explore(T::PREEMPTION_COUNT, move || {
         let store = Store::<T>::new();
         store.cache.is_unfilled();
         store.held.store(1, SeqCst);
@@ -222,7 +216,7 @@ fn reader_brings_in<T: Twin>(is_long: bool) {
 
 /// Two writers of the key; what is there in the end is what was published last.
 fn writers_beside_each_other<T: Twin>() {
-    search(T::PREEMPTION_COUNT, || {
+    explore(T::PREEMPTION_COUNT, || {
         let store = Store::<T>::new();
         let writer = Arc::clone(&store);
         let writer = thread::spawn(move || writer.put(false));
@@ -233,7 +227,7 @@ fn writers_beside_each_other<T: Twin>() {
 }
 
 fn clear_beside_writer<T: Twin>() {
-    search(T::PREEMPTION_COUNT, || {
+    explore(T::PREEMPTION_COUNT, || {
         let store = Store::<T>::new();
         let writer = Arc::clone(&store);
         let writer = thread::spawn(move || writer.put(false));

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use heap::layout::{BATCH_WORD_COUNT, batch_word};
+use heap::layout::{BATCH_WORD_COUNT, SEGMENT_BYTES, batch_word};
 use heap::{BatchState, BatchWord};
 use parking_lot::{Condvar, Mutex};
 use pmem::{Level, Medium, MediumError, Offset, Ticket};
@@ -22,8 +22,16 @@ pub(in crate::partitioned_hash) struct Active {
     record: Offset,
     /// When the word is durable as COMMITTED, as far as is known: a ticket, or [`UNKNOWN`].
     committed: AtomicU64,
-    /// Sorted by the entries' offsets.
+    /// In the batch's order: those of a segment mostly side by side.
     changes: Box<[Change]>,
+    /// Segments, and where changes begin that lie in them side by side; sorted. A reader looks through those: to sort all changes would
+    /// cost each batch more than hardly any reader's look saves.
+    runs: Box<[(u64, usize)]>,
+}
+
+/// Which segment has the entry, by number.
+fn segment_of(slot: Slot) -> u64 {
+    slot.position.0 / SEGMENT_BYTES
 }
 
 /// No ticket.
@@ -42,9 +50,19 @@ const _: () = assert!(BATCH_WORD_COUNT == u16::BITS as usize);
 
 impl Active {
     pub(super) fn new(number: usize, record: Offset, changes: &[Change]) -> Box<Active> {
-        let mut changes: Box<[Change]> = changes.into();
-        changes.sort_unstable_by_key(|change| change.slot.position);
-        Box::new(Active { number, record, committed: AtomicU64::new(UNKNOWN), changes })
+        let (mut runs, mut first) = (Vec::new(), 0);
+        for run in changes.chunk_by(|one, next| segment_of(one.slot) == segment_of(next.slot)) {
+            runs.push((segment_of(run[0].slot), first));
+            first += run.len();
+        }
+        runs.sort_unstable();
+        Box::new(Active {
+            number,
+            record,
+            committed: AtomicU64::new(UNKNOWN),
+            changes: changes.into(),
+            runs: runs.into(),
+        })
     }
 
     /// The word COMMITTED is there, and durable when `ticket` is.
@@ -67,8 +85,12 @@ impl Active {
     }
 
     fn change(&self, slot: Slot) -> Option<&Change> {
-        let at = self.changes.binary_search_by_key(&slot.position, |change| change.slot.position).ok()?;
-        Some(&self.changes[at])
+        let segment = segment_of(slot);
+        let from = self.runs.partition_point(|(of, _)| *of < segment);
+        let runs = self.runs[from..].iter().take_while(|(of, _)| *of == segment);
+        let side_by_side =
+            |first: usize| self.changes[first..].iter().take_while(|one| segment_of(one.slot) == segment);
+        runs.flat_map(|(_, first)| side_by_side(*first)).find(|one| one.slot.position == slot.position)
     }
 
     /// The entry's word as the batch decides, `None` if the batch is over.
@@ -155,5 +177,28 @@ impl Drop for Batches {
                 drop(unsafe { Box::from_raw(active) });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::partitioned_hash::layout::{LINE_ENTRY_COUNT, entry_lines, slot};
+
+    /// A chained segment's entries lie between those of others, and a segment is come back to.
+    #[test]
+    fn each_change_is_found_wherever_its_segment_lies() {
+        let segments = [5, 2, 9, 2, 7, 5].map(|number| Offset(number * SEGMENT_BYTES));
+        let entries = |segment| entry_lines(segment).flat_map(|line| (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i)));
+        let of = |(turn, segment): (usize, &Offset)| entries(*segment).skip(turn).step_by(100).collect::<Vec<_>>();
+        let slots: Vec<Slot> = segments.iter().enumerate().flat_map(of).collect();
+        let change = |slot: &Slot| Change { slot: *slot, old: Position::EMPTY, new: Position::EMPTY };
+        let active = Active::new(0, Offset(64), &slots.iter().map(change).collect::<Vec<_>>());
+        assert_eq!(active.runs.len(), segments.len());
+        for slot in &slots {
+            assert_eq!(active.change(*slot).map(|change| change.slot), Some(*slot));
+        }
+        let others = [2, 5, 6, 7, 9].into_iter().flat_map(|number| entries(Offset(number * SEGMENT_BYTES)));
+        assert!(others.filter(|slot| !slots.contains(slot)).all(|slot| active.change(slot).is_none()));
     }
 }

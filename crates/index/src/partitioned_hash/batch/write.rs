@@ -124,8 +124,8 @@ impl PartitionedHash {
 
     /// How many of these signatures, the first of which is the segment's, belong to it; they are sorted.
     fn count_in(&self, segment: &Segment, signatures: &[u64]) -> usize {
-        let place = |signature| (self.geometry.partition(signature), self.geometry.prefix(signature, segment.depth()));
-        let is_in_it = |&signature: &u64| place(signature) == place(signatures[0]);
+        let last = self.geometry.last_alike(signatures[0], segment.depth());
+        let is_in_it = |&signature: &u64| signature <= last;
         // Most batches have one key of a segment.
         if signatures.get(1).is_some_and(is_in_it) { signatures.partition_point(is_in_it) } else { 1 }
     }

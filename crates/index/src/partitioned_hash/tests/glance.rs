@@ -4,7 +4,7 @@ use pmem_sim::Sim;
 
 use super::super::layout::LINE_ENTRY_COUNT;
 use super::super::{Aim, Glance, Sight};
-use super::rig::{Key, Rig, key};
+use super::rig::{Key, Rig, key, mixed};
 use super::slots::neighbour;
 
 fn aim(rig: &Rig<Sim>, key: Key) -> Aim<'_> {
@@ -65,4 +65,43 @@ fn whoever_aimed_before_a_split_is_told() {
     rig.split(neighbour(0).signature);
     assert!(rig.index.lock_aimed(rig.cx(), &before).is_none());
     assert!(rig.index.lock_aimed(rig.cx(), &aim(&rig, neighbour(0))).is_some());
+}
+
+/// The entry that a `multi_get` remembers: a split leaves it behind as it was, for readers on the way there.
+#[test]
+fn a_hint_of_before_a_split_is_not_followed() {
+    let (rig, key) = (Rig::new(1), neighbour(0));
+    let _pin = epoch::pin();
+    // A segment of one key is not split.
+    (0..100u64).for_each(|number| _ = rig.put(self::key(mixed(number), number), number));
+    rig.put(key, 1);
+    let (lead, line) = (rig.index.lead(), rig.index.home_line(&rig.medium, key.signature));
+    let hinted = || rig.index.hint(&rig.medium, line, key.signature);
+    let followed = |hint| match rig.index.glance_at(&rig.medium, lead, hint, key.signature) {
+        Glance::Entry(position) => position,
+        other => panic!("{other:?}"),
+    };
+    let before = hinted().expect("it is in its home line");
+    assert_eq!(followed(Some(before)), before.position);
+    rig.split(key.signature);
+    rig.put(key, 2);
+    assert_eq!(hinted().map(|hint| hint.position), Some(before.position), "it was left behind as it was");
+    let Glance::Entry(now) = glance(&rig, key) else { panic!("it is in its home line") };
+    assert_ne!(now, before.position);
+    assert_eq!((followed(Some(before)), followed(None), rig.get(key)), (now, now, Some(2)));
+}
+
+/// What others write without a split, where readers are led as before.
+#[test]
+fn a_hint_is_worth_as_much_as_its_word() {
+    let (rig, key) = (Rig::new(1), neighbour(0));
+    let _pin = epoch::pin();
+    rig.put(key, 1);
+    let (lead, line) = (rig.index.lead(), rig.index.home_line(&rig.medium, key.signature));
+    let hint = rig.index.hint(&rig.medium, line, key.signature);
+    let followed = || rig.index.glance_at(&rig.medium, lead, hint, key.signature);
+    rig.put(key, 2);
+    assert!(matches!((followed(), glance(&rig, key)), (Glance::Entry(one), Glance::Entry(other)) if one == other));
+    rig.remove(key);
+    assert!(matches!(followed(), Glance::Nothing));
 }

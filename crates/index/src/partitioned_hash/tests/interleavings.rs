@@ -27,7 +27,7 @@ use super::super::Found;
 use super::super::layout::Home;
 use super::rig::{Key, Rig, item};
 use crate::Position;
-use crate::shared::stand_in::Model;
+use word_model::chosen::Model;
 
 use modelled::Modelled;
 

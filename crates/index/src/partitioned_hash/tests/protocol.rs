@@ -16,7 +16,7 @@ use super::rig::{Contents, Key, Rig, key, mixed};
 use super::stalls::stepped;
 use crate::Position;
 use crate::canary;
-use crate::shared::stand_in::stepping;
+use word_model::chosen::stepping;
 
 /// Keys of one home line, of different signatures.
 fn neighbours() -> impl Iterator<Item = Key> {

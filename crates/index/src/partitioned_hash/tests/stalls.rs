@@ -10,7 +10,7 @@ use testkit::{Call, Clock, History, Recorder};
 use super::plain::Plain;
 use super::rig::{Key, Rig, key, mixed};
 use crate::partitioned_hash::layout::Home;
-use crate::shared::stand_in::{step, stepping};
+use word_model::chosen::{step, stepping};
 
 /// Tells the thread's test of the medium's steps too.
 pub(super) struct Steps;

@@ -131,7 +131,30 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::thread;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
+
+    /// A pipe keeps a rewrite at the reading until the other end is closed.
+    #[test]
+    fn a_rewrite_has_the_turn_while_it_reads() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("hikv.conf");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        let config = Parameters::parse(&path, "").expect("it says nothing").config();
+        let (settings, acl) = (settings_of(&config), acl_of(&config).expect("there is no file of users"));
+        let file = ConfigFile::new(path.clone());
+        thread::scope(|scope| {
+            let rewriting = scope.spawn(|| file.rewrite(&settings, &acl));
+            let text = OpenOptions::new().write(true).open(&path).expect("the other end is open");
+            assert!(file.turn.is_locked());
+            drop(text);
+            rewriting.join().expect("no panic").expect("nothing is to be changed");
+        });
+    }
 
     fn change(name: &'static str, value: &str, is_in_place: bool) -> Change {
         Change { names: vec![name], lines: vec![format!("{name} {value}")], is_in_place }

@@ -4,6 +4,7 @@
 //! within it must read here, and not in the store.
 
 mod pending;
+mod premises;
 mod ranges;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use hikv::{Decision, Durability, Error, Expiry, Held, Limits, Store, WriteBatch}
 use crate::errors::{Refusal, Sentence};
 
 pub(crate) use pending::{Pending, Told};
+pub(crate) use premises::{Premises, Seen};
 
 /// What becomes of a key.
 #[derive(Clone, Copy)]
@@ -43,8 +45,8 @@ impl<'a> Items<'a> {
     ) -> Result<Option<R>, Refusal> {
         let key = key.as_ref();
         match self.pending {
-            Some(pending) if pending.knows(key) => Ok(pending.held(key, |held| held.map(|held| read(held.value)))),
-            _ => Ok(self.store.get_with(key, read)?),
+            Some(pending) => pending.read(self.store, key, false, read),
+            None => Ok(self.store.get_with(key, read)?),
         }
     }
 
@@ -56,8 +58,8 @@ impl<'a> Items<'a> {
     ) -> Result<Option<R>, Refusal> {
         let key = key.as_ref();
         match self.pending {
-            Some(pending) if pending.knows(key) => Ok(pending.held(key, |held| held.map(|held| read(held.value)))),
-            _ => Ok(self.store.get_part_with(key, read)?),
+            Some(pending) => pending.read(self.store, key, true, read),
+            None => Ok(self.store.get_part_with(key, read)?),
         }
     }
 
@@ -76,8 +78,8 @@ impl<'a> Items<'a> {
     pub(crate) fn expires_at(self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Refusal> {
         let key = key.as_ref();
         match self.pending {
-            Some(pending) if pending.knows(key) => Ok(pending.held(key, |held| held.map(|held| held.expiry))),
-            _ => Ok(self.store.expires_at(key)?),
+            Some(pending) => pending.expires_at(self.store, key),
+            None => Ok(self.store.expires_at(key)?),
         }
     }
 
@@ -164,8 +166,8 @@ impl<'a> Items<'a> {
 
     /// A copy of what the key holds.
     pub(crate) fn held(self, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
-        if let Some(pending) = self.pending.filter(|pending| pending.knows(key)) {
-            return Ok(pending.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry))));
+        if let Some(copied) = self.pending.and_then(|pending| pending.copy(self.store, key)) {
+            return copied;
         }
         let mut copy = None;
         self.store.update_item(key, |held| {

@@ -12,13 +12,16 @@
 //!
 //! What is to be told of the changes (keyspace notifications, watched and tracked keys) waits until they are written. Where they
 //! cannot be, nothing has changed and no client is told.
+//!
+//! Changes are written only if what the transaction rests on holds (`premises.rs`): a condition of the batch, where there is one; otherwise
+//! the premises are looked at before the store is cleared, or at the end of a transaction that changes nothing.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
-use super::Change;
+use super::{Change, Premises};
 use crate::errors::Refusal;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
@@ -44,6 +47,7 @@ pub(crate) struct Pending {
     spoilt_bytes: Cell<Option<u64>>,
     /// The highest level that was asked for.
     level: Cell<Option<Durability>>,
+    premises: Premises,
 }
 
 #[derive(Default)]
@@ -57,6 +61,41 @@ pub(super) struct Changes {
 }
 
 impl Pending {
+    /// Of a transaction that has changed nothing yet.
+    pub(crate) fn resting_on(premises: Premises) -> Pending {
+        Pending { premises, ..Pending::default() }
+    }
+
+    /// Shows what the transaction sees of a key's value, or of a part.
+    pub(super) fn read<R>(
+        &self,
+        store: &Store,
+        key: &[u8],
+        is_part: bool,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Refusal> {
+        if self.knows(key) {
+            return Ok(self.held(key, |held| held.map(|held| read(held.value))));
+        }
+        Ok(self.premises.read(store, key, is_part, read)?)
+    }
+
+    /// When the key expires, as the transaction sees it.
+    pub(super) fn expires_at(&self, store: &Store, key: &[u8]) -> Result<Option<Expiry>, Refusal> {
+        if self.knows(key) {
+            return Ok(self.held(key, |held| held.map(|held| held.expiry)));
+        }
+        Ok(self.premises.expires_at(store, key)?)
+    }
+
+    /// A copy of what a key holds that is known here, or watched.
+    pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Option<Result<Option<(Vec<u8>, Expiry)>, Refusal>> {
+        if self.knows(key) {
+            return Some(Ok(self.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry)))));
+        }
+        Some(self.premises.copy(store, key)?.map_err(Refusal::from))
+    }
+
     /// Whether what the key holds is known here.
     pub(super) fn knows(&self, key: &[u8]) -> bool {
         let changes = self.changes.borrow();
@@ -90,13 +129,14 @@ impl Pending {
         if let Some(len_bytes) = self.spoilt_bytes.get() {
             return Err(too_long(len_bytes));
         }
+        let is_stored = || Ok::<_, Refusal>(self.premises.read(store, key, true, |_| ())?.is_some());
         let mut changes = self.changes.borrow_mut();
         self.check_room(&mut changes, key, change)?;
         let new = match change {
             Change::Put(value, expiry) => Some((value.to_vec(), expiry)),
             Change::Delete => None,
         };
-        if new.is_none() && (changes.is_cleared || !store.contains(key)?) {
+        if new.is_none() && (changes.is_cleared || !is_stored()?) {
             changes.remove(key);
             return Ok(());
         }
@@ -130,19 +170,26 @@ impl Pending {
         self.told.borrow_mut().push(told);
     }
 
-    /// Writes the changes, as the module's head says, and returns what is to be told.
-    pub(crate) fn commit(self, store: &Store) -> Result<Vec<Told>, Refusal> {
-        let changes = self.changes.into_inner();
+    /// Writes the changes, as the module's head says, and returns what is to be told; `None`, and nothing was written, if what the
+    /// transaction rests on does not hold.
+    pub(crate) fn commit(self, store: &Store) -> Result<Option<Vec<Told>>, Refusal> {
+        let (changes, mut premises) = (self.changes.into_inner(), self.premises);
+        if !premises.are_met() {
+            return Ok(None);
+        }
         if let Some(len_bytes) = self.spoilt_bytes.get() {
             return Err(too_long(len_bytes));
         }
         let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
-        store
-            .at(level, |store| {
-                if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }
-            })
-            .map_err(refused)?;
-        Ok(self.told.into_inner())
+        let write = |store: &Store| {
+            if changes.is_cleared {
+                changes.write_to_cleared(store, &mut premises)
+            } else {
+                changes.write(store, &[], &mut premises)
+            }
+        };
+        let is_written = store.at(level, write).map_err(refused)?;
+        Ok(is_written.then(|| self.told.into_inner()))
     }
 }
 
@@ -180,14 +227,15 @@ impl Changes {
         self.by_key.remove(key);
     }
 
-    fn write_to_cleared(&self, store: &Store) -> Result<(), Error> {
-        if self.by_key.is_empty() {
-            return store.clear();
-        }
+    fn write_to_cleared(&self, store: &Store, premises: &mut Premises) -> Result<bool, Error> {
         let deleted_max = DELETED_COUNT_MAX.saturating_sub(self.by_key.len()) as u64;
-        if store.len()? > deleted_max {
+        if self.by_key.is_empty() || store.len()? > deleted_max {
+            if !premises.hold(store)? {
+                return Ok(false);
+            }
             store.clear()?;
-            return self.write(store, Vec::new());
+            // Nothing that was watched is there any more.
+            return self.write(store, &[], &mut Premises::default());
         }
         let (mut cursor, mut deleted) = (0, Vec::new());
         loop {
@@ -197,14 +245,28 @@ impl Changes {
                 }
             })?;
             if cursor == 0 {
-                return self.write(store, deleted);
+                return self.write(store, &deleted, premises);
             }
         }
     }
 
-    /// As one step.
-    fn write(&self, store: &Store, deleted: Vec<Vec<u8>>) -> Result<(), Error> {
+    /// As one step; false if the premises do not hold.
+    fn write(&self, store: &Store, deleted: &[Vec<u8>], premises: &mut Premises) -> Result<bool, Error> {
+        if self.by_key.is_empty() && deleted.is_empty() {
+            return premises.hold(store);
+        }
+        loop {
+            match store.write(&self.batch(deleted, premises)) {
+                Err(Error::Unmet { .. }) if premises.hold(store)? => {}
+                Err(Error::Unmet { .. }) => return Ok(false),
+                written => return written.map(|()| true),
+            }
+        }
+    }
+
+    fn batch(&self, deleted: &[Vec<u8>], premises: &Premises) -> WriteBatch {
         let mut batch = WriteBatch::new();
+        premises.ask_in(&mut batch);
         deleted.iter().for_each(|key| _ = batch.delete(key));
         for (key, change) in &self.by_key {
             match change {
@@ -212,6 +274,6 @@ impl Changes {
                 None => batch.delete(key),
             };
         }
-        if batch.is_empty() { Ok(()) } else { store.write(&batch) }
+        batch
     }
 }

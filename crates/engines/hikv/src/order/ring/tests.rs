@@ -4,7 +4,7 @@ mod tickets;
 
 use loom::sync::Arc;
 use loom::thread;
-use word_model::{Modelled, Weakened, Weakening};
+use word_model::{Modelled, Weakened, Weakening, explore};
 
 use super::*;
 
@@ -51,9 +51,7 @@ fn drain<W: Word>(ring: &Ring<W>, last: &mut [u64; 3]) {
 
 /// Two places, so that the third change takes one anew.
 fn model<W: Word + Send + Sync + 'static>(writers: u64) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(move || {
+    explore(2, move || {
         let ring = Arc::new(Ring::<W>::new(2));
         let spawn = |writer| {
             let ring = Arc::clone(&ring);

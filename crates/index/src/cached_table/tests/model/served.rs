@@ -80,7 +80,7 @@ const NEVER_THERE: u64 = 50;
 
 /// Of a store that has item 1 in its table: `write`, while a thread serves the table and reads.
 fn served_beside<T: Twin>(preemption_count: usize, write: fn(&Store<T>), held: u64) {
-    search(preemption_count, move || {
+    explore(preemption_count, move || {
         let store = Store::<T>::served();
         store.put_unserved();
         let server = Arc::clone(&store);
@@ -114,7 +114,7 @@ fn what_another_thread_writes_is_what_the_key_holds() {
 fn of_writes_that_are_served_the_last_one_stays() {
     a_put_is_served::<Sound>(2);
     a_put_in_vain_is_served::<Sound>(2);
-    search(2, || {
+    explore(2, || {
         let store = Store::<Sound>::served();
         let (server, writer) = (Arc::clone(&store), Arc::clone(&store));
         let (server, writer) = (thread::spawn(move || server.serve()), thread::spawn(move || writer.put(false)));

@@ -98,3 +98,22 @@ fn a_deletion_that_is_a_plain_zero_is_caught() {
     let broken = Broken { step: Some(canary::PLAIN_ZERO_DELETE), pins: false };
     model(broken, |scene| scene.put(ONE, 1), &[remover, reader], |_| {});
 }
+
+/// Two writers of one key, on memory, where a word loses its mark by a plain store.
+fn marks_are_taken_on_memory(step: Canary) {
+    let after = |scene: &Scene| assert_eq!(scene.get(ONE), scene.durable(ONE), "a word that was replaced came back");
+    let writers: [fn(&Scene); 2] = [|scene| scene.put(ONE, 2), |scene| scene.put(ONE, 3)];
+    model_with(Commits::AtOnce, Broken { step: Some(step), pins: false }, |scene| scene.put(ONE, 1), &writers, after);
+}
+
+#[test]
+#[should_panic(expected = "a word that was replaced came back")]
+fn a_mark_that_is_taken_after_the_unlock_is_caught() {
+    marks_are_taken_on_memory(canary::MARK_LOST_UNLOCKED);
+}
+
+#[test]
+#[should_panic(expected = "settled before it was durable")]
+fn a_mark_that_is_taken_before_the_commit_is_caught() {
+    marks_are_taken_on_memory(canary::MARK_LOST_UNCOMMITTED);
+}

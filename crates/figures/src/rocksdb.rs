@@ -1,4 +1,4 @@
-//! RocksDB with its log, as in the paper: a put is in the log's file when it returns, and not synced. The rest as RocksDB
+//! RocksDB with its log, as in the papers: a put is in the log's file when it returns, and not synced. The rest as RocksDB
 //! comes, but for filters of ten bits a key, and a cache that holds everything.
 
 use std::path::Path;
@@ -6,19 +6,19 @@ use std::path::Path;
 use ::rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Options};
 use tempfile::TempDir;
 
-use super::system::System;
 use crate::Error;
+use crate::work::Shared;
 
 const CACHE_BYTES: usize = 2 << 30;
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
 
-pub(super) struct RocksDb {
+pub(crate) struct RocksDb {
     store: DB,
     _home: TempDir,
 }
 
 impl RocksDb {
-    pub(super) fn create(dir: &Path) -> Result<RocksDb, Error> {
+    pub(crate) fn create(dir: &Path) -> Result<RocksDb, Error> {
         let home = tempfile::tempdir_in(dir)?;
         let mut table = BlockBasedOptions::default();
         table.set_block_cache(&Cache::new_lru_cache(CACHE_BYTES));
@@ -32,7 +32,7 @@ impl RocksDb {
     }
 }
 
-impl System for RocksDb {
+impl Shared for RocksDb {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         Ok(self.store.put(key, value)?)
     }

@@ -1,0 +1,109 @@
+//! Files that commands make: a file of a store is locked before the first byte is written, and each file is durable before a rename of
+//! the file, or of a directory above. The trace shows that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::strace::traced;
+use crate::support::{Ended, Place, hikv};
+
+const CALLS: &str = "trace=mmap,write,pwrite64,fallocate,ftruncate,fcntl,fsync,fdatasync,rename,renameat,renameat2";
+
+/// What the trace has told of files so far.
+#[derive(Default)]
+struct Files {
+    locked: BTreeSet<PathBuf>,
+    /// Changed, or mapped so that they may be, and not synced since.
+    unsynced: BTreeSet<PathBuf>,
+    /// By thread: the file that is being synced.
+    syncing: BTreeMap<String, PathBuf>,
+    /// Files that got another name, or whose directory did.
+    renamed_count: usize,
+}
+
+impl Files {
+    /// Takes note of a call of a thread. The file that it is about stands first in angle brackets.
+    fn note(&mut self, thread: &str, call: &str) {
+        let (name, rest) = call.split_once('(').unwrap_or((call, ""));
+        let path = rest.split_once('<').and_then(|(_, path)| path.split_once('>')).map(|(path, _)| PathBuf::from(path));
+        let is_done = call.ends_with(" = 0");
+        match (name, path) {
+            ("fsync" | "fdatasync", Some(path)) if is_done => _ = self.unsynced.remove(&path),
+            ("fsync" | "fdatasync", Some(path)) => _ = self.syncing.insert(thread.to_owned(), path),
+            ("fcntl", Some(path)) if call.contains("F_OFD_SETLK, {l_type=F_WRLCK") && is_done => {
+                self.locked.insert(path);
+            }
+            ("fcntl", Some(path)) if call.contains("F_OFD_SETLK, {l_type=F_UNLCK") => _ = self.locked.remove(&path),
+            ("write" | "pwrite64" | "fallocate" | "ftruncate", Some(path)) => self.change(path, call),
+            ("mmap", Some(path)) if call.contains("PROT_WRITE") && call.contains("MAP_SHARED") => {
+                self.change(path, call);
+            }
+            ("rename" | "renameat" | "renameat2", _) if is_done => self.rename(call),
+            _ if call.starts_with("<... fsync resumed>") || call.starts_with("<... fdatasync resumed>") => {
+                let path = self.syncing.remove(thread).expect("it was begun");
+                self.unsynced.remove(&path);
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, path: PathBuf, call: &str) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_of_store = name.starts_with("store.hikv") || name.starts_with("journal.hikv");
+        // Its length is made before it can be mapped, and what is mapped is locked.
+        let is_written = call.starts_with("write") || call.starts_with("pwrite64");
+        assert!(!is_of_store || !is_written || self.locked.contains(&path), "{} is not locked: {call}", path.display());
+        // Its text names the process that has it, as long as that is there.
+        if name != "lock" {
+            self.unsynced.insert(path);
+        }
+    }
+
+    fn rename(&mut self, call: &str) {
+        let [from, to]: [PathBuf; 2] =
+            call.split('"').skip(1).step_by(2).map(PathBuf::from).collect::<Vec<_>>().try_into().expect("two paths");
+        let unsynced = self.unsynced.iter().find(|file| file.starts_with(&from));
+        assert!(unsynced.is_none(), "{unsynced:?} is not synced before {call}");
+        let renamed = |path: &PathBuf| path.strip_prefix(&from).map_or_else(|_| path.clone(), |rest| joined(&to, rest));
+        self.locked = self.locked.iter().map(renamed).collect();
+        self.renamed_count += 1;
+    }
+}
+
+/// Without a slash behind it where nothing follows.
+fn joined(dir: &Path, rest: &Path) -> PathBuf {
+    dir.components().chain(rest.components()).collect()
+}
+
+/// Runs `command`, and sees to all files below the place; how many got another name.
+fn renamed_count(place: &Place, command: &Command) -> Option<usize> {
+    let (ended, trace) = traced(place, command, &[CALLS])?;
+    Ended(ended).succeeded();
+    let mut files = Files::default();
+    for line in trace.lines() {
+        let (thread, call) = line.split_once(' ').expect("a thread and its call");
+        files.note(thread, call.trim_start());
+    }
+    Some(files.renamed_count)
+}
+
+#[test]
+fn files_of_a_new_store_are_durable_before_their_names() {
+    let place = Place::new();
+    for (level, count) in [("power", 2), ("buffered", 2), ("process", 1)] {
+        let put = hikv("put", &place.file(level), &["--durability", level, "k", "v"]);
+        let Some(found) = renamed_count(&place, &put) else { return };
+        assert_eq!(found, count, "{level}");
+    }
+}
+
+#[test]
+fn files_of_a_copy_are_durable_before_their_names() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    for name in ["backup", "restore", "repair"] {
+        let Some(found) = renamed_count(&place, &hikv(name, &place.store(), &[&place.file(name)])) else { return };
+        assert_eq!(found, 3, "{name}: base, log, directory");
+    }
+}

@@ -1,0 +1,173 @@
+//! PMEKV (Cai and others, 2020), tables 1 to 4 and figures 6 to 9: inserts, and YCSB's A and B, by the number of threads, records and
+//! requests; with records of the paper's size, and of ours.
+//!
+//! Inserts begin with empty systems, made anew for every turn. For requests a stage is all systems with as many records beside each other;
+//! its jobs are workloads of figures, and in each round every system has a turn at every job, another one first each time. What has to be installed for a system and is
+//! not there is left out, and said.
+
+mod claims;
+mod device;
+mod host_tree;
+mod printed;
+mod servers;
+mod system;
+
+use crate::machine::Machine;
+use crate::paper::{Figure, Tell};
+use crate::point::Point;
+use crate::records::Shape;
+use crate::work::{Bench, Measured, Work};
+use crate::{Error, Settings};
+
+pub(crate) use claims::PAPER;
+use system::Built;
+
+/// The paper's records.
+const PRINTED: Shape = Shape::new(16, 10 << 10);
+const OURS: Shape = Shape::new(16, 256);
+/// Records and requests of the paper, where the figure does not go by them.
+const PRINTED_COUNT: u64 = 1_000;
+const READ_PERCENT_A: u32 = 50;
+const READ_PERCENT_B: u32 = 95;
+
+/// A turn at a workload of a figure.
+struct Job {
+    figure: &'static str,
+    workload: &'static str,
+    at: f64,
+    work: Work,
+    threads: usize,
+    /// Of all threads together.
+    operations: u64,
+}
+
+/// Jobs for systems that hold as many records.
+struct Stage {
+    shape: Shape,
+    records: u64,
+    jobs: Vec<Job>,
+}
+
+fn ycsb(read_percent: u32) -> Work {
+    Work::Ycsb { read_percent, is_skewed: true }
+}
+
+/// A job for each number of threads.
+fn by_threads(figure: &'static str, workload: &'static str, at: &[f64], work: Work, operations: u64) -> Vec<Job> {
+    at.iter().map(|&at| Job { figure, workload, at, work, threads: at as usize, operations }).collect()
+}
+
+fn on_one_thread(figure: &'static str, workload: &'static str, at: f64, read_percent: u32, operations: u64) -> Job {
+    Job { figure, workload, at, work: ycsb(read_percent), threads: 1, operations }
+}
+
+/// What begins with nothing.
+fn inserts(settings: &Settings) -> [Stage; 2] {
+    let stage = |shape, jobs| Stage { shape, records: 0, jobs };
+    let printed = settings.part_of(PRINTED_COUNT);
+    let mut jobs = by_threads("table-1", claims::INSERT, claims::ONE, Work::Insert, printed);
+    jobs.extend(by_threads("table-2", claims::INSERT_THREADS, claims::MORE_THREADS, Work::Insert, printed));
+    let ours = by_threads("our-insert", claims::OUR_INSERT, claims::THREADS, Work::Insert, settings.operations as u64);
+    [stage(PRINTED, jobs), stage(OURS, ours)]
+}
+
+/// What begins with records.
+fn requests(settings: &Settings) -> Vec<Stage> {
+    let printed = settings.part_of(PRINTED_COUNT);
+    let mut jobs = by_threads("table-3", claims::A_THREADS, claims::THREADS, ycsb(READ_PERCENT_A), printed);
+    jobs.extend(by_threads("table-4", claims::B_THREADS, claims::THREADS, ycsb(READ_PERCENT_B), printed));
+    for &at in claims::REQUESTS {
+        let count = settings.part_of(at as u64);
+        jobs.push(on_one_thread("8", claims::A_REQUESTS, at, READ_PERCENT_A, count));
+        jobs.push(on_one_thread("9", claims::B_REQUESTS, at, READ_PERCENT_B, count));
+    }
+    let mut stages = vec![Stage { shape: PRINTED, records: printed, jobs }];
+    stages.extend(claims::RECORDS.iter().map(|&at| {
+        let of = |figure, workload, read_percent| on_one_thread(figure, workload, at, read_percent, printed);
+        let jobs = vec![of("6", claims::A_RECORDS, READ_PERCENT_A), of("7", claims::B_RECORDS, READ_PERCENT_B)];
+        Stage { shape: PRINTED, records: settings.part_of(at as u64), jobs }
+    }));
+    let ours = |figure, workload, read_percent| {
+        by_threads(figure, workload, claims::THREADS, ycsb(read_percent), settings.operations as u64)
+    };
+    let mut jobs = ours("our-a", claims::OUR_A, READ_PERCENT_A);
+    jobs.extend(ours("our-b", claims::OUR_B, READ_PERCENT_B));
+    stages.push(Stage { shape: OURS, records: settings.records, jobs });
+    stages
+}
+
+impl Settings {
+    /// As much as is to be taken of a count of the paper's.
+    fn part_of(&self, printed: u64) -> u64 {
+        (printed * self.percent / 100).max(1)
+    }
+
+    /// The systems that are wanted and can be run.
+    fn built(&self) -> Vec<&'static Built> {
+        let lacks = |name: &str| PAPER.programs.iter().any(|program| program.system == name && !program.is_there());
+        system::BUILT.iter().filter(|(name, _)| self.wants(name) && !lacks(name)).collect()
+    }
+}
+
+/// All of some things, another one first than the last time.
+fn in_turns<T>(all: &mut [T]) -> impl Iterator<Item = &mut T> {
+    all.rotate_left(all.len().min(1));
+    all.iter_mut()
+}
+
+fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tell: &mut Tell<'_>) -> Result<(), Error> {
+    let is_chosen = |job: &Job| figures.iter().any(|figure| figure.name == job.figure);
+    for mut stage in inserts(settings) {
+        stage.jobs.retain(is_chosen);
+        stage.insert(settings, tell)?;
+    }
+    for mut stage in requests(settings) {
+        stage.jobs.retain(is_chosen);
+        if !stage.jobs.is_empty() {
+            stage.request(settings, tell)?;
+        }
+    }
+    Ok(())
+}
+
+impl Stage {
+    /// Every job with every system, made for it.
+    fn insert(&self, settings: &Settings, tell: &mut Tell<'_>) -> Result<(), Error> {
+        let mut systems = settings.built();
+        for round in 0..settings.rounds {
+            for job in &self.jobs {
+                for (name, make) in in_turns(&mut systems) {
+                    let mut bench = Bench::empty(name, make(&settings.dir)?, self.shape);
+                    tell(job.measure(&mut bench, round)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every job with every system, beside each other.
+    fn request(&self, settings: &Settings, tell: &mut Tell<'_>) -> Result<(), Error> {
+        let load = |(name, make): &Built| Bench::load(name, make(&settings.dir)?, self.shape, self.records);
+        let mut benches = settings.built().into_iter().map(load).collect::<Result<Vec<_>, Error>>()?;
+        for round in 0..settings.rounds {
+            for job in &self.jobs {
+                for bench in in_turns(&mut benches) {
+                    tell(job.measure(bench, round)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Job {
+    fn measure(&self, bench: &mut Bench, round: usize) -> Result<Point, Error> {
+        let &Job { workload, at, work, threads, operations, .. } = self;
+        let count = (operations / threads as u64).max(1) as usize;
+        let measured = bench.turn(work, (threads, count, count), round as u64);
+        let Measured { operations, elapsed, wrong, .. } =
+            measured.map_err(|error| format!("{workload}, {}: {error}", bench.name))?;
+        let ns = elapsed.as_nanos() as f64 / operations as f64;
+        Ok(Point { workload, system: bench.name, at, round, operations, ns, wrong, refused: 0 })
+    }
+}

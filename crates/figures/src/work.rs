@@ -1,0 +1,231 @@
+//! Workloads of one system that threads share: what is drawn before the clock starts, and what is timed.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Zipf};
+
+use crate::Error;
+use crate::records::Shape;
+
+/// YCSB's skew.
+const SKEW: f64 = 0.99;
+/// Scatters popular records over all.
+const SCATTER: u64 = 0x9E37_79B1;
+
+/// What is measured. Each thread has a session of its own.
+pub(crate) trait System: Sync {
+    fn session(&self) -> Result<Box<dyn Session + '_>, Error>;
+}
+
+/// What a thread does with a system.
+pub(crate) trait Session: Send {
+    /// Sets a key's value, whether it is there or not.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+    /// Shows a key's value; false if it is not there.
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
+}
+
+/// A system of this process, which threads use as it is: a session by itself.
+pub(crate) trait Shared: Sync {
+    /// As [`Session::put`].
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+    /// As [`Session::get`].
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
+}
+
+impl<S: Shared> System for S {
+    fn session(&self) -> Result<Box<dyn Session + '_>, Error> {
+        Ok(Box::new(self))
+    }
+}
+
+impl<S: Shared> Session for &S {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        (**self).put(key, value)
+    }
+
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        (**self).get(key, found)
+    }
+}
+
+/// What threads do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// Reads of keys that are there, some far more often than others.
+    Read,
+    /// New values of such keys.
+    Update,
+    /// New keys.
+    Insert,
+    /// YCSB: so many reads in a hundred operations; the others are updates.
+    Ycsb { read_percent: u32, is_skewed: bool },
+}
+
+/// What a turn took.
+pub(crate) struct Measured {
+    pub(crate) operations: u64,
+    /// From the first thread's start to the last one's end.
+    pub(crate) elapsed: Duration,
+    /// For each thread how long each lap took.
+    pub(crate) laps: Vec<Vec<Duration>>,
+    pub(crate) wrong: u64,
+}
+
+/// One operation on a record: a read, or a put of this version.
+struct Operation {
+    record: u64,
+    put: Option<u32>,
+}
+
+impl Operation {
+    /// A read of the same record.
+    fn read(&self) -> Operation {
+        Operation { record: self.record, put: None }
+    }
+}
+
+/// When a thread began and when each lap of its operations ended, and how many results were wrong.
+type Performed = (Vec<Instant>, u64);
+
+/// A system, and what it holds.
+pub(crate) struct Bench {
+    pub(crate) name: &'static str,
+    system: Box<dyn System>,
+    shape: Shape,
+    /// Records that are there: those below.
+    record_count: u64,
+    version: u32,
+}
+
+impl Bench {
+    /// The system, with nothing.
+    pub(crate) fn empty(name: &'static str, system: Box<dyn System>, shape: Shape) -> Bench {
+        Bench { name, system, shape, record_count: 0, version: 0 }
+    }
+
+    /// The system, with so many records.
+    pub(crate) fn load(
+        name: &'static str,
+        system: Box<dyn System>,
+        shape: Shape,
+        record_count: u64,
+    ) -> Result<Bench, Error> {
+        let mut bench = Bench::empty(name, system, shape);
+        let new = bench.draw_new(record_count as usize);
+        perform(&mut *bench.system.session()?, shape, &new, new.len().max(1))?;
+        Ok(bench)
+    }
+
+    pub(crate) fn record_count(&self) -> u64 {
+        self.record_count
+    }
+
+    /// Has each of some threads do `count` operations, with a look at the clock after every `lap`. What was inserted is read afterwards.
+    pub(crate) fn turn(
+        &mut self,
+        work: Work,
+        (thread_count, count, lap): (usize, usize, usize),
+        seed: u64,
+    ) -> Result<Measured, Error> {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let drawn: Vec<Vec<Operation>> = (0..thread_count)
+            .map(|_| match work {
+                Work::Insert => self.draw_new(count),
+                _ => self.draw(work, count, &mut rng),
+            })
+            .collect();
+        let mut done = self.perform_together(&drawn, lap)?;
+        if work == Work::Insert {
+            let reads: Vec<_> = drawn.iter().flatten().map(Operation::read).collect();
+            done.wrong += perform(&mut *self.system.session()?, self.shape, &reads, reads.len().max(1))?.1;
+        }
+        Ok(done)
+    }
+
+    fn perform_together(&self, drawn: &[Vec<Operation>], lap: usize) -> Result<Measured, Error> {
+        let (barrier, shape) = (&Barrier::new(drawn.len()), self.shape);
+        let sessions = drawn.iter().map(|_| self.system.session()).collect::<Result<Vec<_>, Error>>()?;
+        let joined: Vec<Result<Performed, Error>> = thread::scope(|scope| {
+            let threads: Vec<_> = drawn
+                .iter()
+                .zip(sessions)
+                .map(|(operations, mut session)| {
+                    scope.spawn(move || {
+                        barrier.wait();
+                        perform(&mut *session, shape, operations, lap)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("a thread that measures does not panic")).collect()
+        });
+        let done: Vec<Performed> = joined.into_iter().collect::<Result<_, Error>>()?;
+        let first = done.iter().filter_map(|(times, _)| times.first()).min().expect("a thread has begun");
+        let last = done.iter().filter_map(|(times, _)| times.last()).max().expect("a thread has ended");
+        let laps = done.iter().map(|(times, _)| times.windows(2).map(|pair| pair[1] - pair[0]).collect());
+        Ok(Measured {
+            operations: drawn.iter().map(|operations| operations.len() as u64).sum(),
+            elapsed: *last - *first,
+            laps: laps.collect(),
+            wrong: done.iter().map(|(_, wrong)| wrong).sum(),
+        })
+    }
+
+    fn next_version(&mut self) -> u32 {
+        self.version += 1;
+        self.version
+    }
+
+    /// So many new records.
+    fn draw_new(&mut self, count: usize) -> Vec<Operation> {
+        let new = self.record_count..self.record_count + count as u64;
+        self.record_count = new.end;
+        new.map(|record| Operation { record, put: Some(0) }).collect()
+    }
+
+    fn draw(&mut self, work: Work, count: usize, rng: &mut SmallRng) -> Vec<Operation> {
+        let ranks = Zipf::new(self.record_count as f64, SKEW).expect("there are records, and a skew");
+        let (read_percent, is_skewed) = match work {
+            Work::Read => (100, true),
+            Work::Update | Work::Insert => (0, true),
+            Work::Ycsb { read_percent, is_skewed } => (read_percent, is_skewed),
+        };
+        let mut draw = || {
+            let any = rng.random_range(0..self.record_count);
+            let popular = (ranks.sample(rng) as u64).wrapping_mul(SCATTER) % self.record_count;
+            let is_read = rng.random_range(0..100) < read_percent;
+            let record = if is_skewed { popular } else { any };
+            Operation { record, put: (!is_read).then(|| self.next_version()) }
+        };
+        (0..count).map(|_| draw()).collect()
+    }
+}
+
+fn perform(session: &mut dyn Session, shape: Shape, operations: &[Operation], lap: usize) -> Result<Performed, Error> {
+    let (mut times, mut wrong) = (Vec::with_capacity(operations.len().div_ceil(lap) + 1), 0);
+    let mut value = shape.room();
+    times.push(Instant::now());
+    for some in operations.chunks(lap) {
+        for &Operation { record, put } in some {
+            match put {
+                Some(version) => {
+                    shape.fill(&mut value, record, version);
+                    shape.with_key(record, |key| session.put(key, &value))?;
+                }
+                None => wrong += u64::from(!is_right(session, shape, record)?),
+            }
+        }
+        times.push(Instant::now());
+    }
+    Ok((times, wrong))
+}
+
+fn is_right(session: &mut dyn Session, shape: Shape, record: u64) -> Result<bool, Error> {
+    let mut is_right = false;
+    let mut found = |value: &[u8]| is_right = shape.is_value_of(record, value);
+    Ok(shape.with_key(record, |key| session.get(key, &mut found))? && is_right)
+}

@@ -1,0 +1,137 @@
+//! Every interleaving of a writer and a reader, with what the memory model allows; and twins that lack an order.
+
+use std::sync::atomic::Ordering;
+
+use loom::sync::Arc;
+use loom::thread;
+use word_model::{Modelled, Weakened, Weakening, explore, is_caught};
+
+use super::tests::Owned;
+use super::*;
+
+/// Places are stored without release.
+struct PlacesRelaxed;
+
+impl Weakening for PlacesRelaxed {
+    fn store(_: Ordering) -> Ordering {
+        Relaxed
+    }
+}
+
+/// There is no fence between an end's word and the other's.
+struct NoFence;
+
+impl Weakening for NoFence {
+    fn has_fence(_: Ordering) -> bool {
+        false
+    }
+}
+
+/// In which each of the twins is caught.
+const PREEMPTION_COUNT: usize = 3;
+
+/// Five words through a ring of room for three, as far as a few turns of each end bring them.
+fn transfer<W: Word + Send + Sync + 'static>() {
+    let owned = Arc::new(Owned::<W>::new(4));
+    let shared = Arc::clone(&owned);
+    let writer = thread::spawn(move || {
+        let (ring, mut sender) = (shared.ring(), Sender::default());
+        let bytes: [u8; 40] = std::array::from_fn(|at| at as u8 + 1);
+        let mut at = 0;
+        for _ in 0..2 {
+            at += sender.push(&ring, &bytes[at..]).unwrap();
+        }
+    });
+    let (ring, mut receiver, mut at) = (owned.ring(), Receiver::default(), 0);
+    for _ in 0..2 {
+        let mut out = [0; 40];
+        let pulled = receiver.pull(&ring, &mut out).unwrap();
+        out[..pulled].iter().for_each(|byte| {
+            at += 1;
+            assert_eq!(*byte, at, "what was written");
+        });
+    }
+    writer.join().unwrap();
+}
+
+/// A reader that sleeps because nothing is there is woken by the writer that comes.
+fn reader_sleeps<W: Word + Send + Sync + 'static>() {
+    let owned = Arc::new(Owned::<W>::new(4));
+    let shared = Arc::clone(&owned);
+    let writer = thread::spawn(move || {
+        let (ring, mut sender) = (shared.ring(), Sender::default());
+        assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
+        sender.wakes(&ring)
+    });
+    let sleeps = Receiver::default().may_sleep(&owned.ring()).unwrap();
+    let is_woken = writer.join().unwrap();
+    assert!(is_woken || !sleeps, "it sleeps for ever");
+}
+
+/// How a reader goes to sleep that has looked before: whether it sleeps.
+type Sleep<W> = fn(&Receiver, &Ring<'_, W>) -> bool;
+
+/// A reader looks, is asleep, is woken by something else, takes its word back, and sleeps again: the writer that comes at any time wakes it,
+/// or is found.
+fn reader_looks_and_sleeps<W: Word + Send + Sync + 'static>(sleep: Sleep<W>) {
+    let owned = Arc::new(Owned::<W>::new(4));
+    let shared = Arc::clone(&owned);
+    let writer = thread::spawn(move || {
+        let (ring, mut sender) = (shared.ring(), Sender::default());
+        assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
+        sender.wakes(&ring)
+    });
+    let (ring, receiver) = (owned.ring(), Receiver::default());
+    let finds = receiver.has_news(&ring) || !sleep(&receiver, &ring) || {
+        receiver.stays_awake(&ring);
+        receiver.has_news(&ring) || !sleep(&receiver, &ring)
+    };
+    let is_woken = writer.join().unwrap();
+    assert!(is_woken || finds, "it sleeps for ever");
+}
+
+/// As an end does it.
+fn says_so_and_looks<W: Word>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
+    receiver.may_sleep(ring).unwrap()
+}
+
+/// A twin: what it has found before is leave enough.
+fn says_so<W: Word>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
+    ring.reader.store(1, Relaxed);
+    W::fence(SeqCst);
+    true
+}
+
+/// A writer that sleeps for want of room is woken by the reader that makes some.
+fn writer_sleeps<W: Word + Send + Sync + 'static>() {
+    let owned = Arc::new(Owned::<W>::new(4));
+    let mut sender = Sender::default();
+    assert_eq!(sender.push(&owned.ring(), &[1; 30]), Ok(24));
+    let shared = Arc::clone(&owned);
+    let reader = thread::spawn(move || {
+        let (ring, mut receiver) = (shared.ring(), Receiver::default());
+        assert_eq!(receiver.pull(&ring, &mut [0; 8]), Ok(8));
+        receiver.wakes(&ring)
+    });
+    let sleeps = sender.may_sleep(&owned.ring()).unwrap();
+    let is_woken = reader.join().unwrap();
+    assert!(is_woken || !sleeps, "it sleeps for ever");
+}
+
+#[test]
+fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
+    explore(PREEMPTION_COUNT, transfer::<Modelled>);
+    explore(PREEMPTION_COUNT, reader_sleeps::<Modelled>);
+    explore(PREEMPTION_COUNT, || reader_looks_and_sleeps::<Modelled>(says_so_and_looks));
+    explore(PREEMPTION_COUNT, writer_sleeps::<Modelled>);
+}
+
+#[test]
+fn twins_are_caught() {
+    let is_caught = |scene| is_caught(PREEMPTION_COUNT, scene);
+    assert!(is_caught(transfer::<Weakened<PlacesRelaxed>>), "places without release");
+    assert!(is_caught(reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
+    assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(says_so)), "a reader that believes its last look");
+    assert!(is_caught(|| reader_looks_and_sleeps::<Weakened<NoFence>>(says_so_and_looks)), "a reader that nobody sees");
+    assert!(is_caught(writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
+}

@@ -1,0 +1,149 @@
+//! Words and locks that are the checker's if made under a model, and the processor's otherwise, and that tell a test of every store of
+//! its thread: for tables of which a model has a part in hand (crate `word` says why).
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+
+thread_local! {
+    static IS_MODELLED: Cell<bool> = const { Cell::new(false) };
+    static STEP: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+}
+
+/// While it lives, what this thread makes is loom's.
+#[derive(Debug)]
+pub struct Model(());
+
+impl Model {
+    /// From now on.
+    #[must_use]
+    pub fn enter() -> Model {
+        IS_MODELLED.set(true);
+        Model(())
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        IS_MODELLED.set(false);
+    }
+}
+
+/// Calls `step` after every store of this thread while `work` runs, but for those of `step` itself.
+pub fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
+    STEP.set(Some(Box::new(step)));
+    let done = work();
+    STEP.take();
+    done
+}
+
+/// Something was stored.
+pub fn step() {
+    let Some(mut step) = STEP.take() else { return };
+    step();
+    STEP.set(Some(step));
+}
+
+/// A word: `native` holds what was stored last, for the word's drop.
+macro_rules! word {
+    ($what:literal: $name:ident $(<$t:ident>)?, $native:ty, $modelled:ty, $value:ty) => {
+        #[doc = $what]
+        #[derive(Debug)]
+        pub struct $name $(<$t>)? {
+            native: $native,
+            modelled: Option<$modelled>,
+        }
+
+        #[expect(missing_docs, reason = "each is what the atomic's method of this name says")]
+        impl $(<$t>)? $name $(<$t>)? {
+            pub fn new(value: $value) -> Self {
+                let modelled = IS_MODELLED.get().then(|| <$modelled>::new(value));
+                $name { native: <$native>::new(value), modelled }
+            }
+
+            pub fn load(&self, ordering: Ordering) -> $value {
+                self.modelled.as_ref().map_or_else(|| self.native.load(ordering), |word| word.load(ordering))
+            }
+
+            pub fn store(&self, value: $value, ordering: Ordering) {
+                self.modelled.iter().for_each(|word| word.store(value, ordering));
+                self.native.store(value, ordering);
+                step();
+            }
+
+            pub fn swap(&self, value: $value, ordering: Ordering) -> $value {
+                let before = self.modelled.as_ref().map(|word| word.swap(value, ordering));
+                let native = self.native.swap(value, ordering);
+                step();
+                before.unwrap_or(native)
+            }
+
+            pub fn get_mut(&mut self) -> &mut $value {
+                self.native.get_mut()
+            }
+        }
+    };
+}
+
+word!("A word of 64 bits.": Word, AtomicU64, loom::sync::atomic::AtomicU64, u64);
+word!("Yes or no.": Flag, AtomicBool, loom::sync::atomic::AtomicBool, bool);
+word!("A pointer.": Pointer<T>, AtomicPtr<T>, loom::sync::atomic::AtomicPtr<T>, *mut T);
+
+/// A lock, which guards what lies elsewhere.
+#[derive(Debug)]
+pub struct Lock(Either<Mutex<()>, loom::sync::Mutex<()>>);
+
+/// A held lock.
+#[derive(Debug)]
+pub struct Locked<'a>(
+    #[expect(dead_code, reason = "it is held")] Either<MutexGuard<'a, ()>, loom::sync::MutexGuard<'a, ()>>,
+);
+
+#[derive(Debug)]
+enum Either<N, M> {
+    Native(N),
+    Modelled(M),
+}
+
+impl Default for Lock {
+    fn default() -> Lock {
+        Lock::new()
+    }
+}
+
+impl Lock {
+    /// One that nobody holds.
+    #[must_use]
+    pub fn new() -> Lock {
+        Lock(if IS_MODELLED.get() {
+            Either::Modelled(loom::sync::Mutex::new(()))
+        } else {
+            Either::Native(Mutex::new(()))
+        })
+    }
+
+    /// Waits for it.
+    ///
+    /// # Panics
+    /// If a thread of the model panicked while it held the lock.
+    pub fn lock(&self) -> Locked<'_> {
+        Locked(match &self.0 {
+            Either::Native(lock) => Either::Native(lock.lock()),
+            Either::Modelled(lock) => Either::Modelled(lock.lock().unwrap()),
+        })
+    }
+
+    /// The lock, unless it is held.
+    pub fn try_lock(&self) -> Option<Locked<'_>> {
+        match &self.0 {
+            Either::Native(lock) => lock.try_lock().map(|guard| Locked(Either::Native(guard))),
+            Either::Modelled(lock) => lock.try_lock().ok().map(|guard| Locked(Either::Modelled(guard))),
+        }
+    }
+
+    /// Whether it is held. Not for models.
+    pub fn is_locked(&self) -> bool {
+        matches!(&self.0, Either::Native(lock) if lock.is_locked())
+    }
+}
