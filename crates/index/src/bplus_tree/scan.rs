@@ -11,7 +11,7 @@ use pmem::Dram;
 
 use super::descent::{At, Path};
 use super::inner::Seek;
-use super::layout::Leaf;
+use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::search::{Stop, Target};
 use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
@@ -78,11 +78,13 @@ impl<D: Dram> BPlusTree<D> {
         let (at, path) = self.descend(&mut seek, |_, _, _| Ok(()))?;
         let edge = edge_of(at, from, page.is_backward, &mut seek)?;
         page.positions.clear();
+        page.positions.reserve(LEAF_COUNT_MAX);
         if page.is_backward {
-            page.positions.extend((0..edge).rev().map(|index| at.node.position(index)));
+            page.positions.extend(at.node.positions(0, edge).rev());
         } else {
             prefetch_next(at.node);
-            page.positions.extend((edge..at.node.count()).map(|index| at.node.position(index)));
+            // While the leaf is changed, the count may have become less than the edge; the check tells.
+            page.positions.extend(at.node.positions(edge, at.node.count().max(edge)));
         }
         at.check()?;
         page.set_fence(&path)
