@@ -16,6 +16,9 @@ use super::search::{Stop, Target};
 use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
 
+/// The leaf of a key, and the key's item.
+pub(super) type Searched<'t> = (At<'t, Leaf>, Option<Position>);
+
 impl<D: Dram> BPlusTree<D> {
     /// The item of this key, if there is one.
     ///
@@ -32,13 +35,9 @@ impl<D: Dram> BPlusTree<D> {
         }
     }
 
-    /// The key's leaf, and its item.
+    /// One search from the root.
     #[inline(always)]
-    pub(super) fn try_find<K: Keys>(
-        &self,
-        keys: &K,
-        key: &[u8],
-    ) -> Result<(At<'_, Leaf>, Option<Position>), Stop<K::Error>> {
+    pub(super) fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Searched<'_>, Stop<K::Error>> {
         let mut seek = Seek::At(Target::whole(keys, key));
         let (at, _) = self.descend(&mut seek, |_, _, _| Ok(()))?;
         let Seek::At(target) = &mut seek else { unreachable!("it seeks a key") };
