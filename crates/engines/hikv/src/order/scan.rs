@@ -17,6 +17,9 @@ use crate::{HiKv, Memory};
 use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Upkeep, Verify, Visit};
 use items::Item;
 
+/// A key and its value.
+type Pair<'a> = (&'a [u8], &'a [u8]);
+
 /// Items asked for ahead of their use.
 const AHEAD_COUNT: usize = 16;
 
@@ -145,7 +148,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Key and value that a leaf names, unless they have expired. Most items are plain: those are looked at where they lie, without
     /// [`Item`]s that go through memory.
     #[inline(always)]
-    fn pair(&self, position: Position) -> Result<Option<(&[u8], &[u8])>, Error> {
+    fn pair(&self, position: Position) -> Result<Option<Pair<'_>>, Error> {
         // SAFETY: as for `scanned`.
         match unsafe { item::read_plain(&self.medium, position) } {
             Some(plain) if self.verify < Verify::Values || plain.is_whole() => Ok(Some((plain.key(), plain.value()))),
@@ -155,7 +158,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     #[cold]
     #[inline(never)]
-    fn any_pair(&self, position: Position) -> Result<Option<(&[u8], &[u8])>, Error> {
+    fn any_pair(&self, position: Position) -> Result<Option<Pair<'_>>, Error> {
         Ok(self.shown(position)?.map(|item| (item.key, item.value)))
     }
 
