@@ -100,10 +100,15 @@ impl Arguments {
             options: Options::new()
                 .engine(self.engine)
                 .read_cache_bytes(self.read_cache)
-                .ordered(self.order == Order::Ordered),
+                .ordered(self.order == Order::Ordered || self.has_order()),
             order: self.order,
             value_bytes: self.value_bytes as usize,
         }
+    }
+
+    /// Whether every store of the engine's is ordered.
+    fn has_order(&self) -> bool {
+        matches!(self.engine, EngineKind::Ink | EngineKind::Pmekv)
     }
 
     fn count_all(&self) -> Result<(), Failure> {
@@ -114,7 +119,8 @@ impl Arguments {
             let (idle, _) = self.count(Operation::Nothing, order)?;
             let own = table::median(&idle.operations, |counts| counts.instructions);
             println!("{}: {own:.0} instructions of the loop itself, which are taken off", order.name());
-            for operation in Operation::COUNTED {
+            let is_there = |it: &Operation| *it != Operation::Scan || order == Order::Ordered || self.has_order();
+            for operation in Operation::COUNTED.into_iter().filter(is_there) {
                 let (counted, _) = self.count(operation, order)?;
                 table.add(order, operation, counted.operations, &idle.operations);
             }

@@ -4,6 +4,7 @@
 //! happens once (a thread's pin, a chunk's first slot) is not counted.
 
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use bench::{stamp, write_key};
@@ -18,6 +19,10 @@ const KEY_BYTES: usize = 16;
 const GROUP_COUNT: usize = 16;
 /// Puts of one batch.
 const BATCH_COUNT: usize = 1000;
+/// Items of one scan, as many as `hikv bench --workloads scan` asks for in the mean.
+const SCAN_COUNT: usize = 50;
+/// One scan is counted where so many other operations are.
+const SCANS_FEWER: u64 = 4;
 /// Keys of every kind that are written or looked up before any are counted: retired items are freed by then as they will be for good,
 /// since a reclaimer looks at what pins are there after every 512.
 const WARM_UP_COUNT: u64 = 2048;
@@ -48,10 +53,12 @@ pub(crate) enum Operation {
     Delete,
     /// A thousand values replaced as one step, a key: what it costs to fill the batch is in it.
     Batch,
+    /// Fifty items from a key on, copied out, an item.
+    Scan,
 }
 
 impl Operation {
-    pub(crate) const COUNTED: [Operation; 8] = [
+    pub(crate) const COUNTED: [Operation; 9] = [
         Operation::Get,
         Operation::GetInto,
         Operation::Miss,
@@ -60,6 +67,7 @@ impl Operation {
         Operation::Insert,
         Operation::Delete,
         Operation::Batch,
+        Operation::Scan,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -73,11 +81,17 @@ impl Operation {
             Operation::Insert => "insert",
             Operation::Delete => "delete",
             Operation::Batch => "batch",
+            Operation::Scan => "scan",
         }
     }
 
+    /// What one call is counted as: the keys or items that it is about.
+    pub(crate) fn items_at_once(self) -> usize {
+        if self == Operation::Scan { SCAN_COUNT } else { self.keys_at_once() }
+    }
+
     /// Keys that one call is given.
-    pub(crate) fn keys_at_once(self) -> usize {
+    fn keys_at_once(self) -> usize {
         match self {
             Operation::MultiGet => GROUP_COUNT,
             Operation::Batch => BATCH_COUNT,
@@ -85,9 +99,12 @@ impl Operation {
         }
     }
 
-    /// Keys of so many operations, and of at least one call.
+    /// Keys of so many operations, and of at least one call. A scan steps through as many instructions as a dozen of others.
     fn key_count(self, operations: u64) -> u64 {
-        operations.max(self.keys_at_once() as u64)
+        match self {
+            Operation::Scan => operations.div_ceil(SCANS_FEWER),
+            _ => operations.max(self.keys_at_once() as u64),
+        }
     }
 
     fn first_record(self) -> u64 {
@@ -140,8 +157,8 @@ impl Loop {
             store.put(key_of(record), &value)?;
         }
         // Kept alive: order is dropped with its last handle.
-        let _ordered = self.put_in_order(&store)?;
-        let first = operation.first_record();
+        let ordered = self.put_in_order(&store, operation)?;
+        let (first, store) = (operation.first_record(), Subject { store, ordered });
         repeat(&store, operation, &keys(first, WARM_UP_COUNT), &value)?;
         let keys = keys(first + WARM_UP_COUNT, operation.key_count(self.operations));
         mark()?;
@@ -149,14 +166,20 @@ impl Loop {
         mark()
     }
 
-    fn put_in_order(&self, store: &Store) -> Result<Option<Ordered>, Failure> {
-        if self.order == Order::Hash {
+    fn put_in_order(&self, store: &Store, operation: Operation) -> Result<Option<Ordered>, Failure> {
+        if self.order == Order::Hash && operation != Operation::Scan {
             return Ok(None);
         }
         let ordered = store.ordered()?;
         ordered.wait_until_ready(|_| {})?;
         Ok(Some(ordered))
     }
+}
+
+/// What a loop uses.
+struct Subject {
+    store: Store,
+    ordered: Option<Ordered>,
 }
 
 fn key_of(record: u64) -> Key {
@@ -171,8 +194,9 @@ fn keys(first: u64, count: u64) -> Vec<Key> {
 }
 
 #[inline(never)]
-fn repeat(store: &Store, operation: Operation, keys: &[Key], value: &[u8]) -> Result<(), Failure> {
+fn repeat(subject: &Subject, operation: Operation, keys: &[Key], value: &[u8]) -> Result<(), Failure> {
     let (mut copy, mut batch) = (Vec::with_capacity(value.len()), WriteBatch::new());
+    let Subject { store, ordered } = subject;
     boundary();
     for group in keys.chunks(operation.keys_at_once()) {
         let key = &group[0];
@@ -198,8 +222,22 @@ fn repeat(store: &Store, operation: Operation, keys: &[Key], value: &[u8]) -> Re
                 }
                 store.write(&batch)?;
             }
+            Operation::Scan => scan(ordered.as_ref().expect("it was put in order"), key, &mut copy)?,
         }
         boundary();
     }
+    Ok(())
+}
+
+/// As `hikv bench` scans: keys and values are copied into memory that is used again.
+fn scan(ordered: &Ordered, from: &Key, copy: &mut Vec<u8>) -> Result<(), Failure> {
+    copy.clear();
+    let mut missing = SCAN_COUNT;
+    ordered.scan(from, |key, value| {
+        copy.extend_from_slice(key);
+        copy.extend_from_slice(value);
+        missing -= 1;
+        if missing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
     Ok(())
 }

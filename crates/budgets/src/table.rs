@@ -71,7 +71,7 @@ impl Display for Table {
 impl Table {
     /// Adds what operations took, less what the `idle` loop takes for each.
     pub(crate) fn add(&mut self, order: Order, operation: Operation, counted: Vec<Counts>, idle: &[Counts]) {
-        let keys = operation.keys_at_once() as f64;
+        let keys = operation.items_at_once() as f64;
         let loop_instructions = median(idle, |counts| counts.instructions);
         let a_key = |of: fn(&Counts) -> u64| median(&counted, of) / keys;
         let sum: u64 = counted.iter().map(|counts| counts.instructions).sum();
@@ -134,7 +134,7 @@ fn goal(operation: Operation, order: Order) -> Option<u64> {
         (Operation::Update | Operation::Insert, Order::Hash) => Some(800),
         (Operation::Update | Operation::Insert | Operation::Delete, Order::Ordered) => Some(950),
         (Operation::Batch, Order::Ordered) => Some(500),
-        (Operation::GetInto | Operation::Nothing, _) => None,
+        (Operation::GetInto | Operation::Scan | Operation::Nothing, _) => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Several operations at once, on one queue.
 //!
-//! All completions that have arrived are taken before further commands are sent, together: a command by itself would cost the queue's two
-//! ends a call each, and the device would find no others to carry out with it.
+//! All completions that have arrived are taken before further commands are sent, together: a command alone would cost the queue's two
+//! ends a call each, and the device would find no others for its group.
 
 use nvme::{Kv, Status};
 

@@ -8,7 +8,7 @@
 //! Such a host rings only if its connection sleeps. A connection whose read has found nothing is therefore in `awake` until a look finds
 //! something or has the host told to ring (`rings::Look`). Looks are bounded for each connection, so a loop with nothing to do comes
 //! to the poller's sleep, with all connections asleep. Of files the poller tells, which the loop asks after so many turns, or so many looks
-//! in vain, at the latest. Before it sleeps there it asks some times without sleeping, which is to sockets what looks are to
+//! in vain, at the latest. Before it sleeps there the loop asks some times without sleeping, which is to sockets what looks are to
 //! memory.
 
 use std::hint::spin_loop;

@@ -66,7 +66,7 @@ impl ScanCursor {
         self.state.as_ref().and_then(|state| state.downcast_ref())
     }
 
-    /// For engines: the next key is where the engine's own memory says; false if it says nowhere.
+    /// For engines: the next key is where the engine's own memory says; false if it says nowhere, and the cursor stays where it is.
     pub fn follow<T: Any>(&mut self, next: impl FnOnce(&T) -> Option<Bound<&[u8]>>) -> bool {
         let state = self.state.take();
         let next = state.as_ref().and_then(|state| state.downcast_ref()).and_then(next);

@@ -8,7 +8,7 @@ use crate::layout::{KEY_BYTES_MAX, KEY_HEADER_BYTES};
 use crate::word;
 
 /// The checksum of a key's chunk.
-#[inline]
+#[inline(always)]
 pub(crate) fn checksum(key: &[u8]) -> u32 {
     Checksum::of([&(key.len() as u32).to_le_bytes()[..], key]).value()
 }
@@ -17,8 +17,34 @@ pub(crate) fn checksum(key: &[u8]) -> u32 {
 ///
 /// # Safety
 /// Its chunk is not freed while the slice lives: the caller holds the lock of the node that has the word.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn read<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8], Error> {
+    // SAFETY: the caller's promise.
+    match unsafe { in_slot(medium, word) } {
+        Some(key) => Ok(key),
+        // SAFETY: as above.
+        None => unsafe { read_any(medium, at, word) },
+    }
+}
+
+/// The same of a key that lies in a slot and is whole, as nearly all do and are. `None` says nothing: [`read`] tells what is there.
+///
+/// # Safety
+/// As for [`read`].
+#[inline(always)]
+pub(crate) unsafe fn in_slot<M: Medium>(medium: &M, word: u64) -> Option<&[u8]> {
+    // SAFETY: the caller's promise; chunks of keys are never changed.
+    let (_, slot) = unsafe { word::slot(medium, word) }?;
+    let (head, rest) = slot.split_first_chunk()?;
+    let head = u64::from_le_bytes(*head);
+    let key = rest.get(..head as u32 as usize)?;
+    let found = checksum(key);
+    (found == (head >> 32) as u32 && found as u8 == word::check_of(word)).then_some(key)
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn read_any<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8], Error> {
     let place = word::key_place(at, word)?;
     // SAFETY: the caller's promise; chunks of keys are never changed.
     let head = unsafe { medium.bytes(place.offset.span(KEY_HEADER_BYTES)) }?;

@@ -94,6 +94,7 @@ impl<'a, M: Medium> Node<'a, M> {
         self.medium.load(self.value_at(i), Acquire)
     }
 
+    #[inline]
     pub(crate) fn pair(self, i: usize) -> (u64, u64) {
         (self.key_word(i), self.value_word(i))
     }
@@ -144,9 +145,15 @@ impl<'a, M: Medium> Node<'a, M> {
     }
 
     /// Asks the cache for the start of a pair's key.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch_key(self, i: usize) {
-        word::prefetch(self.medium, self.key_word(i), 1);
+        word::prefetch_start(self.medium, self.key_word(i), 1);
+    }
+
+    /// Asks the cache for the first lines of a leaf's value.
+    #[inline(always)]
+    pub(crate) fn prefetch_value_start(self, i: usize, line_count: u64) {
+        word::prefetch_start(self.medium, self.value_word(i), line_count);
     }
 
     /// Asks the cache for a leaf's value, or its first lines.

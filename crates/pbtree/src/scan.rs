@@ -7,6 +7,7 @@ use pmem::{Dram, Medium};
 
 use crate::Error;
 use crate::descent::Reached;
+use crate::key;
 use crate::locks::{Mode, Patience};
 use crate::node::Target;
 use crate::retire::Retire;
@@ -44,7 +45,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ///
     /// # Errors
     /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
-    pub fn scan(&self, from: Bound<&[u8]>, direction: Direction, page: &mut dyn Page) -> Result<bool, Error> {
+    pub fn scan(&self, from: Bound<&[u8]>, direction: Direction, page: &mut impl Page) -> Result<bool, Error> {
         let mut has_more = false;
         let leaf = self.descend(target(from, direction), (0, Mode::Shared), Patience::Wait, |inner, child| {
             let fence = match direction {
@@ -69,20 +70,36 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         leaf: &Reached<'_, M>,
         from: Bound<&[u8]>,
         direction: Direction,
-        page: &mut dyn Page,
+        page: &mut impl Page,
     ) -> Result<(), Error> {
         (0..leaf.meta.count).for_each(|i| leaf.node.prefetch_key(i));
         let within = pairs_within(leaf, from, direction)?;
         let count = within.len();
         let pair = |turn| if direction == Direction::Forward { within.start + turn } else { within.end - 1 - turn };
-        (0..count.min(VALUES_AHEAD)).for_each(|turn| leaf.node.prefetch_value(pair(turn), SCANNED_LINES_AHEAD));
+        (0..count.min(VALUES_AHEAD)).for_each(|turn| leaf.node.prefetch_value_start(pair(turn), SCANNED_LINES_AHEAD));
         for turn in 0..count {
             if turn + VALUES_AHEAD < count {
-                leaf.node.prefetch_value(pair(turn + VALUES_AHEAD), SCANNED_LINES_AHEAD);
+                leaf.node.prefetch_value_start(pair(turn + VALUES_AHEAD), SCANNED_LINES_AHEAD);
             }
-            if let Some(value) = self.value_of(leaf, pair(turn))? {
-                page.item(leaf.node.key(pair(turn))?, &value);
+            let (key_word, value_word) = leaf.node.pair(pair(turn));
+            if value_word == 0 {
+                continue;
             }
+            // SAFETY: the leaf is locked: what its words name is neither changed nor freed.
+            match unsafe { (key::in_slot(self.medium(), key_word), Value::in_slot(self.medium(), value_word)) } {
+                (Some(key), Some(value)) => page.item(key, &value),
+                _ => self.show_any(leaf, pair(turn), page)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a pair that does not lie in two slots, expires, or is damaged.
+    #[cold]
+    #[inline(never)]
+    fn show_any(&self, leaf: &Reached<'_, M>, i: usize, page: &mut impl Page) -> Result<(), Error> {
+        if let Some(value) = self.value_of(leaf, i)? {
+            page.item(leaf.node.key(i)?, &value);
         }
         Ok(())
     }

@@ -47,9 +47,25 @@ pub struct Seal {
 impl Seal {
     /// True if the checksum fits these bytes.
     #[must_use]
+    #[inline(always)]
     pub fn fits(&self, bytes: &[u8]) -> bool {
-        Head::new(&NewValue { bytes, expiry: self.expiry }, self.stamp).bytes[8..12] == self.checksum.to_le_bytes()
+        checksum(&NewValue { bytes, expiry: self.expiry }, self.stamp) == self.checksum
     }
+}
+
+/// Of a value's chunk, but for the checksum itself.
+#[inline(always)]
+fn checksum(value: &NewValue<'_>, stamp: u64) -> u32 {
+    let lengths = (u64::from(value.bytes.len() as u32) | u64::from(flags(value.expiry)) << 32).to_le_bytes();
+    let stamp = stamp.to_le_bytes();
+    match value.expiry {
+        None => Checksum::of([&lengths, &[0; 4], &stamp, value.bytes]).value(),
+        Some(expiry) => Checksum::of([&lengths, &[0; 4], &stamp, &expiry.to_le_bytes(), value.bytes]).value(),
+    }
+}
+
+const fn flags(expiry: Option<u64>) -> u32 {
+    if expiry.is_some() { FLAG_EXPIRY } else { 0 }
 }
 
 /// A header, and with it an expiry.
@@ -61,23 +77,16 @@ struct Head {
 impl Head {
     fn new(value: &NewValue<'_>, stamp: u64) -> Head {
         let mut head = Head { bytes: [0; 32], len: head_bytes(value.expiry.is_some()) as usize };
-        let flags = if value.expiry.is_some() { FLAG_EXPIRY } else { 0 };
         head.put(0, &(value.bytes.len() as u32).to_le_bytes());
-        head.put(4, &flags.to_le_bytes());
+        head.put(4, &flags(value.expiry).to_le_bytes());
+        head.put(8, &checksum(value, stamp).to_le_bytes());
         head.put(16, &stamp.to_le_bytes());
         head.put(24, &value.expiry.unwrap_or(0).to_le_bytes());
-        let checksum = head.checksum().update(value.bytes).value();
-        head.put(8, &checksum.to_le_bytes());
         head
     }
 
     fn put(&mut self, at: usize, field: &[u8]) {
         self.bytes[at..at + field.len()].copy_from_slice(field);
-    }
-
-    /// Of all but itself, to be continued over the value.
-    fn checksum(&self) -> Checksum {
-        Checksum::default().update(&self.bytes[..8]).update(&self.bytes[12..self.len])
     }
 
     fn as_slice(&self) -> &[u8] {
@@ -134,7 +143,38 @@ impl<'a> Value<'a> {
     ///
     /// # Safety
     /// Nobody changes or frees it while it is used: the caller holds the lock of the leaf that has the word.
+    #[inline(always)]
     pub(crate) unsafe fn read<M: Medium>(medium: &'a M, at: Offset, word: u64) -> Result<Value<'a>, Error> {
+        // SAFETY: the caller's promise.
+        match unsafe { Value::in_slot(medium, word) } {
+            Some(value) => Ok(value),
+            // SAFETY: as above.
+            None => unsafe { Value::read_any(medium, at, word) },
+        }
+    }
+
+    /// The same of a value that lies in a slot and does not expire, as most do. `None` says nothing: [`Value::read`] tells what is there.
+    ///
+    /// # Safety
+    /// As for [`Value::read`].
+    #[inline(always)]
+    pub(crate) unsafe fn in_slot<M: Medium>(medium: &'a M, word: u64) -> Option<Value<'a>> {
+        if !word::is_pointer(word) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let (place, slot) = unsafe { word::slot(medium, word) }?;
+        let (head, rest) = slot.split_first_chunk::<{ VALUE_HEADER_BYTES as usize }>()?;
+        let long = |at: usize| head[at..].first_chunk().map(|&bytes| u64::from_le_bytes(bytes));
+        let (lengths, checksum, stamp) = (long(0)?, long(8)? as u32, long(16)?);
+        // Flags stand above the length.
+        let bytes = rest.get(..usize::try_from(lengths).ok()?)?;
+        Some(Value { bytes, expiry: None, stamp, place, checksum })
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn read_any<M: Medium>(medium: &'a M, at: Offset, word: u64) -> Result<Value<'a>, Error> {
         let place = word::place(at, word)?;
         let mut head = Head { bytes: [0; 32], len: VALUE_HEADER_BYTES as usize };
         // SAFETY: the caller's promise.
@@ -161,6 +201,7 @@ impl<'a> Value<'a> {
     }
 
     /// What tells of a copy of its bytes whether they are whole.
+    #[inline(always)]
     #[must_use]
     pub fn seal(&self) -> Seal {
         Seal { expiry: self.expiry, stamp: self.stamp, checksum: self.checksum, offset: self.place.offset.0 }

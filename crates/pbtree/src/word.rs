@@ -1,7 +1,7 @@
 //! Words that refer to places.
 
 use heap::{Class, Place, PlaceKind};
-use pmem::{LINE_BYTES, Medium, Offset, crc32c};
+use pmem::{Checksum, LINE_BYTES, Medium, Offset};
 
 use crate::Error;
 
@@ -28,9 +28,15 @@ pub(crate) const fn check_of(word: u64) -> u8 {
     (word >> CHECK_BITS) as u8
 }
 
+/// True if a pointer word's check fits.
+#[inline(always)]
+pub(crate) fn is_pointer(word: u64) -> bool {
+    check(word) == check_of(word)
+}
+
 /// The place that a pointer word in the word at `at` names.
 pub(crate) fn place(at: Offset, word: u64) -> Result<Place, Error> {
-    if check(word) != check_of(word) {
+    if !is_pointer(word) {
         return Err(Error::damaged(at, "a pointer's check does not fit"));
     }
     key_place(at, word)
@@ -39,7 +45,7 @@ pub(crate) fn place(at: Offset, word: u64) -> Result<Place, Error> {
 /// The place that a key word at `at` names.
 #[inline]
 pub(crate) fn key_place(at: Offset, word: u64) -> Result<Place, Error> {
-    let offset = Offset(word & ((1 << OFFSET_BITS) - 1));
+    let offset = offset_of(word);
     let kind = match (word >> OFFSET_BITS) as u8 {
         EXTENT => Some(PlaceKind::Extent),
         class => Class::from_index(class).map(PlaceKind::Slot),
@@ -47,10 +53,30 @@ pub(crate) fn key_place(at: Offset, word: u64) -> Result<Place, Error> {
     kind.map(|kind| Place { offset, kind }).ok_or_else(|| Error::damaged(at, "a word names no size class"))
 }
 
+/// The place that a word names and the slot that lies there, if the word names one of this region.
+///
+/// # Safety
+/// No thread changes what the slot has in use, or frees it, while the slice lives.
+#[inline(always)]
+pub(crate) unsafe fn slot<M: Medium>(medium: &M, word: u64) -> Option<(Place, &[u8])> {
+    let offset = offset_of(word);
+    let class = Class::from_index((word >> OFFSET_BITS) as u8)?;
+    // SAFETY: the caller's promise; behind what a slot has in use no thread stores.
+    let room = unsafe { medium.bytes(offset.span(class.bytes())) }.ok()?;
+    Some((Place { offset, kind: PlaceKind::Slot(class) }, room))
+}
+
+/// Asks the cache for the first lines of what a word names, or for more than that has. Any word will do.
+#[inline(always)]
+pub(crate) fn prefetch_start<M: Medium>(medium: &M, word: u64, line_count: u64) {
+    let at = offset_of(word);
+    (0..line_count).for_each(|line| medium.prefetch_line(at.plus(line * LINE_BYTES)));
+}
+
 /// Asks the cache for the lines of what a word names, so many at most. Any word will do.
 #[inline]
 pub(crate) fn prefetch<M: Medium>(medium: &M, word: u64, lines_max: u64) {
-    let at = word & ((1 << OFFSET_BITS) - 1);
+    let at = offset_of(word).0;
     let bytes = Class::from_index((word >> OFFSET_BITS) as u8).map_or(u64::MAX, Class::bytes);
     let line_count = (at % LINE_BYTES).saturating_add(bytes).div_ceil(LINE_BYTES).min(lines_max);
     (0..line_count).for_each(|line| medium.prefetch_line(Offset(at + line * LINE_BYTES)));
@@ -65,6 +91,11 @@ pub(crate) fn room_bytes<M: Medium>(medium: &M, place: Place) -> u64 {
     }
 }
 
+#[inline(always)]
+const fn offset_of(word: u64) -> Offset {
+    Offset(word & ((1 << OFFSET_BITS) - 1))
+}
+
 fn unchecked(place: Place) -> u64 {
     let class = match place.kind {
         PlaceKind::Slot(class) => class.index(),
@@ -73,8 +104,10 @@ fn unchecked(place: Place) -> u64 {
     place.offset.0 | u64::from(class) << OFFSET_BITS
 }
 
+#[inline(always)]
 fn check(word: u64) -> u8 {
-    crc32c(CHECK_SEED, &word.to_le_bytes()[..7]) as u8
+    let [a, b, c, d, e, f, g, _] = word.to_le_bytes();
+    Checksum::from_value(CHECK_SEED).update_with(&[a, b, c, d, e, f, g]).value() as u8
 }
 
 #[cfg(test)]

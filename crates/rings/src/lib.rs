@@ -14,11 +14,11 @@
 //! - Neither side believes the other: an end keeps its own place privately and only writes that to the memory; of the other's place
 //!   an end believes what lies within the ring's length of its own, and otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before anything is read from them. What the other side changes afterwards changes nothing.
-//! - An end that finds nothing looks on for a bounded while (`looks`). Then it says in a word that it sleeps, looks once more, and sleeps;
-//!   the other end moves its place and then looks at the word (`ring`). So between ends that are awake nothing goes but bytes: no call
+//! - An end that finds nothing looks on for a bounded while (`looks`). Then the end says in a word that it sleeps, looks once more, and sleeps.
+//!   The other end moves its place and then looks at the word (`ring`). So between ends that are awake nothing goes but bytes: no call
 //!   of the operating system.
-//! - The device never waits for a host: the device wakes a host by a futex, which does not block, and is woken through an eventfd that it
-//!   never writes to. Its loop looks at all of its ends that are awake, one after the other.
+//! - The device never waits for a host. A host is woken by a futex, which does not block, and the device through an eventfd that only hosts
+//!   write to. A loop of the device looks at all of its ends that are awake, one after the other.
 //! - A device looks at the socket when the poller tells that the other side is closed, a host when woken for nothing: what is sent and
 //!   answered takes no call for that.
 //! - The Unix socket stays open as long as the connection: when that closes, or is shut down, the other side is gone.

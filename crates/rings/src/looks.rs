@@ -10,7 +10,7 @@
 //!   processor, little is lost so. An end that has found something looks four times as long as that took, if that is more than before.
 //! - One wait in so many has its whole length. Otherwise two ends that sleep would go on to: each waits for as long as it takes to wake the
 //!   other, which is longer than an end looks that was woken too late often.
-//! - Others get the processor each time that one has looked as often as the shortest wait does: where threads are more than processors, the
+//! - Others get the processor some times in a long wait, and not before most answers are there: where threads are more than processors, the
 //!   other side may be one of those.
 //! - A process that has one processor does not look: the other side cannot go on meanwhile.
 
@@ -20,6 +20,8 @@ use std::thread::{available_parallelism, yield_now};
 
 /// A wait in vain is not made shorter than this part of a whole one: about what the call costs that sleeps.
 const WHOLE_PER_LEAST: u32 = 64;
+/// Others get the processor this often in a whole wait: each some microseconds.
+const WHOLE_PER_YIELD: u32 = 16;
 /// Waits in vain until one has its whole length again.
 const WHOLE_EVERY_COUNT: u32 = 16;
 
@@ -52,19 +54,15 @@ impl Looks {
         let is_whole = self.vain_count % WHOLE_EVERY_COUNT == WHOLE_EVERY_COUNT - 1;
         if self.made_count < if is_whole { self.whole_count } else { self.count } {
             self.made_count += 1;
-            if self.made_count.is_multiple_of(self.least_count()) {
+            if self.made_count.is_multiple_of(self.whole_count / WHOLE_PER_YIELD) {
                 yield_now();
             }
             return true;
         }
         self.vain_count = self.vain_count.wrapping_add(1);
         self.made_count = 0;
-        self.count = (self.count / 2).max(self.least_count());
+        self.count = (self.count / 2).max(self.whole_count / WHOLE_PER_LEAST);
         false
-    }
-
-    fn least_count(&self) -> u32 {
-        self.whole_count / WHOLE_PER_LEAST
     }
 
     /// Something was found: the wait is over.

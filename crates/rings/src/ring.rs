@@ -67,20 +67,27 @@ fn takes_sleeper<W: Word>(word: &W) -> bool {
 #[derive(Default, Debug)]
 pub(crate) struct Sender {
     tail: u64,
+    /// The reader's place, as it was looked at last: it only moves on, so what had room then has room. The line that has the place is the
+    /// reader's, and far away.
+    head: u64,
     /// The bytes of the word that is not full, as they were written.
     begun: [u8; WORD_BYTES],
 }
 
 impl Sender {
-    /// Bytes that have room.
-    fn room<W: Word>(&self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
-        let used = self.tail.wrapping_sub(ring.head.load(Acquire));
-        ring.room_bytes().checked_sub(used).ok_or(Broken)
+    /// Bytes that have room now.
+    fn room<W: Word>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
+        let head = ring.head.load(Acquire);
+        let room = ring.room_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
+        self.head = head;
+        Ok(room)
     }
 
     /// Writes as much as there is room for.
     pub(crate) fn push<W: Word>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
-        let len = bytes.len().min(self.room(ring)? as usize);
+        let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
+        let room = if known < bytes.len() as u64 { self.room(ring)? } else { known };
+        let len = bytes.len().min(room as usize);
         let mut rest = &bytes[..len];
         while !rest.is_empty() {
             let start = self.tail as usize % WORD_BYTES;
@@ -116,7 +123,7 @@ impl Sender {
     }
 
     /// Says that the writer is about to sleep for want of room; false if there is room.
-    pub(crate) fn may_sleep<W: Word>(&self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
+    pub(crate) fn may_sleep<W: Word>(&mut self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
         ring.writer.store(1, Relaxed);
         W::fence(SeqCst);
         let may = self.room(ring)? == 0;
@@ -259,7 +266,7 @@ mod tests {
             assert_eq!(Receiver::default().pull(&ring, &mut [0; 8]), Err(Broken), "{wrong:#x}");
             assert_eq!(Receiver::default().may_sleep(&ring), Err(Broken));
             ring.head.store(wrong.wrapping_neg(), Release);
-            assert_eq!(Sender::default().push(&ring, &[0; 8]), Err(Broken), "{wrong:#x}");
+            assert_eq!(Sender::default().push(&ring, &[0; 57]), Err(Broken), "{wrong:#x}");
             assert_eq!(Sender::default().may_sleep(&ring), Err(Broken));
         }
     }

@@ -18,24 +18,24 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
             engine::Direction::Backward => Direction::Backward,
         };
         self.turn(page, from, direction)?;
-        let live = page.items().filter(|item| !self.is_past(item.expiry()));
         let mut ended_at = None;
-        for item in live {
+        for (i, item) in page.items().enumerate() {
+            if self.is_past(item.expiry()) {
+                continue;
+            }
             if self.verify > Verify::Nothing {
                 item.whole()?;
             }
             if each(item.key, item.value) == ControlFlow::Break(()) {
-                ended_at = Some(item.key.to_vec());
+                ended_at = Some(i);
                 break;
             }
         }
         match ended_at {
-            Some(key) => {
-                cursor.pass(&key);
-                Ok(false)
-            }
-            None => Ok(go_on(cursor, direction)),
-        }
+            Some(i) => cursor.follow::<Copied>(|page| page.behind(i)),
+            None => return Ok(go_on(cursor, direction)),
+        };
+        Ok(false)
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
@@ -46,12 +46,11 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
 
 /// Sets the cursor to the next page; behind the last item where there is none.
 fn go_on(cursor: &mut ScanCursor, direction: Direction) -> bool {
-    let last = cursor.state::<Copied>().and_then(|page| page.items().last().map(|item| item.key.to_vec()));
-    if cursor.follow::<Copied>(|page| page.next(direction)) {
-        return true;
+    let has_more = cursor.follow::<Copied>(|page| page.next(direction));
+    if !has_more {
+        cursor.follow::<Copied>(|page| page.last().map(|item| Bound::Excluded(item.key)));
     }
-    last.into_iter().for_each(|key| cursor.pass(&key));
-    false
+    has_more
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
@@ -70,7 +69,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let (mut page, mut from) = (Copied::default(), from.map(<[u8]>::to_vec));
         loop {
             self.turn(&mut page, from.as_ref().map(Vec::as_slice), Direction::Forward)?;
-            if let Some(last) = page.items().last() {
+            if let Some(last) = page.last() {
                 page.items().for_each(|item| each(item.key, item.value, item.expiry()));
                 return Ok(Some(last.key.to_vec()));
             }

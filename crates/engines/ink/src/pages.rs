@@ -27,13 +27,15 @@ impl Item<'_> {
     }
 
     /// Refuses a value whose checksum does not fit.
+    #[inline(always)]
     pub(crate) fn whole(&self) -> Result<(), Error> {
         if self.seal.fits(self.value) { Ok(()) } else { Err(does_not_fit(self.seal.offset)) }
     }
 }
 
-/// The same: where key and value end in the page's bytes.
+/// The same: where key and value lie in the page's bytes.
 struct Entry {
+    start: usize,
     key_end: usize,
     end: usize,
     seal: Seal,
@@ -49,16 +51,16 @@ pub(crate) struct Copied {
 }
 
 impl Page for Copied {
+    #[inline(always)]
     fn item(&mut self, key: &[u8], value: &Value<'_>) {
-        let item_bytes = key.len() + value.bytes.len();
         if self.bytes.capacity() == 0 {
-            self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
-            self.entries.reserve(ITEMS_EXPECTED);
+            self.reserve(key.len() + value.bytes.len());
         }
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value.bytes);
-        self.entries.push(Entry { key_end, end: self.bytes.len(), seal: value.seal() });
+        self.entries.push(Entry { start, key_end, end: self.bytes.len(), seal: value.seal() });
     }
 
     fn ends_at(&mut self, fence: &[u8]) {
@@ -67,14 +69,31 @@ impl Page for Copied {
 }
 
 impl Copied {
+    #[cold]
+    fn reserve(&mut self, item_bytes: usize) {
+        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
+        self.entries.reserve(ITEMS_EXPECTED);
+    }
+
     /// Its items.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
-        let starts = std::iter::once(0).chain(self.entries.iter().map(|entry| entry.end));
-        starts.zip(&self.entries).map(|(start, entry)| Item {
-            key: &self.bytes[start..entry.key_end],
-            value: &self.bytes[entry.key_end..entry.end],
-            seal: &entry.seal,
-        })
+        self.entries.iter().map(|entry| self.item_of(entry))
+    }
+
+    /// The last of them.
+    pub(crate) fn last(&self) -> Option<Item<'_>> {
+        self.entries.last().map(|entry| self.item_of(entry))
+    }
+
+    /// Behind item `i`.
+    pub(crate) fn behind(&self, i: usize) -> Option<Bound<&[u8]>> {
+        self.entries.get(i).map(|entry| Bound::Excluded(self.item_of(entry).key))
+    }
+
+    #[inline(always)]
+    fn item_of<'a>(&'a self, entry: &'a Entry) -> Item<'a> {
+        let (key, value) = self.bytes[entry.start..entry.end].split_at(entry.key_end - entry.start);
+        Item { key, value, seal: &entry.seal }
     }
 
     /// Where the next page begins, if there is one.

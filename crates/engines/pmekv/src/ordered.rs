@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Visit};
+use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Verify, Visit};
 use index::Position;
 use index::bplus_tree::{Direction, Page};
 use pmem::{Dram, Medium};
@@ -107,17 +107,35 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn show(&self, positions: &[Position], each: &mut Visit<'_>) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
         let (mut last, records) = (None, self.records());
         for position in records.in_time(positions, Records::prefetch_whole) {
-            let item = records.read(position)?;
-            last = Some(item.key);
-            if self.is_past(item.expiry) {
-                continue;
-            }
-            self.may_show(position, &item)?;
-            if each(item.key, item.value) == ControlFlow::Break(()) {
-                return Ok(ControlFlow::Break(item.key));
+            let (key, value) = self.pair(position)?;
+            last = Some(key);
+            let Some(value) = value else { continue };
+            if each(key, value) == ControlFlow::Break(()) {
+                return Ok(ControlFlow::Break(key));
             }
         }
         Ok(ControlFlow::Continue(last))
+    }
+
+    /// A record's key, and its value unless that has expired. Most records are plain: those are looked at where they lie, without
+    /// [`items::Item`]s that go through memory.
+    #[inline(always)]
+    fn pair(&self, position: Position) -> Result<(&[u8], Option<&[u8]>), Error> {
+        match self.records().plain(position) {
+            Some(plain) if self.verify == Verify::Nothing || plain.is_whole() => Ok((plain.key(), Some(plain.value()))),
+            _ => self.any_pair(position),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn any_pair(&self, position: Position) -> Result<(&[u8], Option<&[u8]>), Error> {
+        let item = self.records().read(position)?;
+        if self.is_past(item.expiry) {
+            return Ok((item.key, None));
+        }
+        self.may_show(position, &item)?;
+        Ok((item.key, Some(item.value)))
     }
 
     /// As [`engine::Engine::walk`], with what has expired.

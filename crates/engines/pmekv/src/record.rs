@@ -4,7 +4,7 @@ use engine::{Error, Version};
 use heap::{Place, PlaceKind};
 use index::Position;
 use index::bplus_tree::Keys;
-use items::Item;
+use items::{Item, Plain};
 use pmem::{LINE_BYTES, Medium};
 
 /// The records of a store, for a thread that is pinned since before it found the positions, or keeps records from being freed
@@ -20,6 +20,14 @@ impl<'m, M: Medium> Records<'m, M> {
         };
         // SAFETY: as this type's head says, nobody stores to the record.
         Ok(unsafe { Item::read(self.0, position.offset(), room_bytes) }?)
+    }
+
+    /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
+    #[inline(always)]
+    pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
+        let PlaceKind::Slot(class) = position.place()?.kind else { return None };
+        // SAFETY: as this type's head says; nobody stores to what a slot has behind its record.
+        Plain::in_room(unsafe { self.0.bytes(position.offset().span(class.bytes())) }.ok()?)
     }
 }
 

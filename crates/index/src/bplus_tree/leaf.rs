@@ -42,6 +42,19 @@ impl Leaf {
         Position::from_48_bits(u64::from(low) | u64::from(high) << 32)
     }
 
+    /// The items `from` to `past`, which are at most those of a full leaf.
+    #[inline(always)]
+    pub(super) fn positions(
+        &self,
+        from: usize,
+        past: usize,
+    ) -> impl DoubleEndedIterator<Item = Position> + ExactSizeIterator {
+        let words = self.low_words[from..past].iter().zip(&self.high_words[from..past]);
+        words.map(|(low, high)| {
+            Position::from_48_bits(u64::from(low.load(Relaxed)) | u64::from(high.load(Relaxed)) << 32)
+        })
+    }
+
     #[inline(always)]
     pub(super) fn set_position(&self, index: usize, position: Position) {
         let bits = position.to_48_bits();

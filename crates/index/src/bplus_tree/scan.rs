@@ -11,10 +11,13 @@ use pmem::Dram;
 
 use super::descent::{At, Path};
 use super::inner::Seek;
-use super::layout::Leaf;
+use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::search::{Stop, Target};
 use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
+
+/// The leaf of a key, and the key's item.
+pub(super) type Searched<'t> = (At<'t, Leaf>, Option<Position>);
 
 impl<D: Dram> BPlusTree<D> {
     /// The item of this key, if there is one.
@@ -32,13 +35,9 @@ impl<D: Dram> BPlusTree<D> {
         }
     }
 
-    /// The key's leaf, and its item.
+    /// One search from the root.
     #[inline(always)]
-    pub(super) fn try_find<K: Keys>(
-        &self,
-        keys: &K,
-        key: &[u8],
-    ) -> Result<(At<'_, Leaf>, Option<Position>), Stop<K::Error>> {
+    pub(super) fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Searched<'_>, Stop<K::Error>> {
         let mut seek = Seek::At(Target::whole(keys, key));
         let (at, _) = self.descend(&mut seek, |_, _, _| Ok(()))?;
         let Seek::At(target) = &mut seek else { unreachable!("it seeks a key") };
@@ -78,11 +77,13 @@ impl<D: Dram> BPlusTree<D> {
         let (at, path) = self.descend(&mut seek, |_, _, _| Ok(()))?;
         let edge = edge_of(at, from, page.is_backward, &mut seek)?;
         page.positions.clear();
+        page.positions.reserve(LEAF_COUNT_MAX);
         if page.is_backward {
-            page.positions.extend((0..edge).rev().map(|index| at.node.position(index)));
+            page.positions.extend(at.node.positions(0, edge).rev());
         } else {
             prefetch_next(at.node);
-            page.positions.extend((edge..at.node.count()).map(|index| at.node.position(index)));
+            // While the leaf is changed, the count may have become less than the edge; the check tells.
+            page.positions.extend(at.node.positions(edge, at.node.count().max(edge)));
         }
         at.check()?;
         page.set_fence(&path)

@@ -12,26 +12,27 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("decr", decr), ("decrby", decrby), ("incr", incr), ("incrby", incrby), ("incrbyfloat", incrbyfloat)];
 
 fn incr(call: &mut Call<'_>) -> Result<(), Refusal> {
-    add(call, 1, "incrby")
+    add(call, 1)
 }
 
 fn decr(call: &mut Call<'_>) -> Result<(), Refusal> {
-    add(call, -1, "decrby")
+    add(call, -1)
 }
 
 fn incrby(call: &mut Call<'_>) -> Result<(), Refusal> {
     let by = call.integer(2)?;
-    add(call, by, "incrby")
+    add(call, by)
 }
 
 fn decrby(call: &mut Call<'_>) -> Result<(), Refusal> {
     let by = call.integer(2)?.checked_neg().ok_or(Sentence::DecrementOverflow)?;
-    add(call, by, "decrby")
+    add(call, by)
 }
 
-fn add(call: &mut Call<'_>, by: i64, event: &'static str) -> Result<(), Refusal> {
+/// All four tell the same event, as in Redis.
+fn add(call: &mut Call<'_>, by: i64) -> Result<(), Refusal> {
     let sum = call.store().increment(call.key(1), by)?;
-    call.changed(STRING, event, 1);
+    call.changed(STRING, "incrby", 1);
     call.reply.integer(sum);
     Ok(())
 }

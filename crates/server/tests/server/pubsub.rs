@@ -74,12 +74,16 @@ fn changes_of_keys_are_told() {
     listener.say("PSUBSCRIBE __key*__:*");
     client.say("SET k v EX 100");
     client.say("DEL k absent");
+    client.say("INCR n");
+    client.say("DECRBY n 3");
     client.say("SELECT 2");
     client.say("SET j v PX 1");
     for (kind, db, event, key) in [
         ("set", 0, "set", "k"),
         ("expire", 0, "expire", "k"),
         ("del", 0, "del", "k"),
+        ("incr", 0, "incrby", "n"),
+        ("decrby", 0, "incrby", "n"),
         ("set", 2, "set", "j"),
         ("expire", 2, "expire", "j"),
         ("expired", 2, "expired", "j"),

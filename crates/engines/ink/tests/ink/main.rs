@@ -4,5 +4,6 @@ mod crash;
 mod damaged;
 mod expiry;
 mod journaled;
+mod scans;
 mod subject;
 mod threads;

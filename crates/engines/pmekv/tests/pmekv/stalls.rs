@@ -31,7 +31,8 @@ fn scattered(number: u64) -> [u8; 16] {
 fn loaded(options: Options) -> (tempfile::TempDir, Store) {
     let home = tempfile::tempdir_in("/dev/shm").expect("a memory file system");
     let mapped = Mapped::create(&home.path().join("region"), 1 << 20, MapOptions::default()).unwrap();
-    let store = Pmekv::format(mapped, HostDram, &heap::Parameters { partition_count: 16, ..PARAMETERS }, options).unwrap();
+    let store =
+        Pmekv::format(mapped, HostDram, &heap::Parameters { partition_count: 16, ..PARAMETERS }, options).unwrap();
     (0..KEY_COUNT).for_each(|number| store.put(&key(number), &VALUE).unwrap());
     (home, store)
 }
@@ -67,7 +68,9 @@ fn measure(what: &str, store: &Store, beside: impl Fn(&Store) + Sync) {
         times[rank.clamp(1, times.len()) - 1].as_secs_f64() * 1e6
     };
     let [median, p99, p9999, most] = [50.0, 99.0, 99.99, 100.0].map(us);
-    println!("{what:32} {checkpoints:4} checkpoints; us: p50 {median:.2}, p99 {p99:.1}, p99.99 {p9999:.1}, most {most:.1}");
+    println!(
+        "{what:32} {checkpoints:4} checkpoints; us: p50 {median:.2}, p99 {p99:.1}, p99.99 {p9999:.1}, most {most:.1}"
+    );
 }
 
 #[test]

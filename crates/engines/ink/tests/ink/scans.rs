@@ -1,0 +1,87 @@
+//! Scans of values of every kind, ended and gone on with; and of damaged keys.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::Ordering;
+
+use engine::{Clock, Direction, Engine, Error, Expiry, OrderedEngine, ScanCursor, Verify};
+use engine_ink::{Ink, Options};
+use pmem::{Bytes, Offset};
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::subject::PARAMETERS;
+
+const KEY_COUNT: u32 = 40;
+const NOW_MS: u64 = 1000;
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Several leaves, with values that lie in slots and one that does not, empty ones, and such as expire, of which some have.
+fn filled() -> (Ink<Sim, HostDram>, Map) {
+    let options = Options { order: 7, in_place: false };
+    let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, options).unwrap();
+    let store = store.by_clock(Clock::manual(NOW_MS)).verifying(Verify::Values);
+    let mut map = Map::new();
+    for number in 0..KEY_COUNT {
+        let key = [&b"key "[..], &number.to_be_bytes(), &vec![b'k'; number as usize * 9]].concat();
+        let value = vec![number as u8; [0, 7, 256, 4000][number as usize % 4]];
+        let expiry = [Expiry::NEVER, Expiry::at_ms(NOW_MS), Expiry::at_ms(NOW_MS + 1)][number as usize % 3];
+        store.put_until(&key, &value, expiry).unwrap();
+        if expiry != Expiry::at_ms(NOW_MS) {
+            map.insert(key, value);
+        }
+    }
+    let long = vec![9; 300_000];
+    store.put(b"long", &long).unwrap();
+    map.insert(b"long".to_vec(), long);
+    (store, map)
+}
+
+/// Everything, by a cursor whose visitor has enough after so many items, again and again.
+fn by(store: &Ink<Sim, HostDram>, direction: Direction, count: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    let (mut cursor, mut items) = (ScanCursor::new(Bound::Unbounded, direction), Vec::new());
+    loop {
+        let mut missing = count;
+        let mut each = |key: &[u8], value: &[u8]| {
+            items.push((key.to_vec(), value.to_vec()));
+            missing -= 1;
+            if missing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        while store.scan(&mut cursor, &mut each)? {}
+        if missing > 0 {
+            return Ok(items);
+        }
+    }
+}
+
+#[test]
+fn a_scan_that_was_ended_goes_on_behind_the_item_shown_last() {
+    let (store, map) = filled();
+    let upwards: Vec<_> = map.into_iter().collect();
+    let downwards: Vec<_> = upwards.iter().rev().cloned().collect();
+    for count in 1..10 {
+        assert!(by(&store, Direction::Forward, count).unwrap() == upwards, "by {count}");
+        assert!(by(&store, Direction::Backward, count).unwrap() == downwards, "by {count}, backward");
+    }
+}
+
+#[test]
+fn a_scan_ends_with_an_error_where_it_comes_by_a_damaged_key() {
+    let (store, map) = filled();
+    let medium = store.tree().medium();
+    // SAFETY: the medium lives, and nobody writes to it meanwhile.
+    let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
+    let at = |bytes: &[u8]| region.windows(bytes.len()).position(|window| window == bytes).expect("it is there") as u64;
+    let wanted = map.len();
+    for key in map.keys() {
+        let word = Offset(at(key) & !7);
+        let whole = medium.load(word, Ordering::Relaxed);
+        for bit in [0, 40, 63] {
+            medium.store(word, whole ^ 1 << bit, Ordering::Relaxed);
+            assert!(by(&store, Direction::Forward, wanted).is_err(), "bit {bit} of {key:?}");
+        }
+        medium.store(word, whole, Ordering::Relaxed);
+    }
+    assert_eq!(by(&store, Direction::Forward, wanted + 1).unwrap().len(), wanted);
+}
