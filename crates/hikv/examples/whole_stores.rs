@@ -81,10 +81,13 @@ fn whole(store: &Store, home: &Path, bytes: f64) -> Result<(), Box<dyn Error>> {
 /// What asks for a little of it, in nanoseconds.
 fn little(store: &Store, count: u64) -> Result<(), Box<dyn Error>> {
     let ordered = store.ordered()?;
-    let len = median_ns(|_| Ok(assert_eq!(store.len()?, count)))?;
+    let len = median_ns(|_| {
+        assert_eq!(store.len()?, count);
+        Ok(())
+    })?;
     println!("{len:8.0} ns    len");
     let range = median_ns(|number| {
-        let first = ordered.range(key(number).as_slice()..).next().ok_or("the store has keys")?;
+        let first = ordered.range(key(number).as_slice()..)?.next().ok_or("the store has keys")?;
         Ok(_ = black_box(first?))
     })?;
     println!("{range:8.0} ns    a range, and its first item");
