@@ -38,8 +38,11 @@ fn filled() -> (Ink<Sim, HostDram>, Map) {
     (store, map)
 }
 
+/// A key and its value.
+type Pair = (Vec<u8>, Vec<u8>);
+
 /// Everything, by a cursor whose visitor has enough after so many items, again and again.
-fn by(store: &Ink<Sim, HostDram>, direction: Direction, count: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+fn by(store: &Ink<Sim, HostDram>, direction: Direction, count: usize) -> Result<Vec<Pair>, Error> {
     let (mut cursor, mut items) = (ScanCursor::new(Bound::Unbounded, direction), Vec::new());
     loop {
         let mut missing = count;
