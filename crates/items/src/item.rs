@@ -1,6 +1,6 @@
 //! Reading items.
 
-use pmem::{Checksum, Medium, Offset};
+use pmem::{Checksum, MANY_BYTES, Medium, Offset};
 
 use crate::layout::{FLAG_EXPIRY, HEADER_BYTES, Header};
 use crate::{Expiry, ItemError};
@@ -65,5 +65,8 @@ fn expiry_of(bytes: &[u8]) -> Expiry {
 pub(crate) fn checksum(header: &Header, expiry: Expiry, key: &[u8], value: &[u8]) -> u32 {
     let (bytes, ms) = (header.to_bytes(), expiry.ms().to_le_bytes());
     let expiry = if header.flags == 0 { &[][..] } else { &ms };
+    if value.len() >= MANY_BYTES {
+        return Checksum::of([&bytes[..8], &bytes[12..], expiry, key]).update(value).value();
+    }
     Checksum::of([&bytes[..8], &bytes[12..], expiry, key, value]).value()
 }

@@ -25,8 +25,9 @@ const ITEM_BYTES: usize = 16 + 16 + 256;
 const ITEMS_BYTES: u64 = 768 << 20;
 /// The index of as many items.
 const INDEX_BYTES: u64 = 64 << 20;
-const TURN_COUNT: usize = 9;
-const WRITES_PER_TURN: u64 = 400_000;
+/// Short, so that some turns of each way are not interrupted.
+const TURN_COUNT: usize = 301;
+const WRITES_PER_TURN: u64 = 10_000;
 
 /// How an item is written to its slot.
 #[derive(Clone, Copy)]

@@ -27,7 +27,7 @@ mod sealed;
 
 pub use backoff::{Backoff, Relax, relax_by};
 pub use canary::Canary;
-pub use checksum::{Checksum, crc32c};
+pub use checksum::{Checksum, MANY_BYTES, crc32c};
 pub use counted::{Counted, Counts, PersistCounts};
 pub use delayed::{Delayed, Delays, HELD_BLOCK_COUNT, Latency};
 pub use dram::Dram;

@@ -85,6 +85,11 @@ pub fn timestamp_in_order() -> u64 {
     ticks
 }
 
+/// [`crc32c`], of bytes that may be many.
+pub fn crc32c_of_many(remainder: u32, bytes: &[u8]) -> u32 {
+    crc32c(remainder, [bytes])
+}
+
 /// Continues an inverted CRC-32C remainder over `bytes`.
 #[inline(always)]
 pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {

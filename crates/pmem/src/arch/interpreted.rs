@@ -60,6 +60,11 @@ pub fn timestamp_in_order() -> u64 {
     timestamp()
 }
 
+/// [`crc32c`], of bytes that may be many.
+pub fn crc32c_of_many(remainder: u32, bytes: &[u8]) -> u32 {
+    crc32c_by_table(remainder, bytes)
+}
+
 /// Continues an inverted CRC-32C remainder over `bytes`.
 pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {
     parts.into_iter().fold(remainder, crc32c_by_table)

@@ -20,7 +20,7 @@ use core::arch::x86_64::{
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{count_below_scalar, match4_scalar};
-pub use checksum::crc32c;
+pub use checksum::{crc32c, crc32c_of_many};
 use registers::{count_fours_below, match4_at_once, put_lines, put16};
 
 const DETECTED: u32 = 1;
@@ -36,14 +36,9 @@ const FOLDS: u32 = 64;
 static FEATURES: AtomicU32 = AtomicU32::new(0);
 
 #[inline(always)]
-fn features() -> u32 {
-    let known = FEATURES.load(Ordering::Relaxed);
-    if known == 0 { detect() } else { known }
-}
-
-#[inline(always)]
 fn has(feature: u32) -> bool {
-    features() & feature != 0
+    let known = FEATURES.load(Ordering::Relaxed);
+    (if known == 0 { detect() } else { known }) & feature != 0
 }
 
 #[cold]

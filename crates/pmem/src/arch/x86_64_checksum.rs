@@ -6,7 +6,7 @@ mod folds;
 
 use core::arch::asm;
 
-use super::{CRC32, FOLDS, features, has};
+use super::{CRC32, FOLDS, has};
 use crate::checksum::crc32c_by_table;
 #[cfg(target_feature = "sse2")]
 use folds::{LINES_MIN, fold_lines};
@@ -22,9 +22,6 @@ const LINE_BYTES: usize = crate::LINE_BYTES as usize;
 /// Continues an inverted CRC-32C remainder over the concatenation of `parts`.
 #[inline(always)]
 pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {
-    if parts.iter().any(|part| part.len() / LINE_BYTES >= LINES_MIN) {
-        return crc32c_of_long(remainder, &parts);
-    }
     if has(CRC32) {
         // SAFETY: SSE4.2 exists (just checked).
         parts.into_iter().fold(remainder, |crc, part| unsafe { crc32c_by_instruction(crc, part) })
@@ -33,23 +30,15 @@ pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 
     }
 }
 
-/// As [`crc32c`], of parts of which one is long. Apart: most items are short, and their code needs the registers for other things.
-#[cold]
-#[inline(never)]
-fn crc32c_of_long(remainder: u32, parts: &[&[u8]]) -> u32 {
-    let features = features();
-    parts.iter().fold(remainder, |crc, part| {
-        let (lines, rest) = part.as_chunks::<LINE_BYTES>();
-        if features & CRC32 == 0 {
-            crc32c_by_table(crc, part)
-        } else if features & FOLDS != 0 && lines.len() >= LINES_MIN {
-            // SAFETY: what folding needs exists (just checked), and there are lines enough.
-            unsafe { crc32c_by_instruction(fold_lines(crc, lines), rest) }
-        } else {
-            // SAFETY: SSE4.2 exists (just checked).
-            unsafe { crc32c_by_instruction(crc, part) }
-        }
-    })
+/// As [`crc32c`], of bytes that may be many: their lines are folded, if the processor can.
+pub fn crc32c_of_many(remainder: u32, bytes: &[u8]) -> u32 {
+    let (lines, rest) = bytes.as_chunks::<LINE_BYTES>();
+    if lines.len() >= LINES_MIN && has(FOLDS) {
+        // SAFETY: what folding needs exists (just checked), the CRC32 instruction with it, and there are lines enough.
+        unsafe { crc32c_by_instruction(fold_lines(remainder, lines), rest) }
+    } else {
+        crc32c(remainder, [bytes])
+    }
 }
 
 /// Continues an inverted CRC-32C remainder over `bytes`. In assembly, so that it is inlined where the build does not assume the
