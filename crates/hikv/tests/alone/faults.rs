@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hikv::{Durability, Options, Store};
+use hikv::{Options, Store};
 
 use crate::alone;
 
@@ -22,7 +22,7 @@ fn faults() -> u64 {
 fn faults_per_put(has_background: bool) -> f64 {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     // Without huge pages a fault is 4 KiB: each page counts.
-    let options = Options::new().ordered(false).background(false).huge_pages(false).durability(Durability::Buffered);
+    let options = Options::new().ordered(false).background(false).huge_pages(false);
     let store = options.open(dir.path()).unwrap();
     let background = |store: &Store| while has_background && store.help().unwrap().is_more {};
     let mut faulted = 0;
