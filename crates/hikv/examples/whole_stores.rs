@@ -84,7 +84,7 @@ fn little(store: &Store, count: u64) -> Result<(), Box<dyn Error>> {
     let len = median_ns(|_| Ok(assert_eq!(store.len()?, count)))?;
     println!("{len:8.0} ns    len");
     let range = median_ns(|number| {
-        let first = ordered.range(key(number).as_slice()..).next().ok_or("the store has keys")?;
+        let first = ordered.range(key(number).as_slice()..)?.next().ok_or("the store has keys")?;
         Ok(_ = black_box(first?))
     })?;
     println!("{range:8.0} ns    a range, and its first item");
