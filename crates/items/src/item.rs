@@ -1,6 +1,6 @@
 //! Reading items.
 
-use pmem::{Checksum, MANY_BYTES, Medium, Offset};
+use pmem::{Checksum, Medium, Offset};
 
 use crate::layout::{FLAG_EXPIRY, HEADER_BYTES, Header};
 use crate::{Expiry, ItemError};
@@ -50,7 +50,7 @@ impl<'a> Item<'a> {
 
     /// The checksum that fits.
     pub(crate) fn checksum(&self) -> u32 {
-        checksum(&self.header, self.expiry, self.key, self.value)
+        checksum_of_any(&self.header, self.expiry, self.key, self.value)
     }
 }
 
@@ -60,13 +60,18 @@ fn expiry_of(bytes: &[u8]) -> Expiry {
     bytes.first_chunk().map_or(Expiry::NEVER, |&bytes| Expiry::at_ms(u64::from_le_bytes(bytes)))
 }
 
-/// The checksum of an item.
+/// The checksum of an item, whatever its length: the value's by a call, which folds long ones.
+#[inline(never)]
+pub(crate) fn checksum_of_any(header: &Header, expiry: Expiry, key: &[u8], value: &[u8]) -> u32 {
+    let (bytes, ms) = (header.to_bytes(), expiry.ms().to_le_bytes());
+    let expiry = if header.flags == 0 { &[][..] } else { &ms };
+    Checksum::of([&bytes[..8], &bytes[12..], expiry, key]).update(value).value()
+}
+
+/// The checksum of a short item, inlined.
 #[inline(always)]
 pub(crate) fn checksum(header: &Header, expiry: Expiry, key: &[u8], value: &[u8]) -> u32 {
     let (bytes, ms) = (header.to_bytes(), expiry.ms().to_le_bytes());
     let expiry = if header.flags == 0 { &[][..] } else { &ms };
-    if value.len() >= MANY_BYTES {
-        return Checksum::of([&bytes[..8], &bytes[12..], expiry, key]).update(value).value();
-    }
     Checksum::of([&bytes[..8], &bytes[12..], expiry, key, value]).value()
 }

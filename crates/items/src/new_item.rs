@@ -1,9 +1,9 @@
 //! Writing items.
 
-use pmem::{Medium, Offset};
+use pmem::{MANY_BYTES, Medium, Offset};
 
 use crate::canary;
-use crate::item::checksum;
+use crate::item::{checksum, checksum_of_any};
 use crate::layout::{HEADER_BYTES, Header};
 use crate::{Expiry, Item, ItemError};
 
@@ -38,7 +38,7 @@ impl NewItem<'_> {
     #[inline]
     pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) -> u32 {
         let header = self.header(epoch);
-        if header.flags != 0 || self.key.len() > HEADED_KEY_BYTES_MAX {
+        if header.flags != 0 || self.key.len() > HEADED_KEY_BYTES_MAX || self.value.len() >= MANY_BYTES {
             // SAFETY: the caller's promise.
             return unsafe { self.write_in_parts(medium, at, header) };
         }
@@ -68,7 +68,7 @@ impl NewItem<'_> {
     /// As for [`NewItem::write`].
     #[inline(never)]
     unsafe fn write_in_parts<M: Medium>(&self, medium: &M, at: Offset, header: Header) -> u32 {
-        let header = Header { checksum: checksum(&header, self.expiry, self.key, self.value), ..header };
+        let header = Header { checksum: checksum_of_any(&header, self.expiry, self.key, self.value), ..header };
         let (bytes, ms) = (header.to_bytes(), self.expiry.ms().to_le_bytes());
         let expiry = if header.flags == 0 { &[][..] } else { &ms };
         // SAFETY: the caller's promise.

@@ -3,7 +3,6 @@
 //! another.
 
 mod clean_close;
-mod faults;
 mod idle;
 mod slow_callbacks;
 mod snapshots;
