@@ -157,7 +157,14 @@ const ALONE_COUNT: usize = 1000;
 /// What a device calls besides, to stop.
 const OTHER_CALLS_MAX: usize = 400;
 
-/// The calls of a device's threads while a host, by one transport, reads a key again and again.
+/// Whether a line of strace's is a look before a sleep, which has found nothing, or lets others run between two: so many come as the other
+/// side takes time, up to a bound (`rings::Looks`).
+fn is_look(line: &str) -> bool {
+    line.contains("sched_yield(")
+        || line.contains("epoll_wait(") && line.contains(", 0)") && line.trim_end().ends_with("= 0")
+}
+
+/// The calls of a device's threads, but for looks, while a host, by one transport, reads a key again and again.
 fn calls_of_commands(by_shm: bool) -> Option<usize> {
     let place = Place::new();
     let path = place.file("device.socket");
@@ -172,10 +179,10 @@ fn calls_of_commands(by_shm: bool) -> Option<usize> {
     (0..ALONE_COUNT).for_each(|_| assert!(client.retrieve("fruit").unwrap().is_some()));
     drop(client);
     device.stop(Signal::TERM);
-    Some(strace.lines().lines().filter(|line| !line.contains(" resumed>")).count())
+    Some(strace.lines().lines().filter(|line| !line.contains(" resumed>") && !is_look(line)).count())
 }
 
-/// A wait and a wake by memory that is shared; by TCP a wait, a read and a write.
+/// A wait and a wake by memory that is shared, at most; by TCP a wait, a read and a write.
 #[test]
 fn commands_that_come_alone_take_few_calls() {
     for (by_shm, each) in [(true, 2), (false, 3)] {
