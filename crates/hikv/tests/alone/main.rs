@@ -3,6 +3,7 @@
 //! another.
 
 mod clean_close;
+mod faults;
 mod idle;
 mod slow_callbacks;
 mod snapshots;

@@ -1,0 +1,47 @@
+//! Fresh pages are met by the background, and not by writers.
+
+use std::fs;
+
+use hikv::{Options, Store};
+
+use crate::alone;
+
+const VALUE_BYTES: usize = 16 << 10;
+/// Puts between two turns of the background: fewer than take all that is ready.
+const PUTS_PER_TURN: usize = 24;
+const PUT_COUNT: usize = 50 * PUTS_PER_TURN;
+
+/// Page faults of the calling thread so far, by the kernel's books.
+fn faults() -> u64 {
+    let books = fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let (_, behind_name) = books.rsplit_once(')').expect("a name in brackets");
+    behind_name.split_whitespace().nth(7).expect("fields behind the name").parse().unwrap()
+}
+
+/// How many faults a put of a large value takes in the caller's thread, where the background comes by or does not.
+fn faults_per_put(has_background: bool) -> f64 {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    // Without huge pages a fault is 4 KiB: each page counts.
+    let options = Options::new().ordered(false).background(false).huge_pages(false);
+    let store = options.open(dir.path()).unwrap();
+    let background = |store: &Store| while has_background && store.help().unwrap().is_more {};
+    let mut faulted = 0;
+    for number in 0..PUT_COUNT {
+        if number % PUTS_PER_TURN == 0 {
+            background(&store);
+        }
+        let before = faults();
+        store.put(number.to_be_bytes(), [7; VALUE_BYTES]).unwrap();
+        faulted += faults() - before;
+    }
+    faulted as f64 / PUT_COUNT as f64
+}
+
+#[test]
+fn a_steady_writer_of_large_values_meets_pages_that_are_ready() {
+    let _turn = alone();
+    let (alone, ahead) = (faults_per_put(false), faults_per_put(true));
+    assert!(alone > 4.0, "a put by itself has {alone} faults: nothing is measured");
+    // The first pages of a new store are its writer's.
+    assert!(ahead < alone / 10.0, "{ahead} faults a put, and {alone} without a background");
+}
