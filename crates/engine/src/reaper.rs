@@ -6,12 +6,12 @@
 //! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Cursor, Error, ExpiredHook, Expiry, Progress, Show};
+use crate::expectation::REST;
+use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, Progress, Show};
 
 /// What an engine shows the reaper of its keys: the next part of a walk, with what has expired.
 pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut Show<'_>) -> Result<Cursor, Error> + 'a;
@@ -19,10 +19,9 @@ pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut Show<'_>) -> Result<Cursor, Error
 /// The reaper of a store.
 #[derive(Default)]
 pub struct Reaper {
-    /// Where the walk under way goes on.
-    cursor: Mutex<Cursor>,
-    /// Whether a value that expires was met or put since the walk under way began.
-    is_expected: AtomicBool,
+    /// Where the walk under way goes on, if there is one.
+    cursor: Mutex<Option<Cursor>>,
+    expectation: Expectation,
     reaped_count: AtomicU64,
     hook: ExpiredHook,
 }
@@ -34,24 +33,14 @@ impl fmt::Debug for Reaper {
 }
 
 impl Reaper {
-    /// Between two walks.
-    pub const REST: Duration = Duration::from_secs(1);
-
-    /// A value that expires was put, and a walk that begins now meets it.
-    pub fn expect(&self) {
-        if !self.is_expected.load(Ordering::Relaxed) {
-            self.is_expected.store(true, Ordering::Release);
-        }
+    /// What is known of the keys that expire.
+    pub fn expectation(&self) -> &Expectation {
+        &self.expectation
     }
 
     /// How many keys it has deleted.
     pub fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
-    }
-
-    /// Whether there is something to walk for.
-    pub fn is_awake(&self) -> bool {
-        self.is_expected.load(Ordering::Acquire) || !self.cursor.lock().is_done()
     }
 
     /// What is told of the keys that are taken away: by the reaper's deletes, and by other writes to a key that has expired.
@@ -70,31 +59,38 @@ impl Reaper {
         delete: &mut dyn FnMut(&[u8]) -> Result<bool, Error>,
     ) -> Result<Progress, Error> {
         let mut due = Vec::new();
-        let mut cursor = self.cursor.lock();
-        if cursor.is_done() {
-            if !self.is_expected.swap(false, Ordering::AcqRel) {
-                return Ok(Progress::Idle);
-            }
-            *cursor = Cursor::Start;
-        }
-        *cursor = walk(&cursor, &mut |key, _, expiry| {
+        let mut place = self.cursor.lock();
+        let cursor = match place.take() {
+            Some(cursor) => cursor,
+            None if self.expectation.begin() => Cursor::Start,
+            None => return Ok(Progress::Idle),
+        };
+        let walked = walk(&cursor, &mut |key, _, expiry| {
             if !expiry.is_never() {
-                self.expect();
+                self.expectation.expect();
             }
             if is_past(expiry) {
                 due.push(key.to_vec());
             }
-        })?;
-        let is_at_end = cursor.is_done();
-        drop(cursor);
+        });
+        let next = match walked {
+            Ok(next) => next,
+            Err(error) => {
+                *place = Some(cursor);
+                return Err(error);
+            }
+        };
+        let is_at_end = next.is_done();
+        *place = (!is_at_end).then_some(next);
+        let is_to_rest = is_at_end && self.expectation.end();
+        drop(place);
         for key in due {
             if delete(&key)? {
                 self.reaped_count.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let is_to_rest = is_at_end && self.is_expected.load(Ordering::Acquire);
         Ok(if is_to_rest {
-            Progress::Rest(Reaper::REST)
+            Progress::Rest(REST)
         } else if is_at_end {
             Progress::Idle
         } else {

@@ -37,7 +37,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         });
         // Only now, as for one key.
         if ops.iter().any(|op| !op.expiry().is_never()) {
-            self.reaper.expect();
+            self.reaper.expectation().expect();
         }
         let unmet = unmet?;
         if let Some(condition) = unmet {

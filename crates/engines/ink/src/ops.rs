@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Limits, OnExpired, Order, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
+    Limits, OnExpired, Order, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -133,11 +133,11 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn wanted(&self) -> Wanted {
         let is_unswept = self.tree.medium().is_writable() && !self.tree.heap().is_swept();
-        if is_unswept { Wanted::One } else { Wanted::Nobody }
+        if is_unswept || self.reaper.expectation().is_wanted() { Wanted::One } else { Wanted::Nobody }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        self.reaper.is_awake().then_some(Reaper::REST)
+        self.reaper.expectation().sleep_time()
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

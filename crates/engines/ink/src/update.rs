@@ -31,7 +31,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
         // Only now: of a walk that it began before, the reaper may have met the key's old value.
         if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
-            self.reaper.expect();
+            self.reaper.expectation().expect();
         }
         written?;
         if before == Some(Before::Expired) {

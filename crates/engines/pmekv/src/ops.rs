@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    OnExpired, Order, OrderStats, OrderedEngine, Progress, Reaper, Show, Told, Version, Wanted,
+    OnExpired, Order, OrderStats, OrderedEngine, Progress, Show, Told, Version, Wanted,
 };
 use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
@@ -168,11 +168,12 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        if self.medium.is_writable() && self.wants_checkpoint() { Wanted::One } else { Wanted::Nobody }
+        let is_wanted = self.medium.is_writable() && self.wants_checkpoint() || self.reaper.expectation().is_wanted();
+        if is_wanted { Wanted::One } else { Wanted::Nobody }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        self.reaper.is_awake().then_some(Reaper::REST)
+        self.reaper.expectation().sleep_time()
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

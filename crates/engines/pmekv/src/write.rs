@@ -114,7 +114,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// key's old record.
     pub(crate) fn expect_if(&self, expires: bool) {
         if expires {
-            self.reaper.expect();
+            self.reaper.expectation().expect();
         }
     }
 

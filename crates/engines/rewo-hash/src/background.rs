@@ -63,7 +63,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// True while there is something that writers may soon wait for.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.medium.is_writable() && (!self.swept.load(Ordering::Acquire) || self.heap.runs_low())
+        let is_space_short = || !self.swept.load(Ordering::Acquire) || self.heap.runs_low();
+        self.medium.is_writable() && is_space_short() || self.reaper.expectation.is_wanted()
     }
 
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::expectation::REST;
 use engine::{
     Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
     Features, OnExpired, Order, Progress, Show, Streamed, Version, Wanted, while_readers_keep,
@@ -14,7 +15,7 @@ use pmem::{Dram, Medium};
 
 use crate::cached::Known;
 use crate::write::{Prepared, check_value};
-use crate::{NAME, RewoHash, reaper};
+use crate::{NAME, RewoHash};
 
 impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     fn name(&self) -> &'static str {
@@ -174,7 +175,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        (self.reaper.is_awake() || self.pre_evicts).then_some(reaper::REST)
+        self.reaper.expectation.sleep_time().or(self.pre_evicts.then_some(REST))
     }
 
     fn stats(&self) -> EngineStats {

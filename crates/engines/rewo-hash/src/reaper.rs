@@ -7,10 +7,10 @@
 //! What is due is deleted by a write that looks again, under the locks, whether the slot is still the same: a key that was renewed
 //! stays.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Answer, Before, Error, Progress};
+use engine::expectation::REST;
+use engine::{Answer, Before, Error, Expectation, Progress};
 use index::block_hash::Slot;
 use index::segmented::Cursor;
 use parking_lot::MutexGuard;
@@ -19,41 +19,16 @@ use pmem::{Dram, Medium};
 use crate::RewoHash;
 use crate::background::Background;
 
-/// Between two walks.
-pub(crate) const REST: Duration = Duration::from_secs(1);
-
 /// What others may know of the reaper.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Reaper {
-    /// An item that expires was met or put since the walk under way began.
-    is_expected: AtomicBool,
-    /// A walk has begun and not ended.
-    is_walking: AtomicBool,
+    pub(crate) expectation: Expectation,
     reaped_count: AtomicU64,
 }
 
-impl Default for Reaper {
-    /// What was put before the store was opened is not known.
-    fn default() -> Reaper {
-        Reaper { is_expected: true.into(), is_walking: false.into(), reaped_count: 0.into() }
-    }
-}
-
 impl Reaper {
-    /// An item that expires was put.
-    pub(crate) fn expect(&self) {
-        if !self.is_expected.load(Ordering::Relaxed) {
-            self.is_expected.store(true, Ordering::Release);
-        }
-    }
-
     pub(crate) fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
-    }
-
-    /// Whether there is something to walk for.
-    pub(crate) fn is_awake(&self) -> bool {
-        self.is_expected.load(Ordering::Acquire) || self.is_walking.load(Ordering::Acquire)
     }
 }
 
@@ -62,19 +37,19 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn reap(&self, mut background: MutexGuard<'_, Background>) -> Result<Progress, Error> {
         let cursor = match background.reap {
             Some(cursor) => cursor,
-            None if self.reaper.is_expected.swap(false, Ordering::AcqRel) => Cursor::default(),
+            None if self.reaper.expectation.begin() => Cursor::default(),
             None => return Ok(Progress::Idle),
         };
         let mut reaped = Vec::new();
         let next = self.reap_segment(cursor, &mut reaped)?;
         background.reap = (!next.is_done()).then_some(next);
-        self.reaper.is_walking.store(!next.is_done(), Ordering::Release);
+        let is_to_rest = next.is_done() && self.reaper.expectation.end();
         drop(background);
         self.reaper.reaped_count.fetch_add(reaped.len() as u64, Ordering::Relaxed);
         reaped.iter().for_each(|key| self.expired_hook.tell(key));
         Ok(match next.is_done() {
             false => Progress::More,
-            true if self.reaper.is_expected.load(Ordering::Acquire) => Progress::Rest(REST),
+            true if is_to_rest => Progress::Rest(REST),
             true => Progress::Idle,
         })
     }
@@ -86,7 +61,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             // Damage is told to who asks for the key.
             let Ok(seen) = self.seen(slot) else { continue };
             if !seen.expiry.is_never() {
-                self.reaper.expect();
+                self.reaper.expectation.expect();
             }
             let is_due = self.clock.is_past(seen.expiry) && self.whole(slot).is_ok();
             if is_due && self.reap_key(seen.key, slot)? {

@@ -43,7 +43,7 @@ impl<'a, D: Dram> Prepared<'a, D> {
     pub(crate) fn publish(self, reaper: &Reaper) {
         self.room.into_iter().for_each(|room| _ = room.publish());
         if self.expires {
-            reaper.expect();
+            reaper.expectation.expect();
         }
     }
 }

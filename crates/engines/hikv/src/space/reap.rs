@@ -41,6 +41,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// How long the background may sleep, unless a caller asks; `None` for ever.
     pub(crate) fn sleep_time(&self) -> Option<Duration> {
+        self.reaper.is_wanted.store(false, Ordering::SeqCst);
         loop {
             let due_ms = self.round_due_ms();
             self.reaper.awaited_ms.store(due_ms, Ordering::SeqCst);
@@ -61,7 +62,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         running: &mut Option<Round>,
         reaped: &mut Vec<Box<[u8]>>,
     ) -> Result<Progress, Error> {
-        self.reaper.is_wanted.store(false, Ordering::Release);
         if running.is_none() && self.round_due_ms() > self.clock.now_ms() {
             return Ok(Progress::Idle);
         }

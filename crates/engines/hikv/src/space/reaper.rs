@@ -11,7 +11,8 @@
 //! # What wakes the worker
 //! Before sleeping, the worker says until when ([`Reaper::awaited_ms`]) and then looks at the segments' earliest moment
 //! once more; a writer lowers that moment first and then looks until when the worker sleeps. So one of them sees the
-//! other.
+//! other. The worker alone takes back that it is wanted, before all that: another thread that steps does not know until when the worker sleeps, and
+//! may come between the writer's wish and its asking.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
