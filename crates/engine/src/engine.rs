@@ -326,7 +326,8 @@ pub trait Engine: Send + Sync {
         Wanted::Nobody
     }
 
-    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever.
+    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever. The one thread that watches time
+    /// asks this before each of its sleeps.
     fn sleep_time(&self) -> Option<Duration> {
         None
     }

@@ -1,80 +1,96 @@
-//! Whether a reaper that walks all keys has something to walk for, and whether a sleeping thread is asked to step.
+//! Whether a reaper that walks all keys has something to walk for, and whether the thread that watches time knows.
 //!
-//! Nothing is expected, and no thread steps; or a walk is under way, and the thread that steps goes on with the walk; or a walk
-//! has ended and another one is expected, and the same thread comes back after [`REST`].
+//! # Invariants
+//! Of the one word, whose changes are one after the other:
+//! 1. While a key that expires was met or put and no walk has begun since, something is expected. A walk that begins after the key was
+//!    put meets it.
+//! 2. While the word says that time is watched, one thread sleeps no longer than [`REST`], or will ask before it sleeps.
+//! 3. Where there is something to walk for and nobody watches time, a step is wanted. So a writer that said that something is expected either
+//!    sees that a step is wanted, or another thread watches time; also if a third one has begun a walk meanwhile, or goes away within it.
 //!
-//! # What wakes a thread
-//! A writer says first that something is expected, then looks whether a walk is under way; where none is, a step is wanted. A walk ends first,
-//! and then the walker looks whether something is expected. So one of the two sees the other. A thread takes back that a step is wanted when a walk
-//! begins, with which that thread goes on, or before the last look ahead of a sleep.
+//! Whether something is expected already, a writer looks behind a fence, and a walk begins with one: a writer whose value the walk does not see sees
+//! that the walk has begun.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use word::Word;
 
 /// Between two walks.
 pub const REST: Duration = Duration::from_secs(1);
 
-/// What writers, the walk and the thread that sleeps know of keys that expire.
+/// A value that expires was met or put since the walk under way, or the last one, began.
+const EXPECTED: u64 = 1 << 0;
+/// A walk has begun and not ended.
+const WALKING: u64 = 1 << 1;
+/// The thread that watches time knows that there is something to walk for.
+const WATCHED: u64 = 1 << 2;
+
+/// What writers, the walk and the thread that watches time know of keys that expire.
 #[derive(Debug)]
-pub struct Expectation {
-    /// A value that expires was met or put since the walk under way, or the last one, began.
-    is_expected: AtomicBool,
-    /// A walk has begun and not ended.
-    is_walking: AtomicBool,
-    /// A writer found no walk under way.
-    is_wanted: AtomicBool,
-}
+pub struct Expectation<W = AtomicU64>(W);
 
-impl Default for Expectation {
+impl<W: Word> Default for Expectation<W> {
     /// What was put before the store was opened is not known.
-    fn default() -> Expectation {
-        Expectation { is_expected: true.into(), is_walking: false.into(), is_wanted: false.into() }
+    fn default() -> Expectation<W> {
+        Expectation(W::new(EXPECTED))
     }
 }
 
-impl Expectation {
+impl<W: Word> Expectation<W> {
     /// A value that expires was put, and a walk that begins now meets it; or a walk has met it.
-    #[inline]
     pub fn expect(&self) {
-        if !self.is_expected.load(Ordering::Relaxed) {
-            self.expect_first();
-        }
-    }
-
-    #[cold]
-    fn expect_first(&self) {
-        self.is_expected.store(true, Ordering::SeqCst);
-        if !self.is_walking.load(Ordering::SeqCst) {
-            self.is_wanted.store(true, Ordering::SeqCst);
+        W::fence(Ordering::SeqCst);
+        if self.0.load(Ordering::Relaxed) & EXPECTED == 0 {
+            self.0.fetch_or(EXPECTED, Ordering::SeqCst);
         }
     }
 
     /// Begins a walk; false if there is nothing to walk for.
     pub fn begin(&self) -> bool {
-        let is_expected = self.is_expected.swap(false, Ordering::SeqCst);
-        if is_expected {
-            self.is_walking.store(true, Ordering::SeqCst);
-            self.is_wanted.store(false, Ordering::SeqCst);
-        }
-        is_expected
+        let (before, _) = self.change(|state| match state & EXPECTED {
+            0 => state,
+            _ => state & WATCHED | WALKING,
+        });
+        W::fence(Ordering::SeqCst);
+        before & EXPECTED != 0
     }
 
     /// Ends the walk; true if there is something to walk for again, after a rest.
     pub fn end(&self) -> bool {
-        self.is_walking.store(false, Ordering::SeqCst);
-        self.is_expected.load(Ordering::SeqCst)
+        self.0.fetch_and(!WALKING, Ordering::SeqCst) & EXPECTED != 0
     }
 
-    /// Whether a thread is to be woken, and to step.
+    /// Whether the thread that watches time is to be woken, and to step.
     #[inline]
     pub fn is_wanted(&self) -> bool {
-        self.is_wanted.load(Ordering::Relaxed)
+        let state = self.0.load(Ordering::Relaxed);
+        is_awaited(state) && state & WATCHED == 0
     }
 
-    /// How long a thread may sleep that is asked when a step is wanted; `None` for ever.
+    /// How long the thread that watches time, which asks before it sleeps, may sleep unless a step is wanted; `None` for ever.
     pub fn sleep_time(&self) -> Option<Duration> {
-        self.is_wanted.store(false, Ordering::SeqCst);
-        let is_awake = self.is_walking.load(Ordering::SeqCst) || self.is_expected.load(Ordering::SeqCst);
-        is_awake.then_some(REST)
+        let (_, state) = self.change(|state| if is_awaited(state) { state | WATCHED } else { state & !WATCHED });
+        is_awaited(state).then_some(REST)
     }
+
+    /// Changes the word in one step, and answers with it before and after.
+    fn change(&self, change: impl Fn(u64) -> u64) -> (u64, u64) {
+        let mut before = self.0.load(Ordering::Relaxed);
+        loop {
+            let after = change(before);
+            match self.0.compare_exchange(before, after, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return (before, after),
+                Err(now) => before = now,
+            }
+        }
+    }
+}
+
+/// Whether there is something to walk for.
+fn is_awaited(state: u64) -> bool {
+    state & (EXPECTED | WALKING) != 0
 }

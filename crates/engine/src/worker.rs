@@ -104,12 +104,17 @@ impl Shared {
             drop(open);
             match progress {
                 Progress::More => {}
-                Progress::Rest(time) => thread::park_timeout(time),
+                Progress::Rest(time) => {
+                    let Some(open) = engine.upgrade() else { return };
+                    let due = self.due(&*open);
+                    drop(open);
+                    thread::park_timeout(due.map_or(time, |due| due.min(time)));
+                }
                 Progress::Idle if self.is_asked_within(LINGER) => {}
                 Progress::Idle => {
                     let Some(open) = engine.upgrade() else { return };
                     let left = open.tidy();
-                    let time = if self.watches_time { open.sleep_time() } else { None };
+                    let time = self.due(&*open);
                     drop(open);
                     if left == Progress::Idle {
                         self.sleep(time);
@@ -117,6 +122,11 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// How long the engine may be left alone, if this is the worker that watches time; it is said before any sleep.
+    fn due(&self, open: &dyn Engine) -> Option<Duration> {
+        if self.watches_time { open.sleep_time() } else { None }
     }
 
     /// Looks out for a thread that asks for a step, or for the end.

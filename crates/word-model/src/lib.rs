@@ -145,3 +145,58 @@ macro_rules! modelled {
 
 modelled!(AtomicU64, u64);
 modelled!(AtomicU8, u8);
+
+/// A word whose exchange loads, and then stores: what came in between is lost.
+#[derive(Debug)]
+pub struct InTwoSteps(Modelled);
+
+impl Word for InTwoSteps {
+    fn new(word: u64) -> InTwoSteps {
+        InTwoSteps(Modelled::new(word))
+    }
+
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.0.load(ordering)
+    }
+
+    fn store(&self, word: u64, ordering: Ordering) {
+        self.0.store(word, ordering);
+    }
+
+    fn compare_exchange(&self, current: u64, new: u64, success: Ordering, _failure: Ordering) -> Result<u64, u64> {
+        let now = self.0.load(success);
+        if now != current {
+            return Err(now);
+        }
+        self.0.store(new, success);
+        Ok(now)
+    }
+
+    fn compare_exchange_weak(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<u64, u64> {
+        self.compare_exchange(current, new, success, failure)
+    }
+
+    fn fetch_add(&self, by: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_add(by, ordering)
+    }
+
+    fn fetch_sub(&self, by: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_sub(by, ordering)
+    }
+
+    fn fetch_and(&self, bits: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_and(bits, ordering)
+    }
+
+    fn fetch_or(&self, bits: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_or(bits, ordering)
+    }
+
+    fn fetch_max(&self, word: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_max(word, ordering)
+    }
+
+    fn fence(ordering: Ordering) {
+        Modelled::fence(ordering);
+    }
+}
