@@ -90,7 +90,7 @@ const INDEX_SLOW: &[Suite] =
     &[plain("hikv-engine-hikv"), ENGINE, modelled("hikv-index"), EXPLORED, EXPLORED_SPLITS, CONTENTION, EXPLORED_REST];
 
 /// A folder, or a file, stands before its crate.
-const JUDGES: [Judges; 17] = [
+const JUDGES: [Judges; 18] = [
     Judges {
         place: "epoch",
         quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
@@ -101,6 +101,11 @@ const JUDGES: [Judges; 17] = [
     Judges {
         place: "index/src/partitioned_hash",
         quick: &[part("hikv-index", &["partitioned_hash::", "--skip", "interleavings"])],
+        slow: INDEX_SLOW,
+    },
+    Judges {
+        place: "index/src/cached_table",
+        quick: &[part("hikv-index", &["cached_table::", "--skip", "::ring::", "--skip", "::model::"])],
         slow: INDEX_SLOW,
     },
     Judges { place: "index", quick: &[plain("hikv-index")], slow: INDEX_SLOW },
