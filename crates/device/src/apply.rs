@@ -36,12 +36,6 @@ pub(crate) fn store(store: &Store, key: &Key, value: &[u8], when: StoreIf) -> Re
     }
 }
 
-/// Deletes a key, which need not be there unless `must_exist`.
-pub(crate) fn delete(store: &Store, key: &Key, must_exist: bool) -> Result<(), Status> {
-    let was_there = store.delete(key.as_bytes()).map_err(|error| status_of(&error))?;
-    if was_there || !must_exist { Ok(()) } else { Err(Status::KEY_NOT_FOUND) }
-}
-
 /// Whether a key is there.
 pub(crate) fn exist(store: &Store, key: &Key) -> Result<(), Status> {
     let is_there = store.contains(key.as_bytes()).map_err(|error| status_of(&error))?;

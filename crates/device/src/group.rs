@@ -1,4 +1,5 @@
-//! Commands that are carried out together: stores that share what makes them durable, and retrieves whose memory accesses overlap.
+//! Commands that are carried out together: stores, and deletes, that share what makes them durable, and retrieves whose memory accesses
+//! overlap.
 //!
 //! Commands of a turn are kept in their order: a command of another kind carries out what was gathered first.
 
@@ -13,6 +14,8 @@ use crate::reply::Reply;
 #[derive(Default)]
 pub(crate) struct Group<'i> {
     stores: Vec<(u16, Key, &'i [u8])>,
+    /// And whether it is an error if the key is not there.
+    deletes: Vec<(u16, Key, bool)>,
     retrieves: Vec<(u16, Key, usize)>,
     room_bytes: usize,
 }
@@ -20,20 +23,23 @@ pub(crate) struct Group<'i> {
 impl<'i> Group<'i> {
     /// Gathers a store.
     pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
+        self.carry_out_deletes(store, reply);
         self.carry_out_retrieves(store, reply);
-        if self.stores.is_empty() {
-            self.stores.reserve(limits::GROUP_COUNT);
-        }
-        self.stores.push((id, key, value));
+        gather(&mut self.stores, (id, key, value));
+    }
+
+    /// Gathers a delete of a key, which need not be there unless `must_exist`.
+    pub(crate) fn delete(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, must_exist: bool) {
+        self.carry_out_stores(store, reply);
+        self.carry_out_retrieves(store, reply);
+        gather(&mut self.deletes, (id, key, must_exist));
     }
 
     /// Gathers a retrieve with so much room.
     pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
         self.carry_out_stores(store, reply);
-        if self.retrieves.is_empty() {
-            self.retrieves.reserve(limits::GROUP_COUNT);
-        }
-        self.retrieves.push((id, key, room_bytes));
+        self.carry_out_deletes(store, reply);
+        gather(&mut self.retrieves, (id, key, room_bytes));
         self.room_bytes += room_bytes;
         if self.room_bytes >= limits::OUTPUT_BYTES_MAX {
             self.carry_out_retrieves(store, reply);
@@ -43,6 +49,7 @@ impl<'i> Group<'i> {
     /// Carries out what was gathered.
     pub(crate) fn carry_out(&mut self, store: &Store, reply: &mut Reply<'_>) {
         self.carry_out_stores(store, reply);
+        self.carry_out_deletes(store, reply);
         self.carry_out_retrieves(store, reply);
     }
 
@@ -56,6 +63,19 @@ impl<'i> Group<'i> {
         store.multi_put_each(&items, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
         for ((id, ..), outcome) in self.stores.drain(..).zip(outcomes) {
             reply.conclude(id, outcome.map(|()| 0));
+        }
+    }
+
+    fn carry_out_deletes(&mut self, store: &Store, reply: &mut Reply<'_>) {
+        if self.deletes.is_empty() {
+            return;
+        }
+        let keys: Vec<&[u8]> = self.deletes.iter().map(|(_, key, _)| key.as_bytes()).collect();
+        let mut outcomes: Vec<Result<bool, Status>> = vec![Ok(false); keys.len()];
+        store.multi_delete_each(&keys, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
+        for ((id, _, must_exist), outcome) in self.deletes.drain(..).zip(outcomes) {
+            let is_done = |was_there| if was_there || !must_exist { Ok(0) } else { Err(Status::KEY_NOT_FOUND) };
+            reply.conclude(id, outcome.and_then(is_done));
         }
     }
 
@@ -78,6 +98,13 @@ impl<'i> Group<'i> {
         self.retrieves.clear();
         self.room_bytes = 0;
     }
+}
+
+fn gather<T>(gathered: &mut Vec<T>, command: T) {
+    if gathered.is_empty() {
+        gathered.reserve(limits::GROUP_COUNT);
+    }
+    gathered.push(command);
 }
 
 fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes: usize) {

@@ -292,8 +292,8 @@ impl Queue {
                 Ok(None)
             }
             Kv::Delete { key } => {
-                group.carry_out(store, reply);
-                apply::delete(store, &key, shared.must_exist.load(Ordering::Relaxed)).map(|()| Some(0))
+                group.delete(store, reply, id, key, shared.must_exist.load(Ordering::Relaxed));
+                Ok(None)
             }
             Kv::Exist { key } => {
                 group.carry_out(store, reply);

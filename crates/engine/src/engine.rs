@@ -134,8 +134,8 @@ impl EngineStats {
     }
 }
 
-/// Is told what became of an item, by its number.
-pub type Told<'a> = dyn FnMut(usize, Result<(), Error>) + 'a;
+/// Is told what became of an item, or of a key, by its number.
+pub type Told<'a, T = ()> = dyn FnMut(usize, Result<T, Error>) + 'a;
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
 /// medium goes, when it returns.
@@ -234,6 +234,12 @@ pub trait Engine: Send + Sync {
 
     /// Deletes; false if there was no such key.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
+
+    /// Deletes several keys: as [`Engine::delete`] for one after the other, but faster. `told` is told of each once whether there was such
+    /// a key. Not one step; one that fails keeps none of the others back, and nothing is deleted twice.
+    fn multi_delete_each(&self, keys: &[&[u8]], told: &mut Told<'_, bool>) {
+        keys.iter().enumerate().for_each(|(number, key)| told(number, self.delete(key)));
+    }
 
     /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
     /// locks, is asked again whenever another thread wrote the key meanwhile, and its last answer is what happened. It should be

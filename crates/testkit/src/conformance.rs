@@ -69,6 +69,13 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
     match op {
         Op::Put(key, value) => store.put(key, value).map_err(refused("put"))?,
         Op::MultiPut(items) => store.multi_put(&slices(items)).map_err(refused("multi_put"))?,
+        Op::MultiDelete(keys) => {
+            let mut held = oracle.acknowledged().clone().unwrap_or_default();
+            let were_there: Vec<bool> = keys.iter().map(|key| held.remove(key).is_some()).collect();
+            let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let said = store.multi_delete(&slices).map_err(refused("multi_delete"))?;
+            expect(said == were_there, "multi_delete says which keys were there")?;
+        }
         Op::Batch(batch) => store.batch(&changes(batch)).map_err(refused("batch"))?,
         Op::Delete(key) => {
             let was_there = store.delete(key).map_err(refused("delete"))?;

@@ -1,6 +1,6 @@
 //! Threads that work on the same keys of one store at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,7 +87,7 @@ impl fmt::Display for Disorder {
 
 impl std::error::Error for Disorder {}
 
-/// Keys that a thread reads at once where it reads several.
+/// Keys that a thread reads, or deletes, at once where it does so with several.
 const BATCH_COUNT: usize = 5;
 /// Bytes of values beyond their stamp, by how many of a thousand puts have no more: within a line, a few lines, a page, an
 /// extent.
@@ -138,7 +138,8 @@ impl<'a, S: Operations> Worker<'a, S> {
         match self.rng.u8(..100) {
             0..20 if self.contention.swaps => self.swap(),
             0..35 => self.put(key),
-            35..50 => self.delete(key),
+            35..45 => self.delete(key),
+            45..50 => self.multi_delete(),
             50..60 => self.multi_get(),
             60..70 if self.contention.scans => self.scan(key),
             _ => self.get(key),
@@ -166,6 +167,18 @@ impl<'a, S: Operations> Worker<'a, S> {
         self.recorder.record(|| {
             let was_there = store.delete(&key_bytes(key)).map_err(Disorder::Refused)?;
             Ok([(key, Call::Delete(was_there))])
+        })
+    }
+
+    /// Keys that differ, so that each is an event of its own.
+    fn multi_delete(&mut self) -> Result<(), Disorder> {
+        let numbers: BTreeSet<u64> = (0..BATCH_COUNT).map(|_| self.rng.u64(..self.contention.key_count)).collect();
+        let keys: Vec<_> = numbers.iter().map(|number| key_bytes(*number)).collect();
+        let store = self.store;
+        self.recorder.record(|| {
+            let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+            let were_there = store.multi_delete(&keys).map_err(Disorder::Refused)?;
+            Ok(numbers.into_iter().zip(were_there).map(|(key, was_there)| (key, Call::Delete(was_there))))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Any engine as a subject: what the explorer and the conformance suite ask of a store, in the engine's terms.
 
 use std::cell::RefCell;
+use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -168,6 +169,15 @@ impl<K: Made> Operations for Crashed<K> {
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
         Ok(self.0.multi_put(items)?)
+    }
+
+    fn multi_delete(&self, keys: &[&[u8]]) -> Result<Vec<bool>, Failure> {
+        let (mut were_there, mut first) = (vec![false; keys.len()], Ok(()));
+        self.0.multi_delete_each(keys, &mut |number, done| match done {
+            Ok(was_there) => were_there[number] = was_there,
+            Err(error) => first = mem::replace(&mut first, Ok(())).and(Err(error)),
+        });
+        Ok(first.map(|()| were_there)?)
     }
 
     fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {

@@ -24,6 +24,7 @@ pub fn engine_conforms<K: Made>(
 ) -> Result<Vec<&'static str>, Mismatch> {
     let everything = Shape {
         multi_puts: true,
+        multi_deletes: true,
         swaps: true,
         batches: true,
         conditions: true,

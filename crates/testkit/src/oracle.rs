@@ -2,8 +2,8 @@
 //!
 //! What was acknowledged is there. The operation in flight is there whole or not at all; once any reader has seen it, the operation is
 //! there. Nothing else is. A second writer's key ([`crate::Visitor::WriterAlways`]) holds what that was told, whatever becomes of the
-//! operation in flight. Once a reader has seen one key of it new, readers see none old. Several puts at once are in flight each on its
-//! own; those of one key follow each other.
+//! operation in flight. Once a reader has seen one key of it new, readers see none old. Several puts or deletes at once are in flight each
+//! on its own; those of one key follow each other.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ enum Flight {
     /// This state, in one step.
     Whole(State),
     /// For each of these keys its last value, by way of those before it.
-    EachKey(BTreeMap<Vec<u8>, Vec<Vec<u8>>>),
+    EachKey(BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>>),
 }
 
 impl Oracle {
@@ -97,7 +97,8 @@ impl Oracle {
         state.iter_mut().for_each(|contents| lives.apply(op, contents));
         self.next_lives = lives;
         self.flight = match op {
-            Op::MultiPut(items) => Flight::EachKey(by_key(items)),
+            Op::MultiPut(items) => Flight::EachKey(by_key(items.iter().map(|(key, value)| (key, Some(value))))),
+            Op::MultiDelete(keys) => Flight::EachKey(by_key(keys.iter().map(|key| (key, None)))),
             _ => Flight::Whole(state),
         };
         if *op == Op::Clear {
@@ -117,8 +118,8 @@ impl Oracle {
             Flight::Nothing => panic!("an operation in flight"),
             Flight::Whole(state) => self.acknowledged = state,
             Flight::EachKey(values) => {
-                let last = values.into_iter().filter_map(|(key, mut values)| Some((key, values.pop()?)));
-                self.acknowledged.as_mut().expect("a store that is put to").extend(last);
+                let contents = self.acknowledged.as_mut().expect("a store that is written to");
+                values.iter().for_each(|(key, values)| set(contents, key, values.last().and_then(Option::as_deref)));
             }
         }
         self.land();
@@ -175,7 +176,7 @@ impl Oracle {
             Flight::Nothing => vec![old],
             Flight::Whole(state) => vec![old, value_in(state, key)],
             Flight::EachKey(values) => {
-                let new = values.get(key).into_iter().flatten().map(|value| Some(&value[..]));
+                let new = values.get(key).into_iter().flatten().map(Option::as_deref);
                 [old].into_iter().chain(new).collect()
             }
         }
@@ -261,9 +262,11 @@ fn value_in<'a>(state: &'a State, key: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Each key's values, in their order.
-fn by_key(items: &[(Vec<u8>, Vec<u8>)]) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+fn by_key<'a>(
+    changes: impl Iterator<Item = (&'a Vec<u8>, Option<&'a Vec<u8>>)>,
+) -> BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>> {
     let mut values: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    items.iter().for_each(|(key, value)| values.entry(key.clone()).or_default().push(value.clone()));
+    changes.for_each(|(key, value)| values.entry(key.clone()).or_default().push(value.cloned()));
     values
 }
 
@@ -299,6 +302,7 @@ fn applied(state: &State, op: &Op) -> State {
         Op::Cas { .. }
         | Op::BatchIf { .. }
         | Op::MultiPut(_)
+        | Op::MultiDelete(_)
         | Op::Format
         | Op::BatchExpiring(_)
         | Op::PutExpiring(..)

@@ -22,6 +22,8 @@ pub enum Op {
     Put(Vec<u8>, Vec<u8>),
     /// Set several keys' values at once.
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Remove several keys at once.
+    MultiDelete(Vec<Vec<u8>>),
     /// Set several keys' values, or remove them where there is none, as one step.
     Batch(Vec<Change>),
     /// As [`Op::Batch`], if keys hold these values, or none.
@@ -78,6 +80,7 @@ impl Op {
                 vec![key]
             }
             Op::MultiPut(items) => items.iter().map(|(key, _)| &key[..]).collect(),
+            Op::MultiDelete(keys) => keys.iter().map(Vec::as_slice).collect(),
             Op::Batch(changes) => changes.iter().map(|(key, _)| &key[..]).collect(),
             Op::BatchIf { expected, changes } => expected.iter().chain(changes).map(|(key, _)| &key[..]).collect(),
             Op::BatchExpiring(changes) => changes.iter().map(|(key, _)| &key[..]).collect(),
@@ -95,6 +98,10 @@ impl fmt::Display for Op {
             Op::MultiPut(items) => {
                 f.write_str("put")?;
                 items.iter().try_for_each(|(key, value)| write!(f, " {} ({} bytes)", Key(key), value.len()))
+            }
+            Op::MultiDelete(keys) => {
+                f.write_str("delete")?;
+                keys.iter().try_for_each(|key| write!(f, " {}", Key(key)))
             }
             Op::Batch(changes) => write_changes(f, changes),
             Op::BatchIf { expected, changes } => {

@@ -16,6 +16,8 @@ pub struct Shape {
     pub op_count: usize,
     /// Whether some put several keys at once.
     pub multi_puts: bool,
+    /// Whether some delete several keys at once.
+    pub multi_deletes: bool,
     /// Whether some write only where a key holds a certain value.
     pub swaps: bool,
     /// Whether some change several keys as one step.
@@ -51,6 +53,7 @@ impl Shape {
             value_lens_bytes: vec![0, 1, 8, 63, 64, 65, 100],
             op_count,
             multi_puts: false,
+            multi_deletes: false,
             swaps: false,
             batches: false,
             conditions: false,
@@ -97,6 +100,7 @@ impl Shape {
             17..22 if self.fills => Op::Room,
             22..32 if self.batches => self.batch(rng, before),
             22..50 => Op::Delete(self.key(rng)),
+            50..55 if self.multi_deletes => Op::MultiDelete(self.items(rng).into_iter().map(|(key, _)| key).collect()),
             50..62 if self.multi_puts => Op::MultiPut(self.items(rng)),
             62..70 if self.scans => Op::Scan,
             70..76 if self.snapshots => Op::Snapshot,

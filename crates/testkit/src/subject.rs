@@ -87,6 +87,14 @@ pub trait Operations {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
+    /// Removes several keys, as one after the other would; says of each whether it was there.
+    ///
+    /// # Errors
+    /// Whatever the store says. Some may have been removed.
+    fn multi_delete(&self, keys: &[&[u8]]) -> Result<Vec<bool>, Failure> {
+        keys.iter().map(|key| self.delete(key)).collect()
+    }
+
     /// Sets several keys' values, or removes them where there is none, as one step; the last change of a key counts.
     ///
     /// # Errors

@@ -107,6 +107,7 @@ impl<S: Subject> Walk<S> {
                 done => done.map_err(refused("batch_expiring"))?,
             },
             Op::Delete(key) => return self.delete(store(), key),
+            Op::MultiDelete(keys) => return self.multi_delete(store(), keys),
             Op::Snapshot => self.take_snapshot(store())?,
             Op::Release => self.release(store(), 1),
             Op::Cas { key, expected, new } => return self.swap(store(), key, expected.as_deref(), new.as_deref()),
@@ -169,6 +170,15 @@ impl<S: Subject> Walk<S> {
         let was_there = self.acknowledged().is_some_and(|held| held.contains_key(key));
         let is_wrong = store.delete(key).map_err(refused("delete"))? != was_there;
         if is_wrong { Err(Problem::Answer(format!("delete of {}", Key(key)))) } else { Ok(Outcome::Done) }
+    }
+
+    /// Each delete says whether its key was there when its turn came.
+    fn multi_delete(&self, store: &S, keys: &[Vec<u8>]) -> Result<Outcome, Problem> {
+        let mut held = self.acknowledged().unwrap_or_default();
+        let were_there: Vec<bool> = keys.iter().map(|key| held.remove(key).is_some()).collect();
+        let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let said = store.multi_delete(&slices).map_err(refused("multi_delete"))?;
+        if said == were_there { Ok(Outcome::Done) } else { Err(Problem::Answer("multi_delete".into())) }
     }
 
     fn expire(&self, store: &S, key: &[u8], at_ms: Option<u64>) -> Result<Outcome, Problem> {

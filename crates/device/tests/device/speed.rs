@@ -89,6 +89,10 @@ fn alone(store: &Store) {
         (0..COUNT).for_each(|number| assert!(get(number).is_some()));
         Vec::new()
     });
+    measure("engine alone: delete", COUNT / 4, || {
+        (0..COUNT / 4).for_each(|number| assert!(store.delete(key(number)).expect("it deletes")));
+        Vec::new()
+    });
     let keys = |group: u64| (0..GROUP_COUNT).map(move |number| scattered(group * GROUP_COUNT + number));
     measure("engine alone: put, groups of 16", COUNT, || {
         for group in 0..COUNT / GROUP_COUNT {
@@ -104,6 +108,20 @@ fn alone(store: &Store) {
         }
         Vec::new()
     });
+    restore(store);
+    measure("engine alone: delete, groups of 16", COUNT / 4, || {
+        for group in 0..COUNT / 4 / GROUP_COUNT {
+            let keys: Vec<_> = (0..GROUP_COUNT).map(|number| key(group * GROUP_COUNT + number)).collect();
+            store.multi_delete_each(&keys, |_, done| assert!(done.expect("it deletes")));
+        }
+        Vec::new()
+    });
+    restore(store);
+}
+
+/// Puts again what was deleted.
+fn restore(store: &Store) {
+    (0..COUNT / 4).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
 }
 
 fn through(bench: &Bench, transport: &str) {

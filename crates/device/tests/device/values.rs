@@ -6,12 +6,14 @@ use device_client::{Operation, Outcome, StoreIf};
 
 use crate::support::Bench;
 
-/// Operations drawn by chance, in groups in which a key comes once, so that their order tells nothing.
+/// Operations drawn by chance, in groups in which a key comes once, so that their order tells nothing, and mostly of the kind of the one
+/// before, so that the device carries them out together.
 #[test]
 fn groups_of_commands_do_what_a_map_does() {
     let bench = Bench::new();
     let (mut client, mut map) = (bench.client(), BTreeMap::<Vec<u8>, Vec<u8>>::new());
     let mut random = fastrand::Rng::with_seed(11);
+    let mut kind = 0;
     for _ in 0..100 {
         let mut keys: Vec<u16> = (0..500).collect();
         random.shuffle(&mut keys);
@@ -21,7 +23,8 @@ fn groups_of_commands_do_what_a_map_does() {
                 let key = format!("key{number}").into_bytes();
                 let len = if random.u8(..10) == 0 { random.usize(..20_000) } else { random.usize(..300) };
                 let value = vec![random.u8(..); len];
-                match random.u8(..10) {
+                kind = if random.u8(..4) == 0 { random.u8(..10) } else { kind };
+                match kind {
                     0..3 => Operation::Store { key, value, when: StoreIf::Always },
                     3 => Operation::Store { key, value, when: StoreIf::Absent },
                     4 => Operation::Store { key, value, when: StoreIf::There },

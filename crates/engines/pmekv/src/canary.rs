@@ -42,7 +42,9 @@ pub const BATCH_LINE_NOT_ORDERED: Canary = Canary("BatchLineNotOrdered");
 pub const BATCH_CUT_APART: Canary = Canary("BatchCutApart");
 /// Batches of each opening are numbered from the same number on.
 pub const BATCH_NUMBER_RETURNS: Canary = Canary("BatchNumberReturns");
-/// An entry of puts of several says that those before it in its group are durable.
+/// Changes of several keys are acknowledged though no commit was asked for.
+pub const GROUP_NOT_COMMITTED: Canary = Canary("GroupNotCommitted");
+/// An entry of changes of several says that those before it in its group are durable.
 pub const GROUP_SAID_DURABLE: Canary = Canary("GroupSaidDurable");
 /// What a killed process had stored is relied on, and not made durable.
 pub const TAIL_LEFT_AS_FOUND: Canary = Canary("TailLeftAsFound");

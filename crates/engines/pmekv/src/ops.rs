@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
     OnExpired, Order, OrderStats, OrderedEngine, Progress, Show, Told, Version, Wanted,
@@ -65,7 +66,15 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
         for (group, items) in items.chunks(GROUP_COUNT).enumerate() {
-            self.put_group(items, &mut |number, done| told(group * GROUP_COUNT + number, done));
+            let puts: ArrayVec<_, GROUP_COUNT> = items.iter().map(|&(key, value)| (key, Some(value))).collect();
+            self.change_group(&puts, &mut |number, done| told(group * GROUP_COUNT + number, done.map(drop)));
+        }
+    }
+
+    fn multi_delete_each(&self, keys: &[&[u8]], told: &mut Told<'_, bool>) {
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let deletes: ArrayVec<_, GROUP_COUNT> = keys.iter().map(|&key| (key, None)).collect();
+            self.change_group(&deletes, &mut |number, done| told(group * GROUP_COUNT + number, done));
         }
     }
 
@@ -74,7 +83,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.put_item(&NewItem { key, value, expiry })
+        self.put_item(&NewItem { key, value, expiry }).map(drop)
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {

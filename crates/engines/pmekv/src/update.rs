@@ -12,7 +12,8 @@ use crate::record::whole;
 use crate::write::{Expected, Outcome, Prepared, check_key, check_value};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
+    /// Puts or replaces; true if there was such a key.
+    pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
         let outcome = self.with_room(|| {
@@ -20,7 +21,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.change(item.key, &mut Some(new), Expected::Anything)
         })?;
         self.tell_if_expired(item.key, outcome);
-        Ok(())
+        Ok(outcome == Answer::Done(Before::Present))
     }
 
     /// The source may be slow: nobody is kept from freeing memory meanwhile.

@@ -2,9 +2,9 @@
 
 use engine_pmekv::canary;
 use pmem::Canary;
-use testkit::{Crashed, Settings, Visitor, hunt};
+use testkit::{Crashed, Op, Settings, Verdict, Visitor, hunt};
 
-use crate::crash::{batches, churn, groups, settings};
+use crate::crash::{batches, churn, groups, groups_of_deletes, settings};
 use crate::subject::OfPmekv;
 
 fn is_caught(canaries: &[Canary]) {
@@ -55,6 +55,16 @@ fn puts_of_several_that_break_a_rule_are_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 60, ..settings() };
     let verdict = hunt::<Crashed<OfPmekv>>(canary::GROUP_SAID_DURABLE, &[groups()], &quiet);
     assert!(verdict.is_caught(), "{verdict:?}");
+}
+
+#[test]
+fn deletes_of_several_that_break_a_rule_are_caught() {
+    let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 60, ..settings() };
+    for canary in [canary::GROUP_SAID_DURABLE, canary::GROUP_NOT_COMMITTED] {
+        let verdict = hunt::<Crashed<OfPmekv>>(canary, &[groups_of_deletes()], &quiet);
+        let is_by_itself = matches!(&verdict, Verdict::Caught(violation) if matches!(violation.op, Op::MultiDelete(_)));
+        assert!(is_by_itself, "{canary:?}: {verdict:?}");
+    }
 }
 
 /// What only a reader sees who comes while a write is under way.

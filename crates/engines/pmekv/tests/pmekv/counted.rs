@@ -91,6 +91,23 @@ fn puts_of_several_have_one_fence() {
     assert_eq!(cost(&store, || put(&keys)).fence_count, 2);
 }
 
+/// One fence for sixteen, of which each has a line; none where no key is there.
+#[test]
+fn deletes_of_several_have_one_fence() {
+    let store = warm();
+    let delete = |numbers: std::ops::Range<u64>| {
+        let keys: Vec<_> = numbers.map(key).collect();
+        let slices: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+        let mut outcomes = Vec::new();
+        store.multi_delete_each(&slices, &mut |number, done| outcomes.push((number, done.unwrap())));
+        outcomes.sort_unstable();
+        outcomes.into_iter().map(|(_, was_there)| was_there).collect::<Vec<_>>()
+    };
+    let some = cost(&store, || assert_eq!(delete(8..24), [[true; 8], [false; 8]].concat()));
+    assert_eq!(some, Counts { flushed_line_count: 8, fence_count: 1, streamed_bytes: 0 });
+    assert_eq!(cost(&store, || assert_eq!(delete(8..24), [false; 16])), Counts::default());
+}
+
 /// What is done with lines: these are asked for, or read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Done {
@@ -144,8 +161,8 @@ fn asked_first(done: &[Done]) -> usize {
     asked.len()
 }
 
-/// All lines that sixteen gets are going to read of records are asked for before the first is read, and of sixteen puts the first line of
-/// each record that goes.
+/// All lines that sixteen gets are going to read of records are asked for before the first is read, and of sixteen puts, or deletes, the
+/// first line of each record that goes.
 #[test]
 fn several_keys_are_asked_for_before_the_first_is_read() {
     let noted = Noted::new();
@@ -157,6 +174,8 @@ fn several_keys_are_asked_for_before_the_first_is_read() {
     let gets = noted.done(|store| store.multi_get(&keys, &mut |_, value| assert!(value.is_some())).unwrap());
     assert!((16 * 5..=16 * 6).contains(&asked_first(&gets)), "{gets:?}");
     assert_eq!(asked_first(&noted.done(|store| store.multi_put(&items).unwrap())), 16);
+    let deletes = noted.done(|store| store.multi_delete_each(&keys, &mut |_, done| assert!(done.unwrap())));
+    assert_eq!(asked_first(&deletes), 16);
 }
 
 /// When a scan reads a record, it has asked for the one that comes eight later, and for no line that it does not read.
@@ -253,4 +272,24 @@ fn what_was_waited_for_once_is_waited_for_by_nobody() {
     store.put(&key(1), b"another").unwrap();
     sim.unobserve();
     assert_eq!((first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)), (2, 0), "readers before their writer");
+}
+
+/// Deletes of several whose keys another thread has just deleted wait for that thread's log, as a single one does.
+#[test]
+fn an_absence_is_told_when_it_is_durable() {
+    let sim = Sim::new(0, Model::Span);
+    let store = Arc::new(Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap());
+    store.put(&key(1), b"value").unwrap();
+    let (theirs, waited) = (Arc::clone(&store), Arc::new(AtomicU64::new(0)));
+    let noted = Arc::clone(&waited);
+    sim.observe(Box::new(move |sim, kind| {
+        if kind == StepKind::WaitBegin {
+            let before = sim.step_count();
+            theirs.multi_delete_each(&[&key(1), &key(2)], &mut |_, done| assert!(!done.unwrap()));
+            noted.store(sim.step_count() - before, Ordering::Relaxed);
+        }
+    }));
+    assert!(store.delete(&key(1)).unwrap());
+    sim.unobserve();
+    assert_eq!(waited.load(Ordering::Relaxed), 2, "it begins to wait, and ends");
 }

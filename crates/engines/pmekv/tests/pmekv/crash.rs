@@ -50,6 +50,16 @@ pub(crate) fn groups() -> Script {
     Script::fresh(6, first.into_iter().chain(then))
 }
 
+/// Deletes of several in both lanes, longer than segments are, of keys that are there, are not, and come twice.
+pub(crate) fn groups_of_deletes() -> Script {
+    let key = |i: u8| vec![b'k', i];
+    let puts = |keys: std::ops::Range<u8>, value: u8| keys.map(move |i| Op::Put(key(i), vec![value + i; 12]));
+    let without = |keys: &[u8]| Op::MultiDelete(keys.iter().copied().map(key).collect());
+    let first = [without(&[0, 1, 2, 3]), without(&[3, 9])].into_iter().chain(puts(0..4, 20));
+    let then = [without(&[5, 0, 5, 4, 1, 8]), Op::Reopen, put("a", 2), without(&[3, 2, 1, 0]), Op::Reopen];
+    Script::after(7, puts(0..6, 1), first.chain(then))
+}
+
 /// A region that cannot grow: puts are refused, deletes are not.
 fn full() -> Script {
     let large = |key: &str| Op::Put(key.into(), vec![1; 60_000]);
@@ -61,7 +71,7 @@ fn full() -> Script {
 
 #[test]
 fn batches_and_keys_that_expire_survive_every_crash() {
-    let scripts = [batches(), groups(), expiring(), full()];
+    let scripts = [batches(), groups(), groups_of_deletes(), expiring(), full()];
     let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }

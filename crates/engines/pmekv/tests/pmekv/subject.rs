@@ -42,7 +42,15 @@ impl<M: Over> Made for OfPmekv<M> {
 }
 
 pub(crate) fn shape(op_count: usize) -> Shape {
-    Shape { swaps: true, scans: true, clears: true, reopens: true, multi_puts: true, ..Shape::small(op_count) }
+    Shape {
+        swaps: true,
+        scans: true,
+        clears: true,
+        reopens: true,
+        multi_puts: true,
+        multi_deletes: true,
+        ..Shape::small(op_count)
+    }
 }
 
 /// A put of a short value that tells its number.
