@@ -5,12 +5,13 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use epoch::Pinned;
 use heap::HeapStats;
 use pmem::Counts;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
-    Figure, Limits, OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats, Version,
+    Figure, Limits, Look, OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats, Version,
 };
 
 /// What to do with a key, given what it holds.
@@ -162,6 +163,23 @@ pub trait Engine: Send + Sync {
     /// Shows the key's value to `found`; false if there is none. The value stays in place until `found` returns, which
     /// should be soon: space is not reused meanwhile.
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error>;
+
+    /// Whether it is worth a look ([`Engine::look`], [`Engine::look_at_many`]) before a value is asked for.
+    fn looks(&self) -> bool {
+        false
+    }
+
+    /// The key's value, as [`Engine::get`] shows it, if a look at the place where it usually is suffices; where it does not suffice, nothing has
+    /// happened.
+    fn look<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8]) -> Look<'a> {
+        Look::UNSURE
+    }
+
+    /// As [`Engine::look`], one key after the other, up to the first that it does not suffice for: how many are `seen`. Memory accesses
+    /// overlap, those for all other keys, too.
+    fn look_at_many<'a>(&'a self, _pinned: Pinned<'a>, _keys: &[&[u8]], _seen: &mut [Option<&'a [u8]>]) -> usize {
+        0
+    }
 
     /// As [`Engine::get`], for `found` that looks at a part of the value or at its length: where reads compare checksums
     /// ([`crate::Verify`]), that of a long value is not.

@@ -1,8 +1,8 @@
 //! What a store can do, whichever engine keeps it.
 //!
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines, each of which is a
-//! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock. This crate
-//! knows no engine and no index.
+//! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock; but what a look
+//! finds ([`Engine::look`]) is returned, and ends with the caller's pin. This crate knows no engine and no index.
 
 mod answer;
 mod batch_op;
@@ -17,6 +17,7 @@ mod expired_hook;
 mod features;
 mod figure;
 mod hash;
+mod look;
 mod ordered_engine;
 pub mod pool;
 mod reaper;
@@ -43,6 +44,7 @@ pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
 pub use hash::Hasher;
 pub use items::Expiry;
+pub use look::{Look, Seen};
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Upkeep, Visit};
 pub use reaper::{Reaper, WalkAll};
 pub use relax::relax_by_threads;

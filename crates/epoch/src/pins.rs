@@ -26,6 +26,8 @@ struct Held {
 struct ThreadPin {
     pin: AtomicU64,
     taken: AtomicBool,
+    /// Whether its pins need no fence: what every pin asks lies beside it.
+    is_fence_free: bool,
     index: usize,
     next: *const ThreadPin,
 }
@@ -61,6 +63,19 @@ pub struct Pin {
     _not_send: PhantomData<*const ()>,
 }
 
+/// The thread is pinned for `'p`, at the least: what costs nothing to pass, where something is shown that only a pin keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Pinned<'p>(PhantomData<&'p Pin>);
+
+impl Pin {
+    /// For as long as this is not dropped.
+    #[inline(always)]
+    #[must_use]
+    pub fn pinned(&self) -> Pinned<'_> {
+        Pinned(PhantomData)
+    }
+}
+
 impl std::fmt::Debug for ThreadPin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ThreadPin").field("index", &self.index).field("pin", &self.pin).finish_non_exhaustive()
@@ -73,7 +88,7 @@ pub fn pin() -> Pin {
     let thread_pin = my_thread_pin();
     let outer = thread_pin.pin.load(Ordering::Relaxed);
     if outer == UNPINNED {
-        protocol::enter(&thread_pin.pin, &EPOCH, light_barrier);
+        protocol::enter(&thread_pin.pin, &EPOCH, || light_barrier(thread_pin.is_fence_free));
     }
     Pin { thread_pin, outer, _not_send: PhantomData }
 }
@@ -100,7 +115,7 @@ pub fn thread_index() -> usize {
 
 /// The epoch that a thing unlinked before this call is tagged with.
 pub(crate) fn tag() -> u64 {
-    protocol::tag(&EPOCH, light_barrier)
+    protocol::tag(&EPOCH, || light_barrier(my_thread_pin().is_fence_free))
 }
 
 /// How far every thread has come; see `protocol::is_free`. Grows with [`advance`].
@@ -146,7 +161,6 @@ fn my_thread_pin() -> &'static ThreadPin {
 /// A thread's first pin: takes over a record or adds one.
 #[cold]
 fn join() -> &'static ThreadPin {
-    barriers_are_expedited();
     let free = |thread_pin: &&ThreadPin| {
         thread_pin.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
@@ -161,6 +175,7 @@ fn add_thread_pin() -> &'static ThreadPin {
     let thread_pin = Box::leak(Box::new(ThreadPin {
         pin: AtomicU64::new(UNPINNED),
         taken: AtomicBool::new(true),
+        is_fence_free: barriers_are_expedited(),
         index: THREAD_PIN_COUNT.fetch_add(1, Ordering::Relaxed),
         next: THREAD_PINS.load(Ordering::Acquire),
     }));
@@ -182,18 +197,11 @@ fn thread_pins() -> impl Iterator<Item = &'static ThreadPin> {
     })
 }
 
-/// The cached answer of [`barriers_are_expedited`], for the pin.
-static FENCE_FREE: AtomicBool = AtomicBool::new(false);
-
 /// Registers the process for expedited barriers, once; true if the kernel grants them.
 pub(crate) fn barriers_are_expedited() -> bool {
     static GRANTED: OnceLock<bool> = OnceLock::new();
-    *GRANTED.get_or_init(|| {
-        // Miri knows no such call; fences are right everywhere.
-        let granted = !cfg!(miri) && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
-        FENCE_FREE.store(granted, Ordering::SeqCst);
-        granted
-    })
+    // Miri knows no such call; fences are right everywhere.
+    *GRANTED.get_or_init(|| !cfg!(miri) && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
 }
 
 /// Every running thread of the process executes a barrier before this returns, or, where light barriers are fences, the
@@ -208,8 +216,8 @@ fn heavy_barrier() {
 
 /// A barrier towards heavy ones: for the compiler alone where those reach every thread.
 #[inline(always)]
-fn light_barrier() {
-    if FENCE_FREE.load(Ordering::Relaxed) {
+fn light_barrier(is_fence_free: bool) {
+    if is_fence_free {
         compiler_fence(Ordering::SeqCst);
     } else {
         fence(Ordering::SeqCst);

@@ -43,7 +43,14 @@ impl Class {
     #[inline]
     #[must_use]
     pub const fn bytes(self) -> u64 {
-        SIZES[self.0 as usize] as u64
+        Class::bytes_of(self.0)
+    }
+
+    /// The size of a slot of the class of this index; 0 if there is none.
+    #[inline]
+    #[must_use]
+    pub const fn bytes_of(index: u8) -> u64 {
+        SIZES[index as usize] as u64
     }
 }
 

@@ -1,6 +1,6 @@
 //! Looking keys up.
 
-use engine::Version;
+use engine::{Engine, Seen, Version};
 
 #[cfg(doc)]
 use crate::WriteBatch;
@@ -8,6 +8,8 @@ use crate::{Error, Store};
 
 /// Keys of one call that are looked up, or written, together; an engine's own groups divide it.
 pub(crate) const BATCH_COUNT: usize = 64;
+/// Keys of one look: as many as a core has misses in flight, with some to spare.
+const GROUP_COUNT: usize = 16;
 
 impl Store {
     /// A copy of the key's value.
@@ -15,9 +17,7 @@ impl Store {
     /// # Errors
     /// See [`Error`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
-        let mut copy = None;
-        self.engine()?.get(key.as_ref(), &mut |_, value| copy = Some(value.to_vec()))?;
-        Ok(copy)
+        self.get_with(key, <[u8]>::to_vec)
     }
 
     /// As [`Store::get`], with the version that [`WriteBatch::expect_version`] takes.
@@ -79,7 +79,8 @@ impl Store {
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool, Error> {
         value.clear();
-        self.engine()?.get(key.as_ref(), &mut |_, found| value.extend_from_slice(found))
+        let found = self.get_with(key, |found| value.extend_from_slice(found))?;
+        Ok(found.is_some())
     }
 
     /// Shows the key's value, where it lies, to `read`. `read` should be quick: space is not reused meanwhile.
@@ -99,9 +100,16 @@ impl Store {
     /// See [`Error`].
     #[inline]
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        let (mut read, mut result) = (Some(read), None);
-        self.engine()?.get(key.as_ref(), &mut |_, value| result = read.take().map(|read| read(value)))?;
-        Ok(result)
+        let engine = self.engine()?;
+        if self.looks() {
+            let pin = epoch::pin();
+            match engine.look(pin.pinned(), key.as_ref()).seen() {
+                Seen::Value(value) => return Ok(Some(read(value))),
+                Seen::Absent => return Ok(None),
+                Seen::Unsure => {}
+            }
+        }
+        get_searching(engine, key.as_ref(), read)
     }
 
     /// As [`Store::get_with`], for `read` that looks at a part of a value, or at its length: of a value longer than 4 KiB the
@@ -136,10 +144,15 @@ impl Store {
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
         let engine = self.engine()?;
-        for (batch, keys) in keys.chunks(BATCH_COUNT).enumerate() {
-            let mut slices = [&[][..]; BATCH_COUNT];
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let mut slices = [&[][..]; GROUP_COUNT];
             slices.iter_mut().zip(keys).for_each(|(slice, key)| *slice = key.as_ref());
-            engine.multi_get(&slices[..keys.len()], &mut |i, value| found(batch * BATCH_COUNT + i, value))?;
+            let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
+            let slices = &slices[..keys.len()];
+            let seen_count = if self.looks() { show_seen(engine, slices, &mut found) } else { 0 };
+            if seen_count < slices.len() {
+                engine.multi_get(&slices[seen_count..], &mut |i, value| found(seen_count + i, value))?;
+            }
         }
         Ok(())
     }
@@ -151,4 +164,22 @@ impl Store {
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.engine()?.get_part(key.as_ref(), &mut |_, _| {})
     }
+}
+
+/// As [`Store::get_with`], without a look first.
+#[inline(never)]
+fn get_searching<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+    let (mut read, mut result) = (Some(read), None);
+    engine.get(key, &mut |_, value| result = read.take().map(|read| read(value)))?;
+    Ok(result)
+}
+
+/// Shows the values that a look suffices for, up to the first key that it does not suffice for: how many were shown.
+#[inline(always)]
+fn show_seen(engine: &dyn Engine, keys: &[&[u8]], found: &mut impl FnMut(usize, Option<&[u8]>)) -> usize {
+    let pin = epoch::pin();
+    let mut seen = [None; GROUP_COUNT];
+    let seen_count = engine.look_at_many(pin.pinned(), keys, &mut seen);
+    seen.iter().take(seen_count).enumerate().for_each(|(i, &value)| found(i, value));
+    seen_count
 }

@@ -37,6 +37,8 @@ struct Inner {
     workers: Vec<Worker>,
     is_closed: bool,
     engine: Arc<dyn Engine>,
+    /// [`Engine::looks`]
+    looks: bool,
     guard: ForkGuard,
     path: PathBuf,
     identity: Identity,
@@ -130,6 +132,7 @@ impl Store {
             inner: Arc::new(Inner {
                 workers,
                 is_closed: false,
+                looks: engine.looks(),
                 engine,
                 guard,
                 path: path.to_owned(),
@@ -246,6 +249,12 @@ impl Store {
     #[inline(always)]
     pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
         if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
+    }
+
+    /// [`Engine::looks`]
+    #[inline(always)]
+    pub(crate) fn looks(&self) -> bool {
+        self.inner.looks
     }
 
     #[inline(always)]

@@ -98,6 +98,13 @@ impl Position {
         Some(Place { offset: self.offset(), kind })
     }
 
+    /// The bytes of the slot that is named, 0 if the word's class does not exist; `None` for an extent.
+    #[inline(always)]
+    #[must_use]
+    pub const fn slot_bytes(self) -> Option<u64> {
+        if self.0 & EXTENT == 0 { Some(Class::bytes_of(self.class_index())) } else { None }
+    }
+
     /// The size class as a number, 0 for an extent.
     #[inline(always)]
     #[must_use]
@@ -253,6 +260,7 @@ mod tests {
         assert!(!marked.in_place_of(position).has_overflow());
         let extent = Position::of(Place { offset: Offset(64), kind: PlaceKind::Extent });
         assert_eq!(extent.place().map(|place| place.kind), Some(PlaceKind::Extent));
+        assert_eq!((marked.slot_bytes(), extent.slot_bytes()), (Some(288), None));
         let damaged = (CLASS_SHIFT..61).map(|bit| Position::from_word(extent.word() ^ 1 << bit));
         assert!(damaged.into_iter().all(|position| position.place().is_none()), "an extent is of no class");
     }

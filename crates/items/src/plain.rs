@@ -1,6 +1,6 @@
 //! Items of keys that do not expire, as most are: header and body, looked at as they lie.
 
-use pmem::{Checksum, MANY_BYTES};
+use pmem::Checksum;
 
 use crate::layout::{HEADER_BYTES, Header};
 
@@ -68,17 +68,8 @@ impl<'a> Plain<'a> {
 /// The checksum of an item without expiry: of all but the checksum's own bytes.
 #[inline(always)]
 fn plain_checksum(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
-    if body.len() >= MANY_BYTES {
-        return checksum_of_long(head, body);
-    }
-    Checksum::of([&head[..8], &head[12..], body]).value()
-}
-
-/// Apart: most items are short, and what reads them needs the registers for other things.
-#[cold]
-#[inline(never)]
-fn checksum_of_long(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
-    Checksum::of([&head[..8], &head[12..]]).update(body).value()
+    let (lengths, epoch) = (head.first_chunk().expect("a word"), head.last_chunk().expect("half a word"));
+    Checksum::in_line(lengths, epoch, body).value()
 }
 
 #[cfg(test)]

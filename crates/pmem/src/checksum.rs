@@ -38,6 +38,13 @@ impl Checksum {
         Checksum(!arch::crc32c(!0, parts))
     }
 
+    /// As [`Checksum::of`], of a word, half of one and what is usually short: in as few instructions as there are.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_line(first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> Checksum {
+        Checksum(!arch::crc32c_in_line(!0, first, second, rest))
+    }
+
     /// Continues over bytes whose number the compiler knows: a few instructions of the processor's for a word or two.
     #[inline(always)]
     #[must_use]
@@ -90,6 +97,12 @@ mod tests {
         assert_eq!(crc32c(0, &[0xFF; 32]), 0x62A8_AB43);
     }
 
+    fn cut(bytes: &[u8]) -> Option<(&[u8; 8], &[u8; 4], &[u8])> {
+        let (first, rest) = bytes.split_first_chunk()?;
+        let (second, rest) = rest.split_first_chunk()?;
+        Some((first, second, rest))
+    }
+
     /// Lines are folded one by one, four at a time, and both; what comes before and behind them is of any length.
     #[test]
     #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
@@ -102,6 +115,8 @@ mod tests {
                     let wanted = crc32c_by_table(seed, piece);
                     assert_eq!(arch::crc32c_of_many(seed, piece), wanted, "{len} bytes at {start}");
                     assert_eq!(arch::crc32c(seed, [piece]), wanted, "{len} bytes at {start}");
+                    let Some((first, second, rest)) = cut(piece) else { continue };
+                    assert_eq!(arch::crc32c_in_line(seed, first, second, rest), wanted, "{len} bytes at {start}");
                 }
             }
         }
@@ -118,6 +133,8 @@ mod tests {
                 let (head, tail) = piece.split_at(piece.len() / 3);
                 assert_eq!(Checksum::default().update(head).update(tail).value(), crc32c(0, piece));
                 assert_eq!(Checksum::of([head, tail]).value(), crc32c(0, piece));
+                let Some((first, second, rest)) = cut(piece) else { continue };
+                assert_eq!(Checksum::in_line(first, second, rest).value(), crc32c(0, piece));
             }
         }
     }

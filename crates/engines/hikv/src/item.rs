@@ -10,6 +10,9 @@ use engine::{Error, Version};
 /// So much of an item is asked for before its header has told how long it is.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
+/// Lines behind an item's first that are asked for one by one: those of the usual item, whose key and value have 304 bytes at the most.
+const STEP_LINE_COUNT: u64 = 4;
+
 /// Reads the item that `position` names.
 ///
 /// # Errors
@@ -31,9 +34,9 @@ pub(super) unsafe fn read<M: Medium>(medium: &M, position: Position) -> Result<I
 /// As for [`read`].
 #[inline(always)]
 pub(super) unsafe fn read_plain<M: Medium>(medium: &M, position: Position) -> Option<Plain<'_>> {
-    let PlaceKind::Slot(class) = position.place()?.kind else { return None };
+    let room = position.offset().span(position.slot_bytes()?);
     // SAFETY: the caller's promise; nobody stores to what a slot has behind its item.
-    Plain::in_room(unsafe { medium.bytes(position.offset().span(class.bytes())) }.ok()?)
+    Plain::in_room(unsafe { medium.bytes(room) }.ok()?)
 }
 
 /// Which item it is, and of what checksum.
@@ -55,20 +58,25 @@ fn room_bytes<M: Medium>(medium: &M, position: Position) -> u64 {
 /// Asks the cache for all lines of a small item: its length is known from the size class long before its header arrives.
 #[inline(always)]
 pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
-    let Some(place) = position.place() else { return };
-    let PlaceKind::Slot(class) = place.kind else {
-        medium.prefetch_line(place.offset);
-        return;
-    };
-    prefetch_lines(medium, place.offset, class.bytes());
+    let at = position.offset();
+    medium.prefetch_line(at);
+    let Some(len_bytes) = position.slot_bytes() else { return };
+    // Its last line may be one more than its length has lines. Each step is three instructions: a loop takes more.
+    medium.prefetch_line(Offset(at.0.wrapping_add(len_bytes).wrapping_sub(1)));
+    for line in 1..=STEP_LINE_COUNT {
+        if len_bytes <= line * LINE_BYTES {
+            return;
+        }
+        medium.prefetch_line(at.plus(line * LINE_BYTES));
+    }
+    if len_bytes > (STEP_LINE_COUNT + 1) * LINE_BYTES {
+        prefetch_further(medium, at, len_bytes.min(PREFETCHED_BYTES_MAX));
+    }
 }
 
-#[inline(always)]
-fn prefetch_lines<M: Medium>(medium: &M, at: Offset, len_bytes: u64) {
-    let past = at.0 + len_bytes.min(PREFETCHED_BYTES_MAX);
-    let mut line = at.line();
-    while line.0 < past {
-        medium.prefetch_line(line);
-        line = line.plus(LINE_BYTES);
+#[inline(never)]
+fn prefetch_further<M: Medium>(medium: &M, at: Offset, len_bytes: u64) {
+    for line in STEP_LINE_COUNT + 1..len_bytes.div_ceil(LINE_BYTES) {
+        medium.prefetch_line(at.plus(line * LINE_BYTES));
     }
 }

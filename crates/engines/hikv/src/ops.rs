@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use epoch::Pinned;
 use index::cached_table::Clear;
 use pmem::Medium;
 
@@ -14,8 +15,8 @@ use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
-    Error, Expiry, Features, Limits, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Told, Version, Wanted,
-    while_readers_keep,
+    Error, Expiry, Features, Limits, Look, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Told, Version,
+    Wanted, while_readers_keep,
 };
 use items::NewItem;
 
@@ -44,6 +45,19 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
         self.show(key, u64::MAX, found)
+    }
+
+    fn looks(&self) -> bool {
+        self.cache.is_none()
+    }
+
+    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8]) -> Look<'a> {
+        self.look_for(key)
+    }
+
+    fn look_at_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+        let fits = keys.iter().all(|key| check_key(key).is_ok());
+        if fits { self.look_for_group(&keys[..keys.len().min(GROUP_COUNT)], seen) } else { 0 }
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {

@@ -79,6 +79,11 @@ pub struct Hint {
     pub position: Position,
 }
 
+impl Hint {
+    /// Where a line has no such entry.
+    pub const NONE: Hint = Hint { at: Offset(0), position: Position::EMPTY };
+}
+
 /// What readers were led by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lead(Led);
@@ -127,12 +132,12 @@ impl PartitionedHash {
     /// As [`PartitionedHash::glance`], by a hint that was found since `lead` was: if the entry is still there, and readers are led by the
     /// same, a look would tell no more. The entry may have become another key's before the hint was taken.
     #[inline(always)]
-    pub fn glance_at<M: Medium>(&self, medium: &M, lead: Lead, hint: Option<Hint>, signature: u64) -> Glance {
-        if let Some(Hint { at, position }) = hint
+    pub fn glance_at<M: Medium>(&self, medium: &M, lead: Lead, hint: Hint, signature: u64) -> Glance {
+        let Hint { at, position } = hint;
+        if position.is_live()
+            && !position.is_undecided()
             && self.lead() == lead
             && medium.load(at, Ordering::Acquire) == position.word()
-            && position.is_live()
-            && !position.is_undecided()
         {
             return Glance::Entry(position);
         }

@@ -134,9 +134,13 @@ impl<S: Segmented> Root<S> {
     /// The segment's offset that a reader of `signature` searches.
     #[inline(always)]
     pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
-        let directory = self.directory(geometry.partition(signature));
-        let i = geometry.prefix(signature, directory.depth) as usize;
-        Offset(directory.offsets[i].load(Ordering::Acquire))
+        let partition = geometry.leading(signature, 0) as usize & (self.directories.len() - 1);
+        // SAFETY: there are as many directories as partitions, a power of two; never null; a replaced directory is retired, and
+        // whoever holds the root is pinned.
+        let directory = unsafe { &*self.directories.get_unchecked(partition).load(Ordering::Acquire) };
+        let prefix = geometry.leading(signature, directory.depth) as usize & (directory.offsets.len() - 1);
+        // SAFETY: there are as many offsets as prefixes, a power of two.
+        Offset(unsafe { directory.offsets.get_unchecked(prefix) }.load(Ordering::Acquire))
     }
 
     /// Both: where a reader of `signature` searches, and what a writer of it locks.

@@ -90,6 +90,12 @@ pub fn crc32c_of_many(remainder: u32, bytes: &[u8]) -> u32 {
     crc32c(remainder, [bytes])
 }
 
+/// As [`crc32c`], of three parts.
+#[inline(always)]
+pub fn crc32c_in_line(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> u32 {
+    crc32c(remainder, [first, second, rest])
+}
+
 /// Continues an inverted CRC-32C remainder over `bytes`.
 #[inline(always)]
 pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {

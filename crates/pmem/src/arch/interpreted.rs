@@ -65,6 +65,11 @@ pub fn crc32c_of_many(remainder: u32, bytes: &[u8]) -> u32 {
     crc32c_by_table(remainder, bytes)
 }
 
+/// As [`crc32c`], of three parts.
+pub fn crc32c_in_line(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> u32 {
+    crc32c(remainder, [first, second, rest])
+}
+
 /// Continues an inverted CRC-32C remainder over `bytes`.
 pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {
     parts.into_iter().fold(remainder, crc32c_by_table)

@@ -19,8 +19,8 @@ mod imp;
 compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
 
 pub use imp::{
-    count_below, crc32c, crc32c_of_many, evict, fence, flush_instruction, match4, prefetch, stream, timestamp,
-    timestamp_in_order, write_back,
+    count_below, crc32c, crc32c_in_line, crc32c_of_many, evict, fence, flush_instruction, match4, prefetch, stream,
+    timestamp, timestamp_in_order, write_back,
 };
 
 use core::sync::atomic::{AtomicU64, Ordering};

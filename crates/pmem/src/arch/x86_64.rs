@@ -20,7 +20,7 @@ use core::arch::x86_64::{
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{count_below_scalar, match4_scalar};
-pub use checksum::{crc32c, crc32c_of_many};
+pub use checksum::{crc32c, crc32c_in_line, crc32c_of_many};
 use registers::{count_fours_below, match4_at_once, put_lines, put16};
 
 const DETECTED: u32 = 1;

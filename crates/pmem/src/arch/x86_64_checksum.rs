@@ -7,7 +7,7 @@ mod folds;
 use core::arch::asm;
 
 use super::{CRC32, FOLDS, has};
-use crate::checksum::crc32c_by_table;
+use crate::checksum::{MANY_BYTES, crc32c_by_table};
 #[cfg(target_feature = "sse2")]
 use folds::{LINES_MIN, fold_lines};
 
@@ -59,22 +59,8 @@ unsafe fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
 unsafe fn crc32c_of_lines(remainder: u32, lines: &[[u8; LINE_BYTES]]) -> u32 {
     let mut crc = u64::from(remainder);
     for block in lines {
-        // SAFETY: the caller vouches for the instruction, which reads eight of the block's bytes at a time.
-        unsafe {
-            asm!(
-                "crc32 {crc}, qword ptr [{block}]",
-                "crc32 {crc}, qword ptr [{block} + 8]",
-                "crc32 {crc}, qword ptr [{block} + 16]",
-                "crc32 {crc}, qword ptr [{block} + 24]",
-                "crc32 {crc}, qword ptr [{block} + 32]",
-                "crc32 {crc}, qword ptr [{block} + 40]",
-                "crc32 {crc}, qword ptr [{block} + 48]",
-                "crc32 {crc}, qword ptr [{block} + 56]",
-                crc = inout(reg) crc,
-                block = in(reg) block,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        }
+        // SAFETY: the caller vouches for the instruction.
+        crc = unsafe { line::<0>(crc, block.as_ptr()) };
     }
     crc as u32
 }
@@ -85,12 +71,9 @@ unsafe fn crc32c_of_lines(remainder: u32, lines: &[[u8; LINE_BYTES]]) -> u32 {
 unsafe fn crc32c_of_rest(remainder: u32, bytes: &[u8]) -> u32 {
     let mut crc = u64::from(remainder);
     let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
-        // SAFETY: as above; it reads the word.
-        unsafe {
-            asm!("crc32 {crc}, qword ptr [{word}]", crc = inout(reg) crc, word = in(reg) word,
-                options(pure, readonly, nostack, preserves_flags));
-        }
+    for eight in words {
+        // SAFETY: as above.
+        crc = unsafe { word::<0>(crc, eight.as_ptr()) };
     }
     if rest.is_empty() {
         return crc as u32;
@@ -111,4 +94,97 @@ unsafe fn crc32c_of_rest(remainder: u32, bytes: &[u8]) -> u32 {
         }
     }
     crc as u32
+}
+
+/// As [`crc32c`], of two parts of known lengths and one of any: less than [`MANY_BYTES`] of it are summed up without a loop.
+#[inline(always)]
+pub fn crc32c_in_line(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> u32 {
+    if rest.len() >= MANY_BYTES || !has(CRC32) {
+        return crc32c_of_parts(remainder, first, second, rest);
+    }
+    // SAFETY: SSE4.2 exists (just checked).
+    unsafe {
+        let crc = crc32c_by_instruction(crc32c_by_instruction(remainder, first), second);
+        crc32c_in_pieces(u64::from(crc), rest)
+    }
+}
+
+/// Apart: what sums up short ones needs the registers for other things.
+#[cold]
+#[inline(never)]
+fn crc32c_of_parts(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> u32 {
+    crc32c_of_many(crc32c(remainder, [first, second]), rest)
+}
+
+/// Each bit of the length stands for a piece, so no loop counts them.
+///
+/// # Safety
+/// The CRC32 instruction exists, and there are less than [`MANY_BYTES`].
+#[inline(always)]
+unsafe fn crc32c_in_pieces(mut crc: u64, bytes: &[u8]) -> u32 {
+    let mut from = bytes.as_ptr();
+    // SAFETY: the caller vouches for the instruction; the pieces lie one behind the other, and together are as long as the bytes.
+    unsafe {
+        if bytes.len() & 256 != 0 {
+            crc = line::<192>(line::<128>(line::<64>(line::<0>(crc, from), from), from), from);
+            from = from.add(256);
+        }
+        if bytes.len() & 128 != 0 {
+            crc = line::<64>(line::<0>(crc, from), from);
+            from = from.add(128);
+        }
+        if bytes.len() & 64 != 0 {
+            crc = line::<0>(crc, from);
+            from = from.add(64);
+        }
+        if bytes.len() & 32 != 0 {
+            crc = word::<24>(word::<16>(word::<8>(word::<0>(crc, from), from), from), from);
+            from = from.add(32);
+        }
+        if bytes.len() & 16 != 0 {
+            crc = word::<8>(word::<0>(crc, from), from);
+            from = from.add(16);
+        }
+        if bytes.len() & 8 != 0 {
+            crc = word::<0>(crc, from);
+        }
+        let tail = &bytes[bytes.len() & !7..];
+        if tail.is_empty() { crc as u32 } else { crc32c_of_rest(crc as u32, tail) }
+    }
+}
+
+/// # Safety
+/// The CRC32 instruction exists, and `from` has a line at `AT`.
+#[inline(always)]
+unsafe fn line<const AT: usize>(mut crc: u64, from: *const u8) -> u64 {
+    // SAFETY: the caller vouches for the instruction, which reads eight of the line's bytes at a time.
+    unsafe {
+        asm!(
+            "crc32 {crc}, qword ptr [{from} + {at}]",
+            "crc32 {crc}, qword ptr [{from} + {at} + 8]",
+            "crc32 {crc}, qword ptr [{from} + {at} + 16]",
+            "crc32 {crc}, qword ptr [{from} + {at} + 24]",
+            "crc32 {crc}, qword ptr [{from} + {at} + 32]",
+            "crc32 {crc}, qword ptr [{from} + {at} + 40]",
+            "crc32 {crc}, qword ptr [{from} + {at} + 48]",
+            "crc32 {crc}, qword ptr [{from} + {at} + 56]",
+            crc = inout(reg) crc,
+            from = in(reg) from,
+            at = const AT,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    crc
+}
+
+/// # Safety
+/// The CRC32 instruction exists, and `from` has a word at `AT`.
+#[inline(always)]
+unsafe fn word<const AT: usize>(mut crc: u64, from: *const u8) -> u64 {
+    // SAFETY: as above; it reads the word.
+    unsafe {
+        asm!("crc32 {crc}, qword ptr [{from} + {at}]", crc = inout(reg) crc, from = in(reg) from, at = const AT,
+            options(pure, readonly, nostack, preserves_flags));
+    }
+    crc
 }

@@ -5,16 +5,15 @@ pub(crate) mod check;
 pub(crate) mod places;
 pub(crate) mod walk;
 
-use arrayvec::ArrayVec;
 use index::Position;
-use index::partitioned_hash::{Absence, Glance};
-use pmem::Medium;
+use index::partitioned_hash::{Absence, Glance, Hint};
+use pmem::{Medium, Offset};
 
 use crate::canary;
 use crate::item;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Error, Verify, Version};
+use engine::{Error, Look, Verify, Version};
 use items::{Item, Plain};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
@@ -22,7 +21,7 @@ pub(crate) const GROUP_COUNT: usize = 16;
 
 /// What a look at a key's home line and at one item tells.
 pub(crate) enum Glimpse<'a> {
-    /// The key's item, of which the checksum was not compared.
+    /// The key's item, whose checksum was compared where it is to be.
     Item(Position, Plain<'a>),
     /// The key is not there, as far as that line tells.
     Absent,
@@ -126,15 +125,45 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `glance` is what a look at
-    /// that line tells. The caller is pinned.
+    /// that line tells. Items of more than `compared_bytes_max` are shown without a look at their checksum. The caller is pinned.
     #[inline(always)]
-    fn glimpse(&self, glance: Glance, key: &[u8]) -> Glimpse<'_> {
+    fn glimpse(&self, glance: Glance, key: &[u8], compared_bytes_max: u64) -> Glimpse<'_> {
         match glance {
-            Glance::Entry(position) => {
-                self.plain_of(position, key).map_or(Glimpse::Unsure, |item| Glimpse::Item(position, item))
-            }
+            Glance::Entry(position) => match self.plain_of(position, key) {
+                Some(item)
+                    if self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole() =>
+                {
+                    Glimpse::Item(position, item)
+                }
+                _ => Glimpse::Unsure,
+            },
             Glance::Nothing if self.verify < Verify::Absence => Glimpse::Absent,
             _ => Glimpse::Unsure,
+        }
+    }
+
+    /// As [`HiKv::glimpse`], the look at the home line included.
+    #[inline(always)]
+    fn glimpse_of(&self, key: &[u8], compared_bytes_max: u64) -> Glimpse<'_> {
+        let glance = self.index.glance(&self.medium, self.hasher.signature(key));
+        if let Glance::Entry(position) = glance {
+            item::prefetch(&self.medium, position);
+        }
+        self.glimpse(glance, key, compared_bytes_max)
+    }
+
+    /// The key's value, if a look tells it. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn look_for(&self, key: &[u8]) -> Look<'_> {
+        // The compiler knows the length of a key of two words, and asks for it no more.
+        if (8..=16).contains(&key.len()) { self.glimpse_of(key, u64::MAX).look() } else { self.look_for_any(key) }
+    }
+
+    #[inline(never)]
+    fn look_for_any(&self, key: &[u8]) -> Look<'_> {
+        match check_key(key) {
+            Ok(()) => self.glimpse_of(key, u64::MAX).look(),
+            Err(_) => Look::UNSURE,
         }
     }
 
@@ -151,20 +180,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return self.show_cached(cache, key, compared_bytes_max != u64::MAX, found);
         }
         let _pin = epoch::pin();
-        let signature = self.hasher.signature(key);
-        let glance = self.index.glance(&self.medium, signature);
-        if let Glance::Entry(position) = glance {
-            item::prefetch(&self.medium, position);
-        }
-        match self.glimpse(glance, key) {
-            Glimpse::Item(position, item)
-                if self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole() =>
-            {
+        match self.glimpse_of(key, compared_bytes_max) {
+            Glimpse::Item(position, item) => {
                 found(item::version(item.checksum(), position), item.value());
                 Ok(true)
             }
             Glimpse::Absent => Ok(false),
-            _ => self.show_searching(signature, key, compared_bytes_max, found),
+            Glimpse::Unsure => self.show_searching(key, compared_bytes_max, found),
         }
     }
 
@@ -173,12 +195,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(never)]
     fn show_searching(
         &self,
-        signature: u64,
         key: &[u8],
         compared_bytes_max: u64,
         found: &mut dyn FnMut(Version, &[u8]),
     ) -> Result<bool, Error> {
-        let Some((position, item)) = self.find_unexpired(signature, key)? else { return Ok(false) };
+        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else { return Ok(false) };
         if item.header.item_bytes() <= compared_bytes_max {
             self.may_show(&item, position)?;
         }
@@ -192,60 +213,66 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return self.get_each(cache, keys, found);
         }
         let _pin = epoch::pin();
-        let lead = self.index.lead();
-        let signed: ArrayVec<_, GROUP_COUNT> = keys
-            .iter()
-            .map(|key| {
-                let signature = self.hasher.signature(key);
-                (signature, self.index.home_line(&self.medium, signature))
-            })
-            .collect();
-        let hints: ArrayVec<_, GROUP_COUNT> = signed
-            .iter()
-            .map(|&(signature, line)| {
-                let hint = self.index.hint(&self.medium, line, signature);
-                if let Some(hint) = hint {
-                    item::prefetch(&self.medium, hint.position);
-                }
-                (signature, hint)
-            })
-            .collect();
-        // Each key is looked at anew: where others write a batch meanwhile, a line of before it may have been left behind.
-        for (i, (key, (signature, hint))) in keys.iter().zip(hints).enumerate() {
-            let glance = self.index.glance_at(&self.medium, lead, hint, signature);
-            match self.glimpse(glance, key) {
-                Glimpse::Item(_, item) if self.verify < Verify::Values || item.is_whole() => {
-                    found(i, Some(item.value()))
-                }
-                Glimpse::Absent => found(i, None),
-                _ => self.show_one_of(i, signature, key, &mut found)?,
+        let mut seen = [None; GROUP_COUNT];
+        let seen_count = self.look_for_group(keys, &mut seen);
+        seen[..seen_count].iter().enumerate().for_each(|(i, &value)| found(i, value));
+        for (i, key) in keys.iter().enumerate().skip(seen_count) {
+            if !self.show_searching(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
+                found(i, None);
             }
         }
         Ok(())
     }
 
-    #[cold]
-    #[inline(never)]
-    fn show_one_of(
-        &self,
-        i: usize,
-        signature: u64,
-        key: &[u8],
-        found: &mut impl FnMut(usize, Option<&[u8]>),
-    ) -> Result<(), Error> {
-        let item = self.find_unexpired(signature, key)?;
-        item.map_or(Ok(()), |(position, item)| self.may_show(&item, position))?;
-        found(i, item.map(|(_, item)| item.value));
-        Ok(())
+    /// The values of up to [`GROUP_COUNT`] keys, up to the first that a look does not tell of: how many are `seen`. The caller is pinned.
+    ///
+    /// It ends there because a later key must not be looked at first: where others write a batch meanwhile, who has read one key as the batch
+    /// left it must not read another as it was before.
+    #[inline(always)]
+    pub(crate) fn look_for_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+        let mut aims = [(0, Offset(0)); GROUP_COUNT];
+        let mut hints = [Hint::NONE; GROUP_COUNT];
+        let lead = self.index.lead();
+        for (key, aim) in keys.iter().zip(&mut aims) {
+            let signature = self.hasher.signature(key);
+            *aim = (signature, self.index.home_line(&self.medium, signature));
+        }
+        for (&(signature, line), hint) in aims[..keys.len()].iter().zip(&mut hints) {
+            *hint = self.index.hint(&self.medium, line, signature).unwrap_or(Hint::NONE);
+            item::prefetch(&self.medium, hint.position);
+        }
+        // Each key is looked at anew: where others write a batch meanwhile, a line of before it may have been left behind.
+        for (i, ((key, value), (hint, (signature, _)))) in
+            keys.iter().zip(&mut *seen).zip(hints.iter().zip(&aims)).enumerate()
+        {
+            let glance = self.index.glance_at(&self.medium, lead, *hint, *signature);
+            *value = match self.glimpse(glance, key, u64::MAX) {
+                Glimpse::Item(_, item) => Some(item.value()),
+                Glimpse::Absent => None,
+                Glimpse::Unsure => return i,
+            };
+        }
+        keys.len()
+    }
+}
+
+impl<'a> Glimpse<'a> {
+    #[inline(always)]
+    fn look(self) -> Look<'a> {
+        match self {
+            Glimpse::Item(_, item) => Look::at(item.value()),
+            Glimpse::Absent => Look::ABSENT,
+            Glimpse::Unsure => Look::UNSURE,
+        }
     }
 }
 
 /// Keys of the usual lengths are compared by two words: a call costs more.
 #[inline(always)]
 fn is_same(a: &[u8], b: &[u8]) -> bool {
-    match (a.first_chunk::<8>(), a.last_chunk::<8>()) {
-        (Some(first), Some(last)) if a.len() <= 16 && a.len() == b.len() => {
-            b.first_chunk() == Some(first) && b.last_chunk() == Some(last)
+    match (b.first_chunk::<8>(), b.last_chunk::<8>()) {
+        (Some(first), Some(last)) if b.len() <= 16 => {
+            a.len() == b.len() && a.first_chunk() == Some(first) && a.last_chunk() == Some(last)
         }
         _ => a == b,
     }

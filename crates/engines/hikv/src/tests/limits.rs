@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use super::rig::Rig;
-use engine::{Engine, Error, Limits};
+use engine::{Engine, Error, Limits, Seen};
 
 const EXTENT_BYTES: usize = 300_000;
 
@@ -34,6 +34,9 @@ fn the_longest_key_is_kept_and_a_longer_one_refused_by_every_operation() {
         rig.store.multi_get(&[b"a", &too_long], &mut |_, _| panic!("nothing is shown")).err(),
         rig.store.delete(&too_long).err(),
     ];
+    let pin = epoch::pin();
+    assert_eq!(rig.store.look(pin.pinned(), &too_long).seen(), Seen::Unsure);
+    assert_eq!(rig.store.look_at_many(pin.pinned(), &[b"a", &too_long], &mut [None; 2]), 0);
     for error in refused {
         assert!(matches!(error, Some(Error::KeyTooLong { len_bytes: 65_536 })), "{error:?}");
     }

@@ -89,6 +89,9 @@ fn reads_persist_nothing() {
     let slices: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
     let cost = rig.cost(|| {
         (0..16).for_each(|number| assert_eq!(rig.get(&key(number)).unwrap().is_some(), number < 8));
+        let (pin, mut seen) = (epoch::pin(), [None; 16]);
+        assert_eq!(rig.store.look_at_many(pin.pinned(), &slices, &mut seen), 16);
+        assert_eq!(seen.map(|value| value.is_some()), std::array::from_fn(|number| number < 8));
         rig.store.multi_get(&slices, &mut |_, _| {}).unwrap();
         rig.contents();
     });

@@ -6,7 +6,7 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use engine::{Check, Cursor, Depth, Engine, Error, Version};
+use engine::{Check, Cursor, Depth, Engine, Error, Seen, Version};
 use index::Position;
 use pmem_os::HostDram;
 
@@ -53,8 +53,14 @@ impl Rig {
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut copy = None;
-        let found = self.store.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
-        assert_eq!(found, copy.is_some());
+        let found = self.store.get(key, &mut |_, value| copy = Some(value.to_vec()));
+        let pin = epoch::pin();
+        match self.store.look(pin.pinned(), key).seen() {
+            Seen::Value(value) => assert_eq!((found.as_ref().unwrap(), copy.as_deref()), (&true, Some(value))),
+            Seen::Absent => assert!(!found.as_ref().unwrap()),
+            Seen::Unsure => {}
+        }
+        assert_eq!(found?, copy.is_some());
         Ok(copy)
     }
 

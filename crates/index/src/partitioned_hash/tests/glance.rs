@@ -3,7 +3,7 @@
 use pmem_sim::Sim;
 
 use super::super::layout::LINE_ENTRY_COUNT;
-use super::super::{Aim, Glance, Sight};
+use super::super::{Aim, Glance, Hint, Sight};
 use super::rig::{Key, Rig, key, mixed};
 use super::slots::neighbour;
 
@@ -82,13 +82,13 @@ fn a_hint_of_before_a_split_is_not_followed() {
         other => panic!("{other:?}"),
     };
     let before = hinted().expect("it is in its home line");
-    assert_eq!(followed(Some(before)), before.position);
+    assert_eq!(followed(before), before.position);
     rig.split(key.signature);
     rig.put(key, 2);
     assert_eq!(hinted().map(|hint| hint.position), Some(before.position), "it was left behind as it was");
     let Glance::Entry(now) = glance(&rig, key) else { panic!("it is in its home line") };
     assert_ne!(now, before.position);
-    assert_eq!((followed(Some(before)), followed(None), rig.get(key)), (now, now, Some(2)));
+    assert_eq!((followed(before), followed(Hint::NONE), rig.get(key)), (now, now, Some(2)));
 }
 
 /// What others write without a split, where readers are led as before.
@@ -98,7 +98,7 @@ fn a_hint_is_worth_as_much_as_its_word() {
     let _pin = epoch::pin();
     rig.put(key, 1);
     let (lead, line) = (rig.index.lead(), rig.index.home_line(&rig.medium, key.signature));
-    let hint = rig.index.hint(&rig.medium, line, key.signature);
+    let hint = rig.index.hint(&rig.medium, line, key.signature).expect("it is in its home line");
     let followed = || rig.index.glance_at(&rig.medium, lead, hint, key.signature);
     rig.put(key, 2);
     assert!(matches!((followed(), glance(&rig, key)), (Glance::Entry(one), Glance::Entry(other)) if one == other));

@@ -1,0 +1,66 @@
+//! What a look tells of a key, in two registers: an enumeration of a slice and of two more cases is handed over through memory.
+
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::slice;
+
+/// What [`Engine::look`](crate::Engine::look) tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// The value's first byte; null if none is seen.
+    value: *const u8,
+    /// Its length; without one, whether the look is sure.
+    len_bytes: usize,
+    _value: PhantomData<&'a [u8]>,
+}
+
+/// The same, taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen<'a> {
+    /// The key's value.
+    Value(&'a [u8]),
+    /// The key is not there.
+    Absent,
+    /// A look does not tell: [`Engine::get`](crate::Engine::get) does.
+    Unsure,
+}
+
+impl<'a> Look<'a> {
+    /// The key is not there.
+    pub const ABSENT: Look<'a> = Look { value: ptr::null(), len_bytes: 0, _value: PhantomData };
+    /// A look does not tell.
+    pub const UNSURE: Look<'a> = Look { value: ptr::null(), len_bytes: 1, _value: PhantomData };
+
+    /// The key's value.
+    #[inline(always)]
+    #[must_use]
+    pub const fn at(value: &'a [u8]) -> Look<'a> {
+        Look { value: value.as_ptr(), len_bytes: value.len(), _value: PhantomData }
+    }
+
+    /// What it tells.
+    #[inline(always)]
+    #[must_use]
+    pub fn seen(self) -> Seen<'a> {
+        match NonNull::new(self.value.cast_mut()) {
+            // SAFETY: what is not null was made of a slice of that length and lifetime.
+            Some(value) => Seen::Value(unsafe { slice::from_raw_parts(value.as_ptr(), self.len_bytes) }),
+            None if self.len_bytes == 0 => Seen::Absent,
+            None => Seen::Unsure,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_comes_out() {
+        let value = [1, 2, 3];
+        for value in [&value[..], &[]] {
+            assert_eq!(Look::at(value).seen(), Seen::Value(value));
+        }
+        assert_eq!((Look::ABSENT.seen(), Look::UNSURE.seen()), (Seen::Absent, Seen::Unsure));
+    }
+}
