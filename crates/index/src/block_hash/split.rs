@@ -11,9 +11,14 @@
 //!
 //! A slot stays in the bucket of its number, so that each half's buckets have room for what comes. Readers are never
 //! stopped: the old segment's buckets stay as they were at the freeze, and stay true until step 6.
+//!
+//! Writers wait from step 1 to 6, so nothing is done there that may take long: room for the new segments is reserved before, and its
+//! pages are made ready, and so a file that has to grow does so while nobody waits. Where the old segment has more chained to it than was
+//! reserved for, the locks are let go, and more is reserved.
 
 use std::sync::atomic::Ordering;
 
+use heap::layout::SEGMENT_BYTES;
 use heap::{HeapError, Reservation};
 use pmem::{Dram, Medium, Offset, seal};
 
@@ -29,6 +34,20 @@ use crate::segmented::{Context, Garbage, Segmented, Table};
 
 /// Splits make room as soon as a key of the full buckets differs from the one that is to come in so many bits.
 const DISTINGUISHING_BITS: u32 = 8;
+
+/// What most splits need: a segment for each half.
+const ROOM_COUNT: usize = 2;
+
+/// Segments that are reserved, and whose pages are there.
+type Room<'a, D> = Vec<Reservation<'a, D>>;
+
+/// What became of a split.
+enum Attempt {
+    /// There is room for the key, or another thread has split.
+    Ended,
+    /// Nothing has changed: so many segments are needed.
+    Short(usize),
+}
 
 /// One of the two new segments, with what has to be chained to it.
 struct Half {
@@ -61,17 +80,38 @@ impl BlockHash {
         others: &[u64],
     ) -> Result<(), HeapError> {
         let _pin = epoch::pin();
+        let (mut room, mut count) = (Room::new(), ROOM_COUNT);
+        loop {
+            // Where there is less, it may be enough all the same.
+            let made_ready = make_ready(cx, &mut room, count);
+            match self.try_split(cx, signature, full, others, &mut room)? {
+                Attempt::Ended => return Ok(()),
+                Attempt::Short(needed_count) => count = needed_count,
+            }
+            made_ready?;
+        }
+    }
+
+    /// Steps 1 to 6, into the room that there is.
+    fn try_split<'a, M: Medium, D: Dram>(
+        &self,
+        cx: Context<'a, M, D>,
+        signature: u64,
+        full: Full,
+        others: &[u64],
+        room: &mut Room<'a, D>,
+    ) -> Result<Attempt, HeapError> {
         let partition = self.geometry.partition(signature);
         let _partition = self.partitions[partition].lock();
         let segment = self.segment(signature);
         if segment.offset() != full.segment {
-            return Ok(());
+            return Ok(Attempt::Ended);
         }
         let _frozen = segment.lock_all();
         segment.make_durable(cx.medium);
         let images = segment.images(cx.medium);
         if !self.do_splits_help(segment, signature, &images, others) {
-            return self.chain(cx, segment, partition);
+            return Ok(self.chain(cx, segment, partition, room));
         }
         let is_unsettled = images.iter().any(|(.., image)| image.meta().is_any_locked());
         let mut halves = [0, 1].map(|bit| Half::new(child(cx, segment, partition, bit)));
@@ -84,11 +124,15 @@ impl BlockHash {
             }
         }
         let is_unsettled = is_unsettled && !cx.medium.breaks(canary::LOCK_BITS_LOST_BY_SPLIT);
-        let tables = commit_split(cx, segment, partition, &halves, is_unsettled)?;
+        let needed_count = halves.iter().map(|half| half.buckets.len()).sum();
+        if room.len() < needed_count {
+            return Ok(Attempt::Short(needed_count));
+        }
+        let tables = commit_split(cx, segment, partition, &halves, room, is_unsettled)?;
         self.switch(cx, segment, partition, tables);
         self.note_crowding();
         self.split_count.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        Ok(Attempt::Ended)
     }
 
     /// Whether some splits from now on one of those leaves that fill the key's buckets, or are to.
@@ -139,9 +183,11 @@ impl BlockHash {
         cx: Context<'_, M, D>,
         segment: &Segment,
         partition: usize,
-    ) -> Result<(), HeapError> {
+        room: &mut Room<'_, D>,
+    ) -> Attempt {
+        let Some(reserved) = room.pop() else { return Attempt::Short(1) };
         let image = SegmentImage::new(child(cx, segment, partition, 0).with(State::Chained));
-        let place = cx.heap.reserve_segment(cx.medium)?.publish();
+        let place = reserved.publish();
         image.stream(cx.medium, place.offset);
         cx.medium.order();
         let last = segment.offsets().last().expect("a chain begins with the segment itself").plus(NEXT_BYTES);
@@ -151,8 +197,22 @@ impl BlockHash {
         segment.link(place.offset);
         self.note_crowding();
         self.chained_count.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        Attempt::Ended
     }
+}
+
+/// Reserves segments until there are so many. The caller holds no lock: the file may have to grow.
+fn make_ready<'a, M: Medium, D: Dram>(
+    cx: Context<'a, M, D>,
+    room: &mut Room<'a, D>,
+    count: usize,
+) -> Result<(), HeapError> {
+    while room.len() < count {
+        let reserved = cx.heap.reserve_segment(cx.medium)?;
+        cx.medium.populate(reserved.place().offset.span(SEGMENT_BYTES));
+        room.push(reserved);
+    }
+    Ok(())
 }
 
 fn child<M: Medium, D: Dram>(cx: Context<'_, M, D>, parent: &Segment, partition: usize, bit: u64) -> SegmentHeader {
@@ -171,12 +231,10 @@ fn commit_split<M: Medium, D: Dram>(
     old: &Segment,
     partition: usize,
     halves: &[Half; 2],
+    room: &mut Room<'_, D>,
     is_unsettled: bool,
 ) -> Result<[Box<Segment>; 2], HeapError> {
-    // Room for both, before the first is published: what is published stays.
-    let (zero_room, one_room) = (halves[0].reserve(cx)?, halves[1].reserve(cx)?);
-    let zero = halves[0].stream(cx, zero_room, is_unsettled);
-    let one = halves[1].stream(cx, one_room, is_unsettled);
+    let [zero, one] = halves.each_ref().map(|half| half.stream(cx, room, is_unsettled));
     if !cx.medium.breaks(canary::BLOCK_SPLIT_BEFORE_SEGMENTS) {
         cx.medium.order();
     }
@@ -204,20 +262,16 @@ impl Half {
         self.item_count += 1;
     }
 
-    /// Room for its segments.
-    fn reserve<'a, M: Medium, D: Dram>(&self, cx: Context<'a, M, D>) -> Result<Vec<Reservation<'a, D>>, HeapError> {
-        self.buckets.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect()
-    }
-
-    /// Writes the segments, each with the offset of the next; the first one's table. If something in the old segment was not
+    /// Writes the segments where there is room, each with the offset of the next; the first one's table. If something in the old segment was not
     /// durable, nothing here is until a log says so.
     fn stream<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        room: Vec<Reservation<'_, D>>,
+        room: &mut Room<'_, D>,
         is_unsettled: bool,
     ) -> Box<Segment> {
-        let offsets: Vec<_> = room.into_iter().map(|reservation| reservation.publish().offset).collect();
+        let reserved = room.drain(room.len() - self.buckets.len()..);
+        let offsets: Vec<_> = reserved.map(|reserved| reserved.publish().offset).collect();
         for (i, buckets) in self.buckets.iter().enumerate() {
             let state = if i == 0 { State::Pending } else { State::Chained };
             let mut image = SegmentImage::new(self.header.with(state));

@@ -15,6 +15,7 @@ mod persists;
 mod served;
 mod splits;
 mod stalled;
+mod stalls;
 mod subject;
 mod threads;
 mod undurable;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use heap::layout::SEGMENTS_CHUNK_SLOTS;
 use heap::{Place, PlaceKind};
 use parking_lot::Mutex;
 use pmem_sim::{Image, Model, Sim};
@@ -82,9 +83,36 @@ fn a_segment_is_frozen_while_it_is_split_chained_or_swept() {
     ];
     for (what, key_count, act) in ways {
         let (rig, _) = unswept_of(key_count);
+        // Room is reserved before the locks are taken, from a chunk that is there now.
+        drop(rig.heap.reserve_segment(&rig.medium).unwrap());
         let locks = locks_during(&Arc::new(rig), act);
         assert!(!locks.is_empty() && locks.iter().all(|&locks| locks == (true, true)), "{what}: {locks:?}");
     }
+}
+
+/// What a writer of the segment waits for is bounded, whatever the file has to do: lines of two segments, and some words beside them.
+#[test]
+fn nothing_is_allocated_while_a_segment_is_frozen() {
+    const STEPS_MAX: usize = 24;
+    let rig = Rig::new(Model::Line);
+    (0..200).for_each(|number| rig.put(mixed(number), 1));
+    let mark_bytes = rig.heap.mark_bytes();
+    (rig.table.segment_count()..u64::from(SEGMENTS_CHUNK_SLOTS))
+        .for_each(|_| _ = rig.heap.reserve_segment(&rig.medium).unwrap().publish());
+    assert_eq!(rig.heap.mark_bytes(), mark_bytes, "the chunk has no more");
+    let (rig, steps) = (Arc::new(rig), Arc::new(Mutex::new(Vec::new())));
+    let (theirs, noted) = (Arc::clone(&rig), Arc::clone(&steps));
+    rig.medium.observe(Box::new(move |_, _| {
+        let _pin = epoch::pin();
+        noted.lock().push((theirs.table.segment(mixed(0).0).is_frozen(), theirs.heap.mark_bytes()));
+    }));
+    rig.split(mixed(0).0);
+    rig.medium.unobserve();
+    let steps = std::mem::take(&mut *steps.lock());
+    let (frozen, free): (Vec<_>, Vec<_>) = steps.into_iter().partition(|(is_frozen, _)| *is_frozen);
+    assert!(!free.is_empty(), "no chunk was made");
+    assert!(frozen.iter().all(|(_, mark)| *mark == rig.heap.mark_bytes()), "{frozen:?}");
+    assert!((4..STEPS_MAX).contains(&frozen.len()), "{}", frozen.len());
 }
 
 /// A thread that waits for its lock meanwhile looks it up again.
