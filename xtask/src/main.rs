@@ -3,7 +3,7 @@
 //! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask device conformance` goes
 //! through what a device has to do, line by line; `cargo xtask device guest` has a stock guest attach to one, `rounds N` kills one N times under
 //! load, `fuzz MINUTES` sends hosts that mean harm, `speed` measures. `cargo xtask vm rounds N [SEED
-//! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
+//! [MEDIUM]]` cuts the power of a guest N times on each medium, `vm cached N [SEED]` with a model of the processor's cache. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask
 //! house` prints which crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a
 //! paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of
@@ -22,6 +22,7 @@ mod mutants;
 mod prose;
 mod rustc;
 mod steps;
+mod tree;
 mod vm;
 
 use std::env;
@@ -30,7 +31,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES|speed | explore [NAME] | figures … | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES|speed | explore [NAME] | figures … | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]] | vm cached COUNT [SEED]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -52,14 +53,7 @@ fn main() -> ExitCode {
         ["prose"] => prose::check(),
         ["steps"] => steps::check(),
         ["steps", "write"] => steps::write(),
-        ["vm", "rounds", count, ref rest @ ..] => match (count.parse(), rest) {
-            (Ok(count), []) => vm::rounds(count, None, ""),
-            (Ok(count), [seed, only @ ..]) if only.len() < 2 => match seed.parse() {
-                Ok(seed) => vm::rounds(count, Some(seed), only.first().copied().unwrap_or("")),
-                Err(_) => Err(USAGE.to_owned()),
-            },
-            _ => Err(USAGE.to_owned()),
-        },
+        ["vm", ref words @ ..] => vm::command(words),
         _ => Err(USAGE.to_owned()),
     };
     match done {

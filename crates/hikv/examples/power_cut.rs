@@ -1,10 +1,11 @@
 //! What `cargo xtask vm` runs in its guest: judges what the life before left, and writes until the power is cut.
 //!
-//! usage: power_cut DIR LEVEL PROMISE SEED ACKNOWLEDGED…
+//! usage: power_cut PLACE LEVEL PROMISE any|batches SEED ACKNOWLEDGED…
 //!
 //! Each of as many threads as there are numbers makes changes that follow from the seed, the thread and a number, one after the
 //! other, and says `a THREAD COUNT` when so many are acknowledged. Given those counts again it knows what must be there: with the
-//! promise `power` all of them and at most the next one, with `buffered` or `process` any first part of that.
+//! promise `power` all of them and at most the next one, with `buffered` or `process` any first part of that. Of `batches` each is one,
+//! of short values: most of its steps are those of the batch.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::BTreeMap;
@@ -25,17 +26,30 @@ type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Keys of one change, with their values; none to delete one.
 type Change = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// The change of this number. Some are batches.
-fn change(seed: u64, thread: u8, number: u64) -> Change {
-    let mut random = Rng::with_seed(seed ^ u64::from(thread) << 56 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let count = if random.u8(..3) == 0 { random.usize(2..=BATCH_KEY_COUNT) } else { 1 };
-    let first = random.u8(..KEY_COUNT);
-    (0..count as u8).map(|i| one(thread, (first + i * 7) % KEY_COUNT, number, &mut random)).collect()
+/// What changes follow from.
+#[derive(Clone, Copy)]
+struct Script {
+    seed: u64,
+    is_of_batches: bool,
 }
 
-fn one(thread: u8, key: u8, number: u64, random: &mut Rng) -> (Vec<u8>, Option<Vec<u8>>) {
+/// The change of this number. Some are batches.
+fn change(script: Script, thread: u8, number: u64) -> Change {
+    let seed = script.seed ^ u64::from(thread) << 56 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(seed);
+    let is_batch = random.u8(..3) == 0 || script.is_of_batches;
+    let count = if is_batch { random.usize(2..=BATCH_KEY_COUNT) } else { 1 };
+    let first = random.u8(..KEY_COUNT);
+    (0..count as u8).map(|i| one(script, thread, (first + i * 7) % KEY_COUNT, number, &mut random)).collect()
+}
+
+fn one(script: Script, thread: u8, key: u8, number: u64, random: &mut Rng) -> (Vec<u8>, Option<Vec<u8>>) {
     let value = (random.u8(..4) > 0).then(|| {
-        let len_bytes = if random.u8(..20) == 0 { random.usize(..9_000) } else { random.usize(..300) };
+        let len_bytes = match random.u8(..20) {
+            _ if script.is_of_batches => 0,
+            0 => random.usize(..9_000),
+            _ => random.usize(..300),
+        };
         let stamp = number.to_le_bytes();
         stamp.iter().copied().cycle().take(8 + len_bytes).collect()
     });
@@ -60,14 +74,14 @@ fn make(store: &Store, change: Change) -> Result<(), hikv::Error> {
 }
 
 /// How many changes of `thread` are there.
-fn judged(seed: u64, thread: u8, acknowledged: u64, promise: Durability, found: &Contents) -> Option<u64> {
+fn judged(script: Script, thread: u8, acknowledged: u64, promise: Durability, found: &Contents) -> Option<u64> {
     let first = if promise == Durability::Power { acknowledged } else { 0 };
     let (mut contents, mut fitting) = (Contents::new(), None);
     for count in 0..=acknowledged + 1 {
         if count >= first && contents == *found {
             fitting = Some(count);
         }
-        for (key, value) in change(seed, thread, count) {
+        for (key, value) in change(script, thread, count) {
             match value {
                 Some(value) => _ = contents.insert(key, value),
                 None => _ = contents.remove(&key),
@@ -97,17 +111,19 @@ fn level(name: &str) -> Durability {
 }
 
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    let [dir, opened, promise, seed, acknowledged @ ..] = arguments else { return Err("too few arguments".into()) };
-    let (seed, mut counts) = (seed.parse()?, Vec::new());
+    let [place, opened, promise, changes, seed, acknowledged @ ..] = arguments else {
+        return Err("too few arguments".into());
+    };
+    let (script, mut counts) = (Script { seed: seed.parse()?, is_of_batches: changes == "batches" }, Vec::new());
     let options = Options::new().partition_count(1).log_bytes_max(LOG_BYTES_MAX).durability(level(opened));
-    let store = options.open(dir)?;
+    let store = options.open(place)?;
     let damage = store.verify(|_| {})?.damage;
     if !damage.is_empty() {
         return Err(format!("damage: {damage:?}").into());
     }
     for (thread, acknowledged) in (0u8..).zip(acknowledged) {
         let acknowledged = acknowledged.parse()?;
-        let count = judged(seed, thread, acknowledged, level(promise), &found(&store, thread)?);
+        let count = judged(script, thread, acknowledged, level(promise), &found(&store, thread)?);
         counts.push(count.ok_or(format!("thread {thread}: what is there is not what {acknowledged} changes leave"))?);
     }
     let stats = store.stats();
@@ -118,7 +134,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             let store = &store;
             scope.spawn(move || {
                 for number in count.. {
-                    make(store, change(seed, thread, number)).unwrap_or_else(|error| {
+                    make(store, change(script, thread, number)).unwrap_or_else(|error| {
                         println!("lost {error}");
                         process::exit(1)
                     });

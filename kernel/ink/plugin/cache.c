@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A model of the processor's cache before an NVDIMM, as a plugin of QEMU 7.2's emulator (TCG). `cargo xtask kernel rounds` builds it.
+ * A model of the processor's cache before an NVDIMM, as a plugin of QEMU 7.2's emulator (TCG). `cargo xtask kernel rounds` and
+ * `cargo xtask vm cached` build it.
  *
  * The guest's memory is the NVDIMM's file, which has every store at once. Beside it the plugin keeps the durable image: a line
  * comes there when a fence follows its write-back, or when the model evicts it, which it does at random, as a cache may. A cut
  * is the end of the emulator: the next boot begins with the durable image.
  *
- * The emulator leaves CLWB out. The module, built for this, executes a marker before each (nopl 0x7e571337(%rax)) and then a load
- * from the line. The first marked load is from the region's first byte, which tells where it lies. One processor.
+ * The emulator leaves CLWB out. What is tried, built for this, executes a marker before each (nopl 0x7e571337(%rax)) and then a load
+ * from the line. One processor.
  *
- * The cut comes after so many stores to the region, between two instructions: the plugin ends the emulator.
+ * Of the kernel (by=kernel) the module is tried, and what processes do is not looked at. Its first marked load is from the region's
+ * first byte, which tells where it lies. Of processes (by=processes) the stores go through the cache and the fences count; what
+ * the kernel stores is durable at once. There a process stores PLACE in the NVDIMM's first word, which tells where it lies.
  *
- * arguments: size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN cut=STORES
+ * The cut comes before a store to the region, or before a fence that lines wait for, after so many of them, between two instructions:
+ * the plugin ends the emulator. Of the lines whose write-back no fence followed each may have arrived by then. With images=COUNT
+ * it ends at the last of so many cuts before fences; what each other one would have left is written to image=FILE, a point and its number.
+ *
+ * arguments: by=WHO size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN stores=COUNT fences=COUNT images=COUNT image=FILE
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -24,6 +31,7 @@
 
 #define LINE 64
 #define KERNEL (1ull << 63)
+#define PLACE 0x7e571337504d454dull
 #define IS_EXPORTED __attribute__((visibility("default")))
 
 IS_EXPORTED int qemu_plugin_version = 1;
@@ -31,10 +39,12 @@ IS_EXPORTED int qemu_plugin_version = 1;
 /* What becomes of a line: stored to since it was last durable; written back since. */
 enum { DIRTY = 1, PENDING = 2 };
 /* What an instruction does. */
-enum { PLAIN, PAST_CACHE, MARKED };
+enum { PLAIN, PAST_CACHE, MARKED, AT_ONCE };
 
-static uint64_t base, size, random_state = 88172645463325252ull, evict, stores_left = UINT64_MAX;
-static int is_placed;
+static uint64_t base, size, random_state = 88172645463325252ull, evict, stores_left = UINT64_MAX, fences_left = UINT64_MAX;
+static uint64_t fences_max, images_left;
+static const char *image_file;
+static int is_placed, is_of_processes;
 static uint8_t *live, *durable, *states;
 static uint32_t *pending;
 static size_t pending_count;
@@ -61,39 +71,107 @@ static void write_back(uint64_t line)
 	}
 }
 
-static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *what)
+static int arrives(uint64_t line)
 {
-	struct qemu_plugin_hwaddr *place;
-	uint64_t physical, line;
+	return (states[line] & PENDING) && next_random() % 2;
+}
 
-	if (what != (void *)MARKED && (!is_placed || !qemu_plugin_mem_is_store(info)))
+static void cut(void)
+{
+	for (size_t i = 0; i < pending_count; i++)
+		if (arrives(pending[i]))
+			make_durable(pending[i]);
+	_exit(0);
+}
+
+static void write_image(void)
+{
+	static const uint8_t zeros[4096];
+	static unsigned int number;
+	char file[4096];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s.%u", image_file, number);
+	fd = open(file, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	if (fd < 0 || ftruncate(fd, size) < 0)
+		_exit(1);
+	for (uint64_t at = 0; at < size; at += sizeof(zeros))
+		if (memcmp(durable + at, zeros, sizeof(zeros)) && pwrite(fd, durable + at, sizeof(zeros), at) < 0)
+			_exit(1);
+	for (size_t i = 0; i < pending_count; i++)
+		if (arrives(pending[i]) && pwrite(fd, live + pending[i] * LINE, LINE, pending[i] * LINE) < 0)
+			_exit(1);
+	close(fd);
+	dprintf(1, "image %u\n", number++);
+}
+
+static void cut_before_fence(void)
+{
+	if (!images_left)
+		cut();
+	write_image();
+	if (--images_left == 0)
+		cut();
+	fences_left = 1 + next_random() % fences_max;
+}
+
+/* True if this access is the one that tells where the region lies. */
+static int tells_place(int is_store, uintptr_t what)
+{
+	uint64_t word;
+
+	memcpy(&word, live, sizeof(word));
+	return is_of_processes ? is_store && word == PLACE : what == MARKED;
+}
+
+static void store(uint64_t line, uintptr_t what)
+{
+	if (what == AT_ONCE) {
+		make_durable(line);
 		return;
-	place = qemu_plugin_get_hwaddr(info, address);
-	if (!place || qemu_plugin_hwaddr_is_io(place))
-		return;
-	physical = qemu_plugin_hwaddr_phys_addr(place);
-	if (!is_placed) {
-		base = physical;
-		is_placed = 1;
 	}
-	if (physical - base >= size)
-		return;
-	line = (physical - base) / LINE;
-	if (what == (void *)MARKED) {
-		write_back(line);
-		return;
-	}
-	if (--stores_left == 0)
-		_exit(0);
 	states[line] |= DIRTY;
-	if (what == (void *)PAST_CACHE)
+	if (what == PAST_CACHE)
 		write_back(line);
 	else if (evict && next_random() % evict == 0)
 		make_durable(line);
 }
 
+static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	uintptr_t what = (uintptr_t)data;
+	struct qemu_plugin_hwaddr *place;
+	uint64_t at, last;
+	int is_store = qemu_plugin_mem_is_store(info);
+
+	if (is_placed ? what != MARKED && !is_store : !tells_place(is_store, what))
+		return;
+	place = qemu_plugin_get_hwaddr(info, address);
+	if (!place || qemu_plugin_hwaddr_is_io(place))
+		return;
+	if (!is_placed) {
+		base = qemu_plugin_hwaddr_phys_addr(place);
+		is_placed = 1;
+	}
+	at = qemu_plugin_hwaddr_phys_addr(place) - base;
+	if (at >= size)
+		return;
+	if (what == MARKED) {
+		write_back(at / LINE);
+		return;
+	}
+	if (what != AT_ONCE && --stores_left == 0)
+		cut();
+	last = at + (1ull << qemu_plugin_mem_size_shift(info)) - 1;
+	store(at / LINE, what);
+	if (last / LINE != at / LINE && last < size)
+		store(last / LINE, what);
+}
+
 static void on_fence(unsigned int cpu, void *unused)
 {
+	if (pending_count && --fences_left == 0)
+		cut_before_fence();
 	for (size_t i = 0; i < pending_count; i++)
 		if (states[pending[i]] & PENDING)
 			make_durable(pending[i]);
@@ -110,31 +188,37 @@ static int is_fence(const uint8_t *code, size_t len)
 	return len == 3 && code[0] == 0x0f && code[1] == 0xae && ((code[2] & 0xf8) == 0xf8 || (code[2] & 0xf8) == 0xf0);
 }
 
+/* MOVNTI, MOVNTDQ. */
 static int is_past_cache(const uint8_t *code, size_t len)
 {
-	size_t prefix = len > 1 && (code[0] & 0xf0) == 0x40;
+	size_t wide = len > 0 && code[0] == 0x66, prefix = wide + (len > wide && (code[wide] & 0xf0) == 0x40);
 
-	return len > prefix + 1 && code[prefix] == 0x0f && code[prefix + 1] == 0xc3;
+	return len > prefix + 1 && code[prefix] == 0x0f && code[prefix + 1] == (wide ? 0xe7 : 0xc3);
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
-	int is_marked = 0;
+	/* Where the marker ends that was met last: the load behind it may be in the next block. */
+	static uint64_t marker_end;
 
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(block, i);
 		const uint8_t *code = qemu_plugin_insn_data(insn);
 		size_t len = qemu_plugin_insn_size(insn);
-		uintptr_t what = is_marked ? MARKED : is_past_cache(code, len) ? PAST_CACHE : PLAIN;
+		uint64_t address = qemu_plugin_insn_vaddr(insn);
+		uintptr_t what = address == marker_end ? MARKED : is_past_cache(code, len) ? PAST_CACHE : PLAIN;
+		int is_of_kernel = (address & KERNEL) != 0;
 
-		/* Processes do not reach the region. */
-		if (!(qemu_plugin_insn_vaddr(insn) & KERNEL))
-			return;
-		is_marked = is_marker(code, len);
+		if (is_of_kernel && is_of_processes)
+			qemu_plugin_register_vcpu_mem_cb(insn, on_access, CB_NO_REGS, MEM_W, (void *)AT_ONCE);
+		if (is_of_kernel == is_of_processes)
+			continue;
 		if (is_fence(code, len))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_fence, CB_NO_REGS, NULL);
-		else if (!is_marked)
+		else if (is_marker(code, len))
+			marker_end = address + len;
+		else
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, CB_NO_REGS, MEM_RW, (void *)what);
 	}
 }
@@ -172,12 +256,22 @@ IS_EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 			random_state ^= strtoull(value, NULL, 0) * 0x9e3779b97f4a7c15ull;
 		else if (!strcmp(argv[i], "evict"))
 			evict = strtoull(value, NULL, 0);
-		else if (!strcmp(argv[i], "cut"))
+		else if (!strcmp(argv[i], "stores"))
 			stores_left = strtoull(value, NULL, 0);
+		else if (!strcmp(argv[i], "fences"))
+			fences_left = fences_max = strtoull(value, NULL, 0);
+		else if (!strcmp(argv[i], "images"))
+			images_left = strtoull(value, NULL, 0);
+		else if (!strcmp(argv[i], "image"))
+			image_file = value;
+		else if (!strcmp(argv[i], "by"))
+			is_of_processes = !strcmp(value, "processes");
 	}
 	if (!live_file || !durable_file || !size)
 		return -1;
-	live = map(live_file, PROT_READ);
+	live = map(live_file, PROT_READ | PROT_WRITE);
+	/* What the last life told. */
+	memset(live, 0, is_of_processes ? sizeof(uint64_t) : 0);
 	durable = map(durable_file, PROT_READ | PROT_WRITE);
 	states = calloc(size / LINE, 1);
 	pending = calloc(size / LINE, sizeof(*pending));

@@ -18,6 +18,8 @@ const EXAMPLES: [&str; 3] = ["ink", "ink_cut", "ink_hostile"];
 /// Where a guest of this memory finds its NVDIMM.
 const NVDIMM_AT: u64 = 4 << 30;
 const MEMORY_MIB: u32 = 768;
+/// Threads of a program that writes until it is cut.
+pub(super) const THREAD_COUNT: usize = 2;
 /// What the guest says where it cannot go on.
 pub(super) const NOT_LOADED: &str = "lost: the module cannot be loaded";
 

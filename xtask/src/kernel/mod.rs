@@ -6,7 +6,6 @@
 
 mod guest;
 mod hostile;
-mod life;
 mod module;
 mod object;
 mod rounds;

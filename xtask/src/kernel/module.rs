@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::kernel::toolchain::Toolchain;
 use crate::kernel::{object, toolchain};
-use crate::rustc::{answer, cargo, run};
+use crate::rustc::{cargo, run};
+use crate::tree::root;
 use crate::vm::files::place_of;
 
 /// Where the module's source lies, from the workspace's root.
@@ -29,12 +30,6 @@ _Static_assert(INK_READ == 0xc040d702u, "the number of a read");
 pub(super) struct Built {
     pub(super) file: PathBuf,
     pub(super) facts: String,
-}
-
-/// The workspace's root.
-pub(super) fn root() -> Result<PathBuf, Failure> {
-    let manifest = answer(cargo().args(["locate-project", "--workspace", "--message-format=plain"]))?;
-    Ok(Path::new(manifest.trim()).parent().ok_or("a manifest lies in a directory")?.to_owned())
 }
 
 /// Kernel headers that are installed: of `version`, or the last.

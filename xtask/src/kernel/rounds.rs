@@ -4,16 +4,13 @@
 //! evicted. Before the rounds three broken twins of the module must lose data, each another step left out: a rig that does not
 //! notice that would notice no loss of ours.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::SystemTime;
 
-use super::guest::{Boot, Guest, Region};
-use super::life::{Ended, Lives};
-use super::module::root;
+use super::guest::{Boot, Guest, Region, THREAD_COUNT};
 use crate::failure::Failure;
-use crate::rustc::run;
+use crate::vm::cache::{By, Cache, Cut};
+use crate::vm::life::{Ended, Lives};
 
 const NVDIMM_BYTES: u64 = 64 << 20;
 /// A round is cut before so many stores to the region: some hundred changes, or in the middle of the opening.
@@ -26,9 +23,9 @@ const TWINS: [&str; 3] = ["NothingFlushed", "DeleteNotFlushed", "NodeNotFlushed"
 
 /// A store, and the model of the cache before it.
 struct Rounds<'a> {
-    lives: Lives<'a>,
-    plugin: &'a Path,
-    durable: PathBuf,
+    guest: &'a Guest,
+    lives: Lives,
+    cache: &'a Cache,
     random: u64,
     twin: Option<&'a str>,
 }
@@ -38,12 +35,12 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_secs());
     let seed = seed.unwrap_or_else(now);
     println!("seed {seed}");
-    let plugin = plugin(work)?;
+    let cache = Cache::build(work)?;
     let guest = Guest::make(work, NVDIMM_BYTES, true)?;
     for twin in TWINS {
-        catch(work, &guest, &plugin, twin, seed)?;
+        catch(&guest, &cache, twin, seed)?;
     }
-    let mut rounds = Rounds::begin(work, &guest, &plugin, None, seed)?;
+    let mut rounds = Rounds::begin(&guest, &cache, None, seed)?;
     for round in 1..=count {
         if let Ended::Lost(why) = rounds.round()? {
             return Err(format!("seed {seed}, round {round}: {why}"));
@@ -60,8 +57,8 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
     Ok(())
 }
 
-fn catch(work: &Path, guest: &Guest, plugin: &Path, twin: &str, seed: u64) -> Result<(), Failure> {
-    let mut rounds = Rounds::begin(work, guest, plugin, Some(twin), seed)?;
+fn catch(guest: &Guest, cache: &Cache, twin: &str, seed: u64) -> Result<(), Failure> {
+    let mut rounds = Rounds::begin(guest, cache, Some(twin), seed)?;
     for round in 1..=TWIN_ROUND_COUNT_MAX {
         if let Ended::Lost(why) = rounds.round()? {
             println!("the twin {twin}: caught in round {round}: {why}");
@@ -71,27 +68,10 @@ fn catch(work: &Path, guest: &Guest, plugin: &Path, twin: &str, seed: u64) -> Re
     Err(format!("the twin {twin} was not caught: what these rounds see is not to be relied on"))
 }
 
-fn plugin(work: &Path) -> Result<PathBuf, Failure> {
-    let (source, plugin) = (root()?.join("kernel/ink/plugin/cache.c"), work.join("cache.so"));
-    run(Command::new("gcc")
-        .args(["-O2", "-Wall", "-Wno-unused-parameter", "-shared", "-fPIC", "-o"])
-        .arg(&plugin)
-        .arg(source))?;
-    Ok(plugin)
-}
-
 impl<'a> Rounds<'a> {
-    fn begin(
-        work: &Path,
-        guest: &'a Guest,
-        plugin: &'a Path,
-        twin: Option<&'a str>,
-        seed: u64,
-    ) -> Result<Rounds<'a>, Failure> {
-        let durable = work.join("durable");
-        let told = |error: std::io::Error| format!("{}: {error}", durable.display());
-        fs::File::create(&durable).and_then(|file| file.set_len(NVDIMM_BYTES)).map_err(told)?;
-        Ok(Rounds { lives: Lives::new(guest, seed), plugin, durable, random: seed.max(1), twin })
+    fn begin(guest: &'a Guest, cache: &'a Cache, twin: Option<&'a str>, seed: u64) -> Result<Rounds<'a>, Failure> {
+        cache.empty(NVDIMM_BYTES)?;
+        Ok(Rounds { guest, lives: Lives::new(THREAD_COUNT, seed), cache, random: seed.max(1), twin })
     }
 
     /// Xorshift.
@@ -104,16 +84,9 @@ impl<'a> Rounds<'a> {
 
     /// Boots on what is durable; the model cuts.
     fn round(&mut self) -> Result<Ended, Failure> {
-        fs::copy(&self.durable, &self.lives.guest.nvdimm).map_err(|error| error.to_string())?;
-        let (cut, seed) = (1 + self.random() % STORE_COUNT_MAX, self.random());
-        let plugin = format!(
-            "{},size={NVDIMM_BYTES},live={},durable={},seed={seed},evict={EVICTED_ONE_IN},cut={cut}",
-            self.plugin.display(),
-            self.lives.guest.nvdimm.display(),
-            self.durable.display()
-        );
+        let (cut, seed) = (Cut::Stores(1 + self.random() % STORE_COUNT_MAX), self.random());
+        let arguments = self.cache.before(By::Kernel, &self.guest.nvdimm, seed, EVICTED_ONE_IN, cut)?;
         let run = self.lives.arguments("ink_cut");
-        let arguments = ["-plugin".to_owned(), plugin];
         let boot = Boot {
             region: Region::Raw,
             twin: self.twin,
@@ -122,6 +95,6 @@ impl<'a> Rounds<'a> {
             arguments: &arguments,
             append: "",
         };
-        self.lives.live(&boot, None, &mut |_| {})
+        self.lives.live(self.guest.boot(&boot)?, None, &mut |_, _| {})
     }
 }

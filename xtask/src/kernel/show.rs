@@ -1,9 +1,9 @@
 //! `cargo xtask kernel run`: the module in a guest, before one's eyes. Keys are put by one process and read by another; a program
 //! writes, and says what is acknowledged; the machine is cut off; the next boot has every acknowledged key.
 
-use super::guest::{Boot, Guest, Region};
-use super::life::{Ended, Lives};
+use super::guest::{Boot, Guest, Region, THREAD_COUNT};
 use crate::failure::Failure;
+use crate::vm::life::{Ended, Lives};
 
 const NVDIMM_BYTES: u64 = 256 << 20;
 /// Changes until the cut.
@@ -12,22 +12,22 @@ const CHANGE_COUNT: u64 = 300;
 /// Shows it.
 pub(super) fn show(work: &std::path::Path) -> Result<(), Failure> {
     let guest = Guest::make(work, NVDIMM_BYTES, false)?;
-    let mut lives = Lives::new(&guest, 1);
+    let mut lives = Lives::new(THREAD_COUNT, 1);
     println!("\nthe machine is switched on, with an empty NVDIMM; it is emulated, so this takes a while");
-    live(&mut lives, true)?;
-    let acknowledged = lives.acknowledged;
+    live(&guest, &mut lives, true)?;
+    let acknowledged = &lives.acknowledged;
     println!(
         "\nthe machine is cut off, after two threads had {} and {} changes acknowledged; and switched on again",
         acknowledged[0], acknowledged[1]
     );
-    live(&mut lives, false)?;
+    live(&guest, &mut lives, false)?;
     println!(
         "\nevery acknowledged key is there: what the program found is what those changes leave, and so are the three fruits"
     );
     Ok(())
 }
 
-fn live(lives: &mut Lives<'_>, is_new: bool) -> Result<(), Failure> {
+fn live(guest: &Guest, lives: &mut Lives, is_new: bool) -> Result<(), Failure> {
     let run = lives.arguments("show");
     let boot = Boot {
         region: Region::Device { is_new },
@@ -39,7 +39,7 @@ fn live(lives: &mut Lives<'_>, is_new: bool) -> Result<(), Failure> {
     };
     let wanted = if is_new { CHANGE_COUNT } else { 0 };
     let mut fruits: Vec<&str> = Vec::new();
-    let ended = lives.live(&boot, Some(wanted), &mut |line| {
+    let ended = lives.live(guest.boot(&boot)?, Some(wanted), &mut |line, _| {
         println!("  | {line}");
         fruits.extend(["apple\tred", "pear\tgreen", "plum\tblue"].iter().filter(|fruit| line == **fruit).copied());
     })?;

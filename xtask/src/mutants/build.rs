@@ -2,14 +2,13 @@
 //! shipped has no such switch.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::judges::Suite;
 use super::sites::Site;
 use crate::failure::Failure;
-use crate::rustc::{answer, cargo};
+use crate::rustc::cargo;
+use crate::tree;
 
 /// Stands at the end of each crate that has mutants.
 const SWITCH: &str = r#"
@@ -31,31 +30,22 @@ pub(super) struct Program {
     pub(super) dir: PathBuf,
 }
 
-/// The copy in `work`, with a switch in each site. Files that stay the same are not touched, so that cargo builds
-/// again what changed alone.
+/// The copy in `work`, with a switch in each site.
 pub(super) fn copy(root: &Path, work: &Path, sites: &[Site]) -> Result<PathBuf, Failure> {
     let tree = work.join("tree");
     let mut changed: BTreeMap<&Path, Vec<&Site>> = BTreeMap::new();
     for site in sites {
         changed.entry(&site.file).or_default().push(site);
     }
-    let listed = answer(Command::new("git").arg("-C").arg(root).args([
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ]))?;
-    for file in listed.lines().map(Path::new) {
-        // A file that was taken away is listed still.
-        let Ok(mut bytes) = fs::read(root.join(file)) else { continue };
+    tree::copy(root, &tree, |file, mut bytes| {
         if let Some(sites) = changed.get(file) {
             bytes = switched(&String::from_utf8_lossy(&bytes), sites).into_bytes();
         }
         if file.starts_with("crates") && file.ends_with("src/lib.rs") {
             bytes.extend_from_slice(SWITCH.as_bytes());
         }
-        write_if_new(&tree.join(file), &bytes)?;
-    }
+        Ok(bytes)
+    })?;
     Ok(tree)
 }
 
@@ -65,16 +55,6 @@ fn switched(text: &str, sites: &[&Site]) -> String {
         lines[site.line] = site.switched();
     }
     lines.join("\n") + "\n"
-}
-
-fn write_if_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if fs::read(file).is_ok_and(|old| old == bytes) {
-        return Ok(());
-    }
-    let dir = file.parent().expect("a directory");
-    fs::create_dir_all(dir)
-        .and_then(|()| fs::write(file, bytes))
-        .map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Builds a suite in the copy, in a target directory of its own: cargo would take the copy for the workspace itself.

@@ -50,7 +50,7 @@ enum Outcome {
 pub(crate) fn run(is_quick: bool, which: Option<&str>, count: usize) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = program.ancestors().nth(2).ok_or("the program lies in no target directory")?;
-    let root = PathBuf::from(crate::rustc::answer(Command::new("git").args(["rev-parse", "--show-toplevel"]))?.trim());
+    let root = crate::tree::root()?;
     let mut all = Vec::new();
     for package in judges::packages() {
         all.extend(sites::of(&root, package)?);

@@ -10,10 +10,11 @@ use crate::failure::Failure;
 use crate::rustc::{answer, run};
 
 /// What is run here to make one, and the package of Debian that has it.
-pub(crate) const TOOLS: [(&str, &str); 6] = [
+pub(crate) const TOOLS: [(&str, &str); 7] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("cpio", "cpio"),
+    ("xz", "xz-utils"),
     ("modprobe", "kmod"),
     ("dpkg", "dpkg"),
     ("apt-get", "apt"),
@@ -59,7 +60,29 @@ pub(crate) fn kernel(dir: &Path) -> Result<(PathBuf, PathBuf), Failure> {
         let modules = only(&dir.join("lib/modules"), "")?;
         run(Command::new("depmod").arg("-b").arg(dir).arg(modules.file_name().expect("a name")))?;
     }
-    Ok((only(&dir.join("boot"), "vmlinuz")?, only(&dir.join("lib/modules"), "")?))
+    Ok((unpacked(&dir.join("boot"))?, only(&dir.join("lib/modules"), "")?))
+}
+
+/// The kernel itself, which the emulator begins at once: an emulated processor takes longer to unpack it than for the rest of the start.
+fn unpacked(boot: &Path) -> Result<PathBuf, Failure> {
+    let kernel = boot.join("vmlinux");
+    if !kernel.is_file() {
+        let packed = only(boot, "vmlinuz")?;
+        let bytes = fs::read(&packed).map_err(|error| format!("{}: {error}", packed.display()))?;
+        let payload = payload(&bytes).ok_or_else(|| format!("{}: not a kernel", packed.display()))?;
+        let (from, to) = (boot.join("payload.xz"), boot.join("payload"));
+        fs::write(&from, payload).map_err(|error| format!("{}: {error}", from.display()))?;
+        run(Command::new("xz").args(["--decompress", "--force"]).arg(&from))?;
+        fs::rename(&to, &kernel).map_err(|error| format!("{}: {error}", to.display()))?;
+    }
+    Ok(kernel)
+}
+
+/// What is packed in a kernel, by the header of the boot protocol (`setup_sects`, `payload_offset`, `payload_length`); its length, unpacked, is behind it.
+fn payload(bytes: &[u8]) -> Option<&[u8]> {
+    let half = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
+    let start = (usize::from(*bytes.get(0x1f1)?) + 1) * 512 + half(0x248)?;
+    bytes.get(start..start + half(0x24c)?.checked_sub(4)?)
 }
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, Failure> {

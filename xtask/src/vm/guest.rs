@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use super::disk::Image;
+use super::machine;
 use crate::failure::Failure;
 use crate::rustc::{answer, cargo, run};
 use crate::vm::files::{self, FirstFiles, place_of};
@@ -12,46 +13,65 @@ use crate::vm::files::{self, FirstFiles, place_of};
 /// What is run here beside what any guest needs, and the package of Debian that has it.
 const TOOLS: [(&str, &str); 4] =
     [("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfsprogs"), ("mkfs.btrfs", "btrfs-progs"), ("ndctl", "ndctl")];
-const MODULES: [&str; 7] = ["virtio_pci", "virtio_blk", "ext4", "xfs", "btrfs", "nfit", "nd_pmem"];
+/// Those for disks and for an NVDIMM, and those for an NVDIMM.
+pub(super) const MODULES: [&str; 7] = ["virtio_pci", "virtio_blk", "ext4", "xfs", "btrfs", "nfit", "nd_pmem"];
+pub(super) const NVDIMM_MODULES: [&str; 6] = ["ext4", "xfs", "nfit", "nd_pmem", "dax_pmem", "device_dax"];
 /// What the guest runs beside it to make a file system on an NVDIMM, which must be told apart from a plain disk first.
 const PROGRAMS: [&str; 3] = ["ndctl", "mkfs.ext4", "mkfs.xfs"];
-const APPLETS: [&str; 7] = ["sh", "mount", "insmod", "poweroff", "cat", "mkdir", "mknod"];
+const APPLETS: [&str; 8] = ["sh", "mount", "insmod", "poweroff", "cat", "mkdir", "mknod", "devmem"];
 /// As much as XFS wants.
 pub(super) const DISK_BYTES: u64 = 320 << 20;
+const MEMORY_MIB: u32 = 512;
+/// Where a guest of this memory finds its NVDIMM.
+const NVDIMM_AT: &str = "0x100000000";
 
 /// The first process: everything it needs is on the kernel's command line, behind its own name.
 const INIT: &str = r#"#!/bin/sh
 mount -t devtmpfs none /dev
 mount -t proc none /proc
-for module in $(cat /modules/order); do insmod /modules/$module; done
+mount -t sysfs none /sys
 for word in $(cat /proc/cmdline); do
-    case $word in fs=*) fs=${word#fs=};; run=*) run=${word#run=};; dax=*) dax=${word#dax=};; esac
+    case $word in
+        fs=*) fs=${word#fs=};; run=*) run=${word#run=};; dax=*) dax=${word#dax=};;
+        model=*) devmem NVDIMM_AT 64 0x7e571337504d454d;; twin=*) export TWIN=${word#twin=};;
+    esac
 done
+for module in $(cat /modules/order); do insmod /modules/$module; done
 mkdir /store
-case $dax in
-    new)
-        mount -t sysfs none /sys
-        ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
-        if [ $fs = xfs ]; then mkfs.xfs -q -f -m reflink=0 /dev/pmem0; else mkfs.ext4 -q -F -b 4096 /dev/pmem0; fi
-        mount -t $fs -o dax /dev/pmem0 /store;;
-    old) mount -t $fs -o dax /dev/pmem0 /store;;
-    *) mount -t $fs /dev/vda /store;;
+store=/store/store mode=fsdax
+[ $fs = devdax ] && store=/dev/dax0.0 mode=devdax
+[ $dax = new ] && ndctl create-namespace -f -e namespace0.0 -m $mode -M mem >/dev/null
+case $fs,$dax in
+    ext4,new) mkfs.ext4 -q -F -b 4096 /dev/pmem0;;
+    xfs,new) mkfs.xfs -q -f -m reflink=0 /dev/pmem0;;
+esac
+case $fs,$dax in
+    devdax,*) ;;
+    *,no) mount -t $fs /dev/vda /store;;
+    *) mount -t $fs -o dax /dev/pmem0 /store;;
 esac || echo "lost: the file system cannot be mounted"
 IFS=,
-/bin/power_cut /store/store $run
+[ "$run" ] && /bin/power_cut $store $run
 poweroff -f
 "#;
 
+/// Builds the program that is run there.
+pub(super) fn power_cut() -> Result<PathBuf, Failure> {
+    run(cargo().args(["build", "--quiet", "--package", "hikv", "--example", "power_cut"]))?;
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(this.parent().expect("a directory").join("examples/power_cut"))
+}
+
 /// What does not change from boot to boot.
 pub(super) struct Guest {
-    pub(super) kernel: PathBuf,
-    pub(super) initrd: PathBuf,
+    kernel: PathBuf,
+    initrd: PathBuf,
     work: PathBuf,
 }
 
 impl Guest {
-    /// Made in `work`, where the kernel is kept for the next time.
-    pub(super) fn make(work: &Path) -> Result<Guest, Failure> {
+    /// Made in `work`, where the kernel is kept for the next time; it runs `power_cut`.
+    pub(super) fn make(work: &Path, power_cut: PathBuf, wanted: &[&str]) -> Result<Guest, Failure> {
         let missing = files::missing(files::TOOLS.iter().chain(&TOOLS));
         if !missing.is_empty() {
             return Err(format!(
@@ -60,12 +80,11 @@ impl Guest {
             ));
         }
         let (kernel, modules) = files::kernel(&work.join("kernel"))?;
-        run(cargo().args(["build", "--quiet", "--package", "hikv", "--example", "power_cut"]))?;
         let initrd = work.join("initrd.cpio");
-        let this = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut programs = vec![this.parent().expect("a directory").join("examples/power_cut")];
+        let mut programs = vec![power_cut];
         programs.extend(PROGRAMS.iter().filter_map(|program| place_of(program)));
-        let first = FirstFiles { init: INIT, applets: &APPLETS, modules: &MODULES, programs: &programs, files: &[] };
+        let init = INIT.replace("NVDIMM_AT", NVDIMM_AT);
+        let first = FirstFiles { init: &init, applets: &APPLETS, modules: wanted, programs: &programs, files: &[] };
         first.pack(&work.join("root"), &modules, &initrd)?;
         Ok(Guest { kernel, initrd, work: work.to_owned() })
     }
@@ -73,6 +92,29 @@ impl Guest {
     /// What an NVDIMM is kept in.
     pub(super) fn nvdimm(&self) -> PathBuf {
         self.work.join("nvdimm")
+    }
+
+    /// Puts an empty NVDIMM in.
+    pub(super) fn empty_nvdimm(&self, len_bytes: u64) -> Result<(), Failure> {
+        let told = |error: std::io::Error| format!("the NVDIMM's file: {error}");
+        fs::File::create(self.nvdimm()).and_then(|file| file.set_len(len_bytes)).map_err(told)
+    }
+
+    /// The emulator's arguments that plug it in.
+    pub(super) fn nvdimm_arguments(&self) -> Result<[String; 4], Failure> {
+        let file = self.nvdimm();
+        let len_bytes = file.metadata().map_err(|error| format!("{}: {error}", file.display()))?.len();
+        let memory = format!("memory-backend-file,id=nvdimm,share=on,mem-path={},size={len_bytes}", file.display());
+        Ok(["-object".into(), memory, "-device".into(), "nvdimm,memdev=nvdimm".into()])
+    }
+
+    /// Switches it on. The first process is told `words`.
+    pub(super) fn boot(&self, words: &str, arguments: &[String]) -> Result<Child, Failure> {
+        let mut qemu = machine(MEMORY_MIB, 1);
+        qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.initrd).args(arguments);
+        qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 no_timer_check iomem=relaxed {words}")]);
+        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))
     }
 
     /// A disk with an empty file system.

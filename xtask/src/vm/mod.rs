@@ -9,16 +9,20 @@
 //! having synced. A rig that catches neither would see no loss of ours.
 //!
 //! On an NVDIMM, ext4 and XFS are mounted with DAX, and grant `MAP_SYNC`. There, cuts fall between any two instructions of the guest,
-//! but take nothing from the NVDIMM: the processor's cache is not modelled. The twin there is a promise of more than was acknowledged.
+//! but take nothing from the NVDIMM: the processor's cache is modelled by [`cached`] alone. The twin there is a promise of more than was acknowledged.
 
+pub(crate) mod cache;
+mod cached;
 mod disk;
 pub(crate) mod files;
 mod guest;
+pub(crate) mod life;
+mod traced;
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -30,11 +34,11 @@ use guest::{DISK_BYTES, Guest};
 const DISK_FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"];
 const DAX_FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
 const THREAD_COUNT: usize = 2;
+const NVDIMM_BYTES: u64 = 512 << 20;
 /// A round is cut after fewer acknowledged changes than this.
 const CHANGE_COUNT_MAX: u64 = 400;
 /// A twin that is not caught in so many rounds is not seen.
 const TWIN_ROUND_COUNT_MAX: u64 = 12;
-const NVDIMM_BYTES: u64 = 512 << 20;
 /// No boot and no change takes as long, on a machine however busy.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
@@ -60,7 +64,7 @@ enum Medium {
 /// What is plugged into a guest, and what a cut leaves of it.
 enum Plugged {
     Disk(Served, PathBuf),
-    Nvdimm(PathBuf),
+    Nvdimm([String; 4]),
 }
 
 /// How a round ended.
@@ -83,14 +87,29 @@ struct Life<'a> {
     is_new: bool,
 }
 
-/// Runs `count` rounds on each file system, on both media, after the twins; on those alone that `only` begins the name of.
-pub(crate) fn rounds(count: u64, seed: Option<u64>, only: &str) -> Result<(), Failure> {
+const USAGE: &str = "usage: cargo xtask vm rounds COUNT [SEED [MEDIUM]] | vm cached COUNT [SEED]";
+
+/// Does what is asked for.
+pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
+    let number = |word: &str| word.parse::<u64>().map_err(|_| USAGE.to_owned());
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_secs());
-    let seed = seed.unwrap_or_else(now);
+    let (kind, count, rest) = match *words {
+        [kind, count, ref rest @ ..] if rest.len() < 3 => (kind, number(count)?, rest),
+        _ => return Err(USAGE.to_owned()),
+    };
+    let seed = rest.first().map_or_else(|| Ok(now()), |seed| number(seed))?;
+    let only = rest.get(1).copied().unwrap_or("");
+    match kind {
+        "rounds" => rounds(count, seed, only),
+        "cached" if only.is_empty() => cached::cached(count, seed),
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+/// Runs `count` rounds on each file system, on both media, after the twins; on those alone that `only` begins the name of.
+fn rounds(count: u64, seed: u64, only: &str) -> Result<(), Failure> {
     println!("seed {seed}");
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let work = program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("vm");
-    let guest = Guest::make(&work)?;
+    let guest = Guest::make(&work()?, guest::power_cut()?, &guest::MODULES)?;
     let is_wanted = |trial: &Trial| trial.to_string().starts_with(only);
     for fs in DISK_FILE_SYSTEMS {
         let disk = Medium::Disk(Disk::Honest);
@@ -111,6 +130,12 @@ pub(crate) fn rounds(count: u64, seed: Option<u64>, only: &str) -> Result<(), Fa
         }
     }
     Ok(())
+}
+
+/// Where everything is made.
+fn work() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("vm"))
 }
 
 fn catch(guest: &Guest, twin: &str, trial: Trial, seed: u64) -> Result<(), Failure> {
@@ -150,11 +175,7 @@ impl Plugged {
                 let drive = "file.driver=nbd,file.server.type=unix,format=raw,if=virtio,file.server.path";
                 vec!["-drive".into(), format!("{drive}={}", socket.display())]
             }
-            Plugged::Nvdimm(file) => {
-                let memory =
-                    format!("memory-backend-file,id=nvdimm,share=on,mem-path={},size={NVDIMM_BYTES}", file.display());
-                vec!["-object".into(), memory, "-device".into(), "nvdimm,memdev=nvdimm".into()]
-            }
+            Plugged::Nvdimm(arguments) => arguments.to_vec(),
         }
     }
 }
@@ -162,8 +183,7 @@ impl Plugged {
 impl Life<'_> {
     fn new(guest: &Guest, trial: Trial, seed: u64) -> Result<Life<'_>, Failure> {
         let image = if trial.medium == Medium::Nvdimm {
-            let told = |error: std::io::Error| format!("the NVDIMM's file: {error}");
-            std::fs::File::create(guest.nvdimm()).and_then(|file| file.set_len(NVDIMM_BYTES)).map_err(told)?;
+            guest.empty_nvdimm(NVDIMM_BYTES)?;
             Image::default()
         } else {
             guest.formatted(trial.fs)?
@@ -225,7 +245,7 @@ impl Life<'_> {
     }
 
     fn plug(&mut self) -> Result<Plugged, Failure> {
-        let Medium::Disk(disk) = self.trial.medium else { return Ok(Plugged::Nvdimm(self.guest.nvdimm())) };
+        let Medium::Disk(disk) = self.trial.medium else { return Ok(Plugged::Nvdimm(self.guest.nvdimm_arguments()?)) };
         let socket = std::env::temp_dir().join(format!("hikv-vm-{}", std::process::id()));
         _ = std::fs::remove_file(&socket);
         let image = std::mem::take(&mut self.image);
@@ -269,19 +289,15 @@ impl Life<'_> {
             Plugged::Nvdimm(_) if self.is_new => "new",
             Plugged::Nvdimm(_) => "old",
         };
-        let run = format!("{opened},{promised},{},{first},{second}", self.seed);
-        let mut qemu = machine(512, 1);
-        qemu.arg("-kernel").arg(&self.guest.kernel).arg("-initrd").arg(&self.guest.initrd).args(plugged.arguments());
-        qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 no_timer_check fs={fs} dax={dax} run={run}")]);
-        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))
+        let words = format!("fs={fs} dax={dax} run={opened},{promised},any,{},{first},{second}", self.seed);
+        self.guest.boot(&words, &plugged.arguments())
     }
 }
 
 /// An emulated machine with so much memory, so many processors, room for an NVDIMM, and a console at our standard input and output.
 pub(crate) fn machine(memory_mib: u32, processor_count: u32) -> Command {
     let mut qemu = Command::new("qemu-system-x86_64");
-    qemu.args(["-machine", "q35,nvdimm=on", "-accel", "tcg", "-cpu", "max"]);
+    qemu.args(["-machine", "q35,nvdimm=on,nvdimm-persistence=mem-ctrl", "-accel", "tcg", "-cpu", "max"]);
     qemu.args(["-m", &format!("{memory_mib},slots=2,maxmem=4G")]);
     qemu.args(["-smp", &processor_count.to_string()]);
     // Time is counted in instructions: a guest on a machine that is busy takes its own slowness for broken timers, and dies. With

@@ -4,57 +4,59 @@ use std::process::Child;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use super::guest::{Boot, Guest};
+use super::lines_of;
 use crate::failure::Failure;
-use crate::vm::lines_of;
 
-const THREAD_COUNT: usize = 2;
 /// No boot and no change takes as long, on a machine however busy.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 /// How a life ended.
-pub(super) enum Ended {
+pub(crate) enum Ended {
     Held,
     /// What the program objects to.
     Lost(String),
 }
 
 /// What one life leaves to the next.
-pub(super) struct Lives<'a> {
-    pub(super) guest: &'a Guest,
-    pub(super) seed: u64,
-    pub(super) acknowledged: [u64; THREAD_COUNT],
+pub(crate) struct Lives {
+    pub(crate) seed: u64,
+    /// Of each thread.
+    pub(crate) acknowledged: Vec<u64>,
     /// Changes that openings took back.
-    pub(super) undone: u64,
-    pub(super) total: u64,
+    pub(crate) undone: u64,
+    pub(crate) total: u64,
 }
 
-impl Lives<'_> {
-    pub(super) fn new(guest: &Guest, seed: u64) -> Lives<'_> {
-        Lives { guest, seed, acknowledged: [0; THREAD_COUNT], undone: 0, total: 0 }
+impl Lives {
+    pub(crate) fn new(thread_count: usize, seed: u64) -> Lives {
+        Lives { seed, acknowledged: vec![0; thread_count], undone: 0, total: 0 }
     }
 
     /// What the guest's program is told.
-    pub(super) fn arguments(&self, program: &str) -> Vec<String> {
-        let numbers = [self.seed, self.acknowledged[0], self.acknowledged[1]].map(|number| number.to_string());
+    pub(crate) fn arguments(&self, program: &str) -> Vec<String> {
+        let numbers = std::iter::once(&self.seed).chain(&self.acknowledged).map(u64::to_string);
         std::iter::once(program.to_owned()).chain(numbers).collect()
     }
 
-    /// Boots, lets `wanted` changes be acknowledged, and cuts; with `None` the machine cuts itself. `each` is told every other line.
-    pub(super) fn live(
+    /// Lets `wanted` changes be acknowledged, and cuts; with `None` the machine cuts itself. `each` is told every other line, and what was acknowledged before.
+    pub(crate) fn live(
         &mut self,
-        boot: &Boot<'_>,
+        mut qemu: Child,
         wanted: Option<u64>,
-        each: &mut dyn FnMut(&str),
+        each: &mut dyn FnMut(&str, &[u64]),
     ) -> Result<Ended, Failure> {
-        let mut qemu = self.guest.boot(boot)?;
         let ended = self.watch(&mut qemu, wanted, each);
         _ = qemu.kill();
         _ = qemu.wait();
         ended
     }
 
-    fn watch(&mut self, qemu: &mut Child, wanted: Option<u64>, each: &mut dyn FnMut(&str)) -> Result<Ended, Failure> {
+    fn watch(
+        &mut self,
+        qemu: &mut Child,
+        wanted: Option<u64>,
+        each: &mut dyn FnMut(&str, &[u64]),
+    ) -> Result<Ended, Failure> {
         let lines = lines_of(qemu);
         let (mut said, mut is_judged, mut last) = (0, false, String::new());
         while !is_judged || wanted.is_none_or(|wanted| said < wanted) {
@@ -70,7 +72,7 @@ impl Lives<'_> {
             is_judged |= self.take(&line)?;
             said += u64::from(line.starts_with("a "));
             if !line.starts_with("a ") {
-                each(&line);
+                each(&line, &self.acknowledged);
             }
         }
         _ = qemu.kill();

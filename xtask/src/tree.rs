@@ -1,0 +1,41 @@
+//! The workspace's source, and copies of it in which some lines are others: what is built of a copy is no part of what is shipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::rustc::{answer, cargo};
+
+/// The workspace's root.
+pub(crate) fn root() -> Result<PathBuf, Failure> {
+    let manifest = answer(cargo().args(["locate-project", "--workspace", "--message-format=plain"]))?;
+    Ok(Path::new(manifest.trim()).parent().ok_or("a manifest lies in a directory")?.to_owned())
+}
+
+/// Copies the workspace to `tree`, of each file what `changed` makes of it. Files that stay the same are not touched, so that cargo
+/// builds again what changed alone.
+pub(crate) fn copy(
+    root: &Path,
+    tree: &Path,
+    mut changed: impl FnMut(&Path, Vec<u8>) -> Result<Vec<u8>, Failure>,
+) -> Result<(), Failure> {
+    let mut list = Command::new("git");
+    list.arg("-C").arg(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
+    for file in answer(&mut list)?.lines().map(Path::new) {
+        // A file that was taken away is listed still.
+        let Ok(bytes) = fs::read(root.join(file)) else { continue };
+        write_if_new(&tree.join(file), &changed(file, bytes)?)?;
+    }
+    Ok(())
+}
+
+fn write_if_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if fs::read(file).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let dir = file.parent().expect("a directory");
+    fs::create_dir_all(dir)
+        .and_then(|()| fs::write(file, bytes))
+        .map_err(|error| format!("{}: {error}", file.display()))
+}
