@@ -191,6 +191,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         unsafe { lane.log_each(&self.medium, writes[..logged].iter().filter_map(BatchWrite::range)) };
         for write in writes.iter_mut().filter(|write| !write.at.is_null()) {
             let old = self.medium.load(write.at, Ordering::Relaxed);
+            if !write.is_put() {
+                self.count_vacated(1);
+            }
             self.medium.store(write.at, write.new, Ordering::Release);
             self.medium.flush(write.at.span(8));
             write.new = old;

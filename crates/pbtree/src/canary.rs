@@ -24,6 +24,10 @@ pub const PARENT_OUTSIDE_RUN: Canary = Canary("ParentOutsideRun");
 pub const ROOT_BEFORE_NODE: Canary = Canary("RootBeforeNode");
 /// A separator is a leaf's own key, which is freed with it.
 pub const KEY_UNDER_SEPARATOR: Canary = Canary("KeyUnderSeparator");
+/// A merge's run does not have the parent's pairs.
+pub const MERGE_HALF_LOGGED: Canary = Canary("MergeHalfLogged");
+/// Merged nodes, and the keys that only they named, are free before the merge is durable.
+pub const MERGED_FREED_EARLY: Canary = Canary("MergedFreedEarly");
 /// What is known of a node's separators stays when they change.
 pub const HEADS_KEPT: Canary = Canary("HeadsKept");
 /// What says which stamps were given is not flushed.

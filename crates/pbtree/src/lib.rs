@@ -21,13 +21,13 @@
 //! | delete | the value word := 0, flush; commit | 1 |
 //! | insert | chunks and the run of the pairs behind it; order; pairs moved, meta; order; number; commit | 3 |
 //! | insert at a leaf's end | chunks and the pair, flush; order; meta, flush; commit | 2 |
-//! | split, pack | new node and separator, the run; order; the nodes; order; number; commit | 3 |
+//! | split, pack, merge | new node and separator, the run; order; the nodes; order; number; commit | 3 |
 //!
 //! A word that is changed without a run is told to the lane first (`undo_log::Lane::intend`). Everything that has several
 //! words is in a run: `undo_log` says what a crash leaves.
 //!
 //! Several keys change as one step in `batch.rs`. A split is a change of its own, made on the way down from the root by a writer that found
-//! the leaf full (`split.rs`).
+//! the leaf full (`split.rs`). Neighbours that deletes have left low are merged by a caller with time (`merge.rs`).
 //!
 //! # Locks
 //! In DRAM: `locks`, which has the order.
@@ -44,6 +44,7 @@ mod error;
 mod key;
 pub mod layout;
 mod locks;
+mod merge;
 mod node;
 mod pack;
 mod read;
@@ -63,6 +64,7 @@ pub use batch::BatchWrite;
 pub use check::{Damage, Figures};
 pub use error::Error;
 pub use layout::{KEY_BYTES_MAX, ORDER_DEFAULT, VALUE_BYTES_MAX};
+pub use merge::Merged;
 pub use retire::{AtOnce, Retire};
 pub use scan::{Direction, Page};
 pub use tree::{Options, Tree};

@@ -120,6 +120,11 @@ impl<'a, M: Medium> Node<'a, M> {
         self.set_pair(i, pair);
     }
 
+    /// Closes up what pair `i` among `count` leaves.
+    pub(crate) fn remove_pair(self, i: usize, count: usize) {
+        (i + 1..count).for_each(|j| self.set_pair(j - 1, self.pair(j)));
+    }
+
     /// Where child `i` is named: child 0 before the pairs.
     pub(crate) fn child_at(self, i: usize) -> Offset {
         if i == 0 { self.at.plus(8) } else { self.value_at(i - 1) }

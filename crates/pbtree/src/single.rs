@@ -30,6 +30,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         word: u64,
         old: Option<Place>,
     ) -> Ticket {
+        if word == 0 {
+            self.count_vacated(1);
+        }
         if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             old.into_iter().for_each(|old| self.let_go(old));
         }

@@ -81,7 +81,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(Half { node, lock, separator, meta: Meta { level, count: keep } })
     }
 
-    fn flush_new(&self, node: Node<'_, M>, count: usize) {
+    pub(crate) fn flush_new(&self, node: Node<'_, M>, count: usize) {
         if !self.medium.breaks(canary::NODE_NOT_FLUSHED) {
             self.medium.flush(node.at.span(PAIR_BYTES * (1 + count as u64)));
         }

@@ -25,14 +25,37 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             return Ok(());
         }
         (0..self.lanes.count()).try_for_each(|lane| self.mark(self.lanes.log(lane)))?;
-        let mut level = 0;
-        while self.each_node(level, |_, node| self.each_place(node, &mut |place| self.mark(place)))? {
-            level += 1;
-        }
+        self.each_node_upwards(|node| {
+            if node.meta.level == 0 {
+                self.count_vacated(self.lack_of(node));
+            }
+            self.each_place(node, &mut |place| self.mark(place))
+        })?;
         self.heap.finish_sweep(&self.medium);
         let mut backoff = Backoff::long();
         while self.medium.is_writable() && !self.heap.is_swept() && !self.medium.breaks(canary::SWEEP_NOT_AWAITED) {
             backoff.relax();
+        }
+        Ok(())
+    }
+
+    /// Shows every place that the tree takes, but for the lanes' logs.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn each_named(&self, each: &mut dyn FnMut(Place)) -> Result<(), Error> {
+        self.each_node_upwards(|node| {
+            self.each_place(node, &mut |place| {
+                each(place);
+                Ok(())
+            })
+        })
+    }
+
+    fn each_node_upwards(&self, mut each: impl FnMut(&Reached<'_, M>) -> Result<(), Error>) -> Result<(), Error> {
+        let mut level = 0;
+        while self.each_node(level, |_, node| each(node))? {
+            level += 1;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A tree that is open.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::{Class, EngineNumber, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
 use pmem::{Dram, Loan, Medium, Offset, seal};
@@ -43,6 +43,10 @@ pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
     pub(crate) locks: LockTable<D>,
     /// The root's parent: see `locks`.
     pub(crate) tree_lock: NodeLock,
+    /// Shared by a walk over a level; exclusive for a merge.
+    pub(crate) walks: NodeLock,
+    /// Keys that were deleted since merges were last looked for, about.
+    pub(crate) vacated: AtomicU64,
     pub(crate) stamps: Loan<Stamps, D>,
     pub(crate) retire: R,
     pub(crate) options: Options,
@@ -113,8 +117,9 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         recovered: Recovered,
     ) -> Result<Tree<M, D, R>, HeapError> {
         let locks = LockTable::new(dram.clone(), node_bytes(options.order))?;
-        let (tree_lock, stamps) = (NodeLock::default(), Stamps::new(dram.clone())?);
-        Ok(Tree { medium, heap, lanes, dram, locks, tree_lock, stamps, retire, options, class, recovered })
+        let (tree_lock, walks) = (NodeLock::default(), NodeLock::default());
+        let (stamps, vacated) = (Stamps::new(dram.clone())?, AtomicU64::new(0));
+        Ok(Tree { medium, heap, lanes, dram, locks, tree_lock, walks, vacated, stamps, retire, options, class, recovered })
     }
 }
 

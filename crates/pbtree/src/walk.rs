@@ -2,7 +2,7 @@
 //!
 //! A node is shown while it is locked, shared. Between two nodes nothing is held but a copy of the separator between them. A
 //! split moves what is behind a separator to the right, or a separator up: so a walk meets every pair that stays, of a level at
-//! a time; and going from the leaves up it meets every separator.
+//! a time; and going from the leaves up it meets every separator. No node is merged while a walk is under way (`merge.rs`).
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -73,6 +73,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         level: u8,
         mut each: impl FnMut(Fences<'_>, &Reached<'_, M>) -> Result<(), Error>,
     ) -> Result<bool, Error> {
+        let _walk = self.walks.lock(Mode::Shared, Patience::Wait)?;
         let (mut lower, mut upper) = (Copied::nothing(&self.dram)?, Copied::nothing(&self.dram)?);
         loop {
             upper.len = None;

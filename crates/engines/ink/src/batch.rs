@@ -43,6 +43,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         if let Some(condition) = unmet {
             return Err(Error::Unmet { condition });
         }
+        self.expect_merges();
         expired.into_iter().for_each(|key| self.reaper.hook().tell(key));
         Ok(())
     }

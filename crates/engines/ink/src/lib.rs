@@ -13,6 +13,10 @@
 //! a leaf a step, while a value that expires may be there, and deletes what is due by a write that looks again under the lock.
 //! `reaper.rs`, `engine::Reaper`.
 //!
+//! # Room that deletes leave
+//! A deleted key's pair stays in its leaf until that is full, or is merged with its neighbour, which the background does once an eighth of the
+//! keys was deleted. `merging.rs`.
+//!
 //! # Conditional writes
 //! A value has a stamp that no other value of the store ever has. A write that depends on what it saw takes place if the stamp is
 //! still that one, or the key is still absent, under the leaf's lock.
@@ -21,6 +25,7 @@ mod batch;
 mod copy;
 mod counted;
 mod error;
+mod merging;
 mod open;
 mod ops;
 mod ordered;
@@ -36,6 +41,7 @@ pub use pbtree::Options;
 pub use pbtree::layout::ORDERS;
 
 use counted::Counted;
+use merging::Merging;
 
 /// The name in stats and options.
 pub const NAME: &str = "ink";
@@ -47,6 +53,7 @@ pub struct Ink<M: Medium, D: Dram> {
     verify: Verify,
     reaper: Reaper,
     counted: Counted,
+    merging: Merging,
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {

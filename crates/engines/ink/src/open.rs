@@ -7,6 +7,7 @@ use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::counted::Counted;
+use crate::merging::Merging;
 
 impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     /// Makes a store in an empty region. `parameters` have the number of lanes: writers that can be under way at once.
@@ -31,6 +32,7 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
 
     fn of(tree: Tree<M, D, AtOnce>) -> Ink<M, D> {
         Ink {
+            merging: Merging::of(tree.options().order),
             tree,
             clock: Clock::default(),
             verify: Verify::Nothing,

@@ -118,7 +118,14 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         if self.tree.medium().is_writable() {
             self.tree.sweep().map_err(told)?;
-            return self.reap();
+            let merged = self.merge();
+            return match merged {
+                Ok(Progress::More) => merged,
+                _ => match self.reap()? {
+                    Progress::Idle => merged,
+                    reaped => Ok(reaped),
+                },
+            };
         }
         Ok(Progress::Idle)
     }
@@ -133,11 +140,14 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn wanted(&self) -> Wanted {
         let is_unswept = self.tree.medium().is_writable() && !self.tree.heap().is_swept();
-        if is_unswept || self.reaper.expectation().is_wanted() { Wanted::One } else { Wanted::Nobody }
+        let is_wanted = self.merging.expectation().is_wanted() || self.reaper.expectation().is_wanted();
+        if is_unswept || is_wanted { Wanted::One } else { Wanted::Nobody }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        self.reaper.expectation().sleep_time()
+        // Both are told that time is watched.
+        let times = [self.reaper.expectation().sleep_time(), self.merging.expectation().sleep_time()];
+        times.into_iter().flatten().min()
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
@@ -157,16 +167,17 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
             reaped_count: self.reaper.reaped_count(),
             counts: medium.counts(),
             order: Some(OrderStats::native(0)),
-            figures: figures(&tree),
+            figures: figures(&tree, self.merging.merged_count()),
             ..EngineStats::of_space(space)
         }
     }
 }
 
-fn figures(tree: &Figures) -> Vec<Figure> {
+fn figures(tree: &Figures, merged_count: u64) -> Vec<Figure> {
     vec![
         Figure::gauge("ink_levels", "Levels of the tree", tree.level_count as f64),
         Figure::gauge("ink_nodes", "Nodes of the tree", tree.node_count as f64),
         Figure::gauge("ink_dead_pairs", "Pairs of deleted keys that leaves still have", tree.dead_count as f64),
+        Figure::counter("ink_merged", "Nodes since open that deletes left low and that were merged", merged_count as f64),
     ]
 }

@@ -34,6 +34,9 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             self.reaper.expectation().expect();
         }
         written?;
+        if change == Change::Delete {
+            self.expect_merges();
+        }
         if before == Some(Before::Expired) {
             self.reaper.hook().tell(key);
         }

@@ -60,6 +60,17 @@ fn packs() -> Script {
     Script::after(5, setup, inserts.into_iter().chain([Op::Settle]))
 }
 
+/// Deletes that leave leaves low, some empty, and merges of these, of inner nodes and of the root; then keys that come back.
+fn merges() -> Vec<Script> {
+    let filled = |count: u32| (0..count).map(|i| put(i * 10, 8));
+    let deleted = |keys: std::ops::Range<u32>| keys.map(|key| Op::Delete(name(key * 10)));
+    vec![
+        Script::after(8, filled(12).chain(deleted(2..5)), deleted(5..9).chain([Op::Settle, put(35, 8), put(60, 40)])),
+        Script::after(9, filled(45).chain(deleted(4..40)), [Op::Settle, put(101, 8), Op::Reopen, put(250, 8)]),
+        Script::after(10, filled(45).chain(deleted(0..44)), deleted(44..45).chain([Op::Settle, put(3, 8)])),
+    ]
+}
+
 fn clears() -> Script {
     let setup = (0..20).map(|i| put(i, 8));
     Script::after(6, setup, [Op::Clear, put(1, 8), Op::Reopen, put(2, 8), Op::Clear])
@@ -79,7 +90,7 @@ fn all() -> Vec<Script> {
     let shape = Shape { swaps: true, scans: true, reopens: true, ..Shape::small(12) };
     let full = Shape { fills: true, clears: true, ..Shape::small(15) };
     let drawn = (10..12).map(|seed| Script::seeded(seed, &shape)).chain([Script::seeded(20, &full)]);
-    [everyday(), packs(), clears(), swaps()].into_iter().chain(splits()).chain(drawn).collect()
+    [everyday(), packs(), clears(), swaps()].into_iter().chain(splits()).chain(merges()).chain(drawn).collect()
 }
 
 fn passes<S: Subject>(scripts: &[Script], settings: &Settings) -> Counts {
@@ -97,7 +108,8 @@ fn every_crash_is_recovered() {
 fn what_others_see_and_write_meanwhile_survives() {
     let visitors = vec![Visitor::ReaderAlways, Visitor::ReaderAfter(7), Visitor::WriterAlways];
     let visited = Settings { visitors, images_per_op_max: 20, ..settings() };
-    let counts = passes::<Crashed>(&[everyday(), packs(), clears()], &visited);
+    let scripts = [vec![everyday(), packs(), clears()], merges()].concat();
+    let counts = passes::<Crashed>(&scripts, &visited);
     assert!(counts.reach(200, 0, 100), "{counts:?}");
     passes::<Crashed<true>>(&[everyday()], &visited);
 }
@@ -110,7 +122,7 @@ fn every_crash_of_writes_in_place_is_recovered() {
 #[test]
 fn what_a_killed_process_leaves_is_made_durable() {
     let killed = Settings { end: End::Kill, models: vec![Model::Line], ..settings() };
-    passes::<Crashed>(&[vec![everyday(), packs(), clears()], splits()].concat(), &killed);
+    passes::<Crashed>(&[vec![everyday(), packs(), clears()], splits(), merges()].concat(), &killed);
     passes::<Crashed<true>>(&[everyday()], &killed);
 }
 
@@ -149,10 +161,24 @@ fn broken_splits_are_caught() {
     caught::<Crashed>(pbtree::canary::ROOT_BEFORE_NODE, &[clears()], &closely());
 }
 
-/// Of nodes that were split.
+#[test]
+fn broken_merges_are_caught() {
+    for canary in [
+        pbtree::canary::MERGE_HALF_LOGGED,
+        pbtree::canary::NODE_NOT_FLUSHED,
+        undo_log::canary::LOG_NOT_ORDERED,
+        undo_log::canary::NUMBER_BEFORE_CHANGE,
+    ] {
+        caught::<Crashed>(canary, &merges(), &closely());
+    }
+}
+
+/// Of nodes that were split, or merged.
 #[test]
 fn what_was_known_of_separators_that_changed_is_caught() {
-    caught::<Crashed>(pbtree::canary::HEADS_KEPT, &splits(), &settings());
+    for scripts in [splits(), merges()] {
+        caught::<Crashed>(pbtree::canary::HEADS_KEPT, &scripts, &settings());
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod breath;
 mod crash;
 mod freed;
 mod map;
+mod merges;
 mod met;
 mod persists;
 mod stamps;

@@ -3,8 +3,8 @@
 use std::ops::{Bound, ControlFlow};
 
 use heap::{HeapError, Parameters};
-use pbtree::{AtOnce, Change, Direction as Way, Error, NewValue, Options, Page, Tree, Value};
-use pmem::MediumError;
+use pbtree::{AtOnce, Change, Direction as Way, Error, Merged, NewValue, Options, Page, Tree, Value};
+use pmem::{Medium, MediumError};
 use pmem_sim::{Lent, Sim};
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
@@ -53,6 +53,21 @@ fn heap_failure(error: HeapError) -> Failure {
 
 pub(crate) fn put(value: &[u8]) -> Change<'_> {
     Change::Put(NewValue { bytes: value, expiry: None })
+}
+
+/// Merges whatever can be merged, from the leaves up. Parents that were merged have children that may be, so then all is gone through again.
+pub(crate) fn merge_all<M: Medium>(tree: &Tree<M, Lent, AtOnce>) -> Result<(), Error> {
+    let (mut level, mut from, mut is_last) = (1, None, true);
+    loop {
+        let mut behind = None;
+        match tree.merge(0, level, from.as_deref(), &mut |key| behind = Some(key.to_vec()))? {
+            Merged::Fewer => is_last &= level == 1,
+            Merged::Nothing { has_more: true, .. } => from = behind,
+            Merged::Nothing { has_more: false, .. } => (level, from) = (level + 1, None),
+            Merged::Beyond if !is_last => (level, from, is_last) = (1, None, true),
+            Merged::Beyond | Merged::NotNow => return Ok(()),
+        }
+    }
 }
 
 const fn options(in_place: bool) -> Options {
@@ -142,7 +157,7 @@ impl<const IN_PLACE: bool> Subject for Crashed<IN_PLACE> {
     }
 
     fn settle(&self) -> Result<(), Failure> {
-        self.0.sweep().map_err(failure)
+        self.0.sweep().and_then(|()| merge_all(&self.0)).map_err(failure)
     }
 
     /// What the walk over the tree reaches is all that is taken.

@@ -32,6 +32,14 @@ pub(crate) fn dense_batch() -> Script {
     Script::after(5, setup, [Op::Batch(inserted.chain(changed).collect()), Op::Settle])
 }
 
+/// Deletes that leave leaves low, which the background merges, with others coming by meanwhile; then keys that come back.
+pub(crate) fn thinned() -> Script {
+    let key = |i: u32| format!("key {i:02}").into_bytes();
+    let put = |i| Op::Put(key(i), vec![i as u8; 9]);
+    let setup = (0..40).map(put).chain((2..28).map(|i| Op::Delete(key(i))));
+    Script::after(8, setup, [Op::Delete(key(28)), Op::Settle, put(20), Op::Delete(key(0)), Op::Reopen])
+}
+
 /// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
 #[test]
 fn two_writers_survive_crashes_of_both() {
@@ -66,7 +74,7 @@ fn it_answers_like_a_map() {
 
 #[test]
 fn it_survives_every_crash() {
-    let scripts = [expiring(), Script::seeded(2, &shape(10))];
+    let scripts = [expiring(), thinned(), Script::seeded(2, &shape(10))];
     let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
     let batches = Shape { batches: true, conditions: true, ..shape(8) };

@@ -3,7 +3,7 @@
 use pmem_sim::Model;
 use testkit::{Crashed, OnDisk, Script, Settings, Shape, Visitor, explore, hunt};
 
-use crate::crash::{dense_batch, expiring, shape};
+use crate::crash::{dense_batch, expiring, shape, thinned};
 use crate::subject::{OfInk, PARAMETERS};
 
 fn settings() -> Settings {
@@ -22,7 +22,7 @@ fn settings() -> Settings {
 fn it_survives_on_a_disk() {
     let batches = Shape { batches: true, conditions: true, ..shape(16) };
     let seeded = (7..10).map(|seed| Script::seeded(seed, &shape(16)));
-    let scripts: Vec<Script> = seeded.chain([Script::seeded(10, &batches), dense_batch(), expiring()]).collect();
+    let scripts: Vec<Script> = seeded.chain([Script::seeded(10, &batches), dense_batch(), expiring(), thinned()]).collect();
     let counts = explore::<Crashed<OfInk<true, OnDisk>>>(&scripts, &settings())
         .unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(1000, 3000, 200), "{counts:?}");

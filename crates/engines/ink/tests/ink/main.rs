@@ -4,6 +4,7 @@ mod crash;
 mod damaged;
 mod expiry;
 mod journaled;
+mod merging;
 mod scans;
 mod subject;
 mod threads;

@@ -1,0 +1,264 @@
+//! Merges: neighbours of one parent that deletes have left with few pairs become one node. A caller with time goes through the tree, a parent
+//! after the other, level by level from the leaves up (`Tree::merge`).
+//!
+//! # Steps of a merge, the parent and both children locked exclusively
+//! 1. What both children have, but for the deleted keys of leaves, is written to a new node; flush. The run: the parent's meta word, the word
+//!    that names the left child, the parent's pairs from the separator on. Order. *Crash: nothing names the new node.*
+//! 2. The parent names the new node in place of the left child, and loses the separator and the right child; flush. Order.
+//! 3. Number; commit. *Before: undone; after: done.*
+//! 4. Both children are let go of; with leaves also the separator's chunk, and those of the deleted keys.
+//!
+//! The separator of two inner nodes comes down with its chunk, between the pairs of both.
+//!
+//! A root without a separator goes: its child is the root, by the root's word alone, under the tree lock.
+//!
+//! # Beside walks
+//! A walk over a level goes on behind a separator, and a sweep counts on separators that only move up. So a merge waits until the free space is
+//! known, and takes place while no walk is under way (`Tree::walks`); a merge never waits for a walk.
+
+use core::sync::atomic::Ordering;
+
+use heap::{Place, PlaceKind};
+use pmem::{Dram, Level, Medium};
+use undo_log::Lane;
+
+use crate::Error;
+use crate::canary;
+use crate::descent::Reached;
+use crate::layout::ROOT;
+use crate::locks::{Mode, Patience};
+use crate::node::{Meta, Node, Target};
+use crate::retire::Retire;
+use crate::tree::Tree;
+use crate::word;
+
+/// What a look for neighbours to merge came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merged {
+    /// The tree has fewer nodes now; the same part may have more to merge.
+    Fewer,
+    /// Nothing is to be merged in this part.
+    Nothing {
+        /// Pairs of the part's children, without those of deleted keys.
+        pair_count: usize,
+        /// Whether the level has another part: from the key that was shown last.
+        has_more: bool,
+    },
+    /// The tree has no such level.
+    Beyond,
+    /// The free space is not known yet, or a walk is under way.
+    NotNow,
+}
+
+/// Neighbours with so many pairs together, of four quarters of a node, are merged: what a merge makes has room, and what a split makes
+/// is not merged again.
+const MERGED_QUARTERS: usize = 3;
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Merges two children of one node of `level` (1 and above): of the node where the key `from` is, or of the first. `ends_at` is shown where
+    /// the part behind begins, and its last call counts.
+    ///
+    /// # Errors
+    /// [`Error::Heap`] if there is no room for a node, or the medium fails; [`Error::Damaged`].
+    pub fn merge(
+        &self,
+        agent: usize,
+        level: u8,
+        from: Option<&[u8]>,
+        ends_at: &mut dyn FnMut(&[u8]),
+    ) -> Result<Merged, Error> {
+        let alone = self.heap.is_swept().then(|| self.walks.lock(Mode::Exclusive, Patience::Try));
+        let Some(Ok(_alone)) = alone else { return Ok(Merged::NotNow) };
+        let target = from.map_or(Target::First, Target::At);
+        let mut has_more = false;
+        let parent = self.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
+            if child < inner.meta.count {
+                ends_at(inner.node.key(child)?);
+                has_more = true;
+            }
+            Ok(())
+        })?;
+        if parent.meta.level < level {
+            return Ok(Merged::Beyond);
+        }
+        let is_bare = parent.meta.count == 0 && !has_more && from.is_none();
+        let looked = self.look(&parent)?;
+        drop(parent);
+        match looked {
+            _ if is_bare && self.drop_root(agent)? => Ok(Merged::Fewer),
+            Ok(i) => {
+                self.merge_child(agent, target, level, i)?;
+                Ok(Merged::Fewer)
+            }
+            Err(pair_count) => Ok(Merged::Nothing { pair_count, has_more }),
+        }
+    }
+
+    /// How many keys were deleted since this was asked last, about, and what a sweep found missing in nodes with few pairs.
+    pub fn take_vacated(&self) -> u64 {
+        self.vacated.swap(0, Ordering::Relaxed)
+    }
+
+    /// The same, which is counted on.
+    #[inline]
+    pub fn vacated_count(&self) -> u64 {
+        self.vacated.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_vacated(&self, count: u64) {
+        self.vacated.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// What a leaf lacks of three eighths of its room, fewer than which a split leaves none with.
+    pub(crate) fn lack_of(&self, leaf: &Reached<'_, M>) -> u64 {
+        (self.order() * 3 / 8).saturating_sub(kept_count(leaf)) as u64
+    }
+
+    /// The first child that is to be merged with the next one; or how many pairs there are.
+    fn look(&self, parent: &Reached<'_, M>) -> Result<Result<usize, usize>, Error> {
+        let (mut left, mut pair_count) = (None, 0);
+        for i in 0..=parent.meta.count {
+            let child = self.child(parent, i, Mode::Shared)?;
+            let count = kept_count(&child);
+            if left.is_some_and(|left| self.fit_together(child.meta.level, left, count)) {
+                return Ok(Ok(i - 1));
+            }
+            (left, pair_count) = (Some(count), pair_count + count);
+        }
+        self.medium.breathe();
+        Ok(Err(pair_count))
+    }
+
+    fn child(&self, parent: &Reached<'_, M>, i: usize, mode: Mode) -> Result<Reached<'_, M>, Error> {
+        self.reach(parent.node.child(i)?, parent.meta.level - 1, mode, Patience::Wait)
+    }
+
+    fn fit_together(&self, level: u8, left: usize, right: usize) -> bool {
+        let separator = usize::from(level > 0);
+        left + separator + right <= self.order() * MERGED_QUARTERS / 4
+    }
+
+    /// Merges child `i` with the next one, if they are still there and still fit.
+    fn merge_child(&self, agent: usize, target: Target<'_>, level: u8, i: usize) -> Result<(), Error> {
+        let mut lane = self.lanes.take(agent);
+        let parent = self.descend(target, (level, Mode::Exclusive), Patience::Wait, |_, _| Ok(()))?;
+        if parent.meta.level < level || i >= parent.meta.count {
+            return Ok(());
+        }
+        let left = self.child(&parent, i, Mode::Exclusive)?;
+        let right = self.child(&parent, i + 1, Mode::Exclusive)?;
+        if self.fit_together(left.meta.level, kept_count(&left), kept_count(&right)) {
+            self.merge_two(&mut lane, agent, parent, i, [left, right])?;
+        }
+        Ok(())
+    }
+
+    fn merge_two(
+        &self,
+        lane: &mut Lane<'_>,
+        agent: usize,
+        parent: Reached<'_, M>,
+        i: usize,
+        children: [Reached<'_, M>; 2],
+    ) -> Result<(), Error> {
+        let reserved = self.reserve_node(agent)?;
+        let new = self.node(reserved.place().offset);
+        let new_lock = self.locks.of(new.at)?;
+        let separator = parent.node.key_word(i);
+        self.gather(new, separator, &children);
+        self.forget_heads(&parent);
+        children.iter().for_each(|child| self.forget_heads(child));
+        if self.medium.breaks(canary::MERGED_FREED_EARLY) {
+            self.let_go_merged(&parent, separator, &children)?;
+        }
+        let (node, Meta { level, count }) = (parent.node, parent.meta);
+        let ranges = [node.meta_span(), node.child_at(i).span(8), node.pairs(i, count)];
+        let logged = if self.medium.breaks(canary::MERGE_HALF_LOGGED) { 2 } else { ranges.len() };
+        // SAFETY: the parent is locked exclusively.
+        unsafe { lane.log(&self.medium, &ranges[..logged]) };
+        node.remove_pair(i, count);
+        self.medium.store(node.child_at(i), word::pointer(reserved.publish()), Ordering::Release);
+        node.set_meta(Meta { level, count: count - 1 });
+        ranges.into_iter().for_each(|range| self.medium.flush(range));
+        let ticket = lane.finish(&self.medium);
+        // Readers of the new node wait for this commit, and so for what both children had.
+        new_lock.lock(Mode::Exclusive, Patience::Wait)?.committed(ticket);
+        if !self.medium.breaks(canary::MERGED_FREED_EARLY) {
+            self.let_go_merged(&parent, separator, &children)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what both children keep to a node that nothing names yet.
+    fn gather(&self, new: Node<'_, M>, separator: u64, [left, right]: &[Reached<'_, M>; 2]) {
+        let first = |child: &Reached<'_, M>| self.medium.load(child.node.child_at(0), Ordering::Relaxed);
+        let level = left.meta.level;
+        let between = (level > 0).then(|| (separator, first(right)));
+        let mut count = 0;
+        for pair in kept(left).chain(between).chain(kept(right)) {
+            new.set_pair(count, pair);
+            count += 1;
+        }
+        self.medium.store(new.child_at(0), first(left), Ordering::Relaxed);
+        new.set_meta(Meta { level, count });
+        self.flush_new(new, count);
+    }
+
+    /// Step 4. `separator` is the key word that `parent` had.
+    fn let_go_merged(
+        &self,
+        parent: &Reached<'_, M>,
+        separator: u64,
+        children: &[Reached<'_, M>; 2],
+    ) -> Result<(), Error> {
+        let is_of_leaves = children[0].meta.level == 0;
+        if is_of_leaves {
+            self.let_go(word::key_place(parent.node.at, separator)?);
+        }
+        for child in children {
+            let pairs = (0..child.meta.count).map(|i| child.node.pair(i));
+            for (key, _) in pairs.filter(|&(_, value)| is_of_leaves && value == 0) {
+                self.let_go(word::key_place(child.node.at, key)?);
+            }
+            self.let_go(Place { offset: child.node.at, kind: PlaceKind::Slot(self.class) });
+        }
+        Ok(())
+    }
+
+    /// Makes the only child of a root without separators the root; false if the root has some.
+    fn drop_root(&self, agent: usize) -> Result<bool, Error> {
+        let mut lane = self.lanes.take(agent);
+        let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
+        let place = self.root()?;
+        let level = self.node(place.offset).meta()?.level;
+        let root = self.reach(place, level, Mode::Exclusive, Patience::Wait)?;
+        if level == 0 || root.meta.count > 0 {
+            return Ok(false);
+        }
+        let child = root.node.child(0)?;
+        let is_early = self.medium.breaks(canary::MERGED_FREED_EARLY);
+        if is_early {
+            self.let_go(place);
+        }
+        lane.intend(&self.medium, ROOT);
+        self.medium.store(ROOT, word::pointer(child), Ordering::Release);
+        self.medium.flush(ROOT.span(8));
+        self.medium.commit(Level::default());
+        drop(tree);
+        if !is_early {
+            self.let_go(place);
+        }
+        Ok(true)
+    }
+}
+
+/// The pairs of a node, but for those of keys that were deleted from a leaf.
+fn kept<'a, M: Medium>(node: &Reached<'a, M>) -> impl Iterator<Item = (u64, u64)> + use<'a, M> {
+    let (words, is_leaf) = (node.node, node.meta.level == 0);
+    (0..node.meta.count).map(move |i| words.pair(i)).filter(move |pair| !is_leaf || pair.1 != 0)
+}
+
+fn kept_count<M: Medium>(node: &Reached<'_, M>) -> usize {
+    let Meta { level, count } = node.meta;
+    if level == 0 { count - node.node.dead_count(count) } else { count }
+}
