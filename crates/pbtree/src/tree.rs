@@ -119,7 +119,21 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         let locks = LockTable::new(dram.clone(), node_bytes(options.order))?;
         let (tree_lock, walks) = (NodeLock::default(), NodeLock::default());
         let (stamps, vacated) = (Stamps::new(dram.clone())?, AtomicU64::new(0));
-        Ok(Tree { medium, heap, lanes, dram, locks, tree_lock, walks, vacated, stamps, retire, options, class, recovered })
+        Ok(Tree {
+            medium,
+            heap,
+            lanes,
+            dram,
+            locks,
+            tree_lock,
+            walks,
+            vacated,
+            stamps,
+            retire,
+            options,
+            class,
+            recovered,
+        })
     }
 }
 

@@ -14,7 +14,7 @@
 //! `reaper.rs`, `engine::Reaper`.
 //!
 //! # Room that deletes leave
-//! A deleted key's pair stays in its leaf until that is full, or is merged with its neighbour, which the background does once an eighth of the
+//! A deleted key's pair stays in the leaf until that is full, or is merged with a neighbour, as the background does once an eighth of the
 //! keys was deleted. `merging.rs`.
 //!
 //! # Conditional writes

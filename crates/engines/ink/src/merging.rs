@@ -1,5 +1,5 @@
 //! Merges of what deletes leave low, in the background: a pass goes through the tree's parents, level by level, one a step, when so many keys
-//! were deleted since the last one that it is worth it.
+//! were deleted since the last one that another is worth the walk.
 //!
 //! A pass that merged parents is followed by another one: their children, which had no neighbours before, have some then.
 

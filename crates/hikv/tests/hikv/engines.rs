@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use hikv::{Clock, Decision, Durability, EngineKind, Error, Features, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
@@ -296,4 +297,24 @@ fn a_key_is_deleted_or_has_expired_and_not_both() {
             assert_eq!(u32::from(was_there) + told.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");
         }
     }
+}
+
+/// Its worker sleeps for ever, and is woken by the deletes.
+#[test]
+fn a_tree_shrinks_in_the_background() {
+    let dir = tempdir().unwrap();
+    let options = Options::new().engine(EngineKind::Ink).durability(Durability::Buffered);
+    let store = options.open(dir.path()).unwrap();
+    let wait_until = |what: &str, is_so: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(50);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "{what} in 50 seconds");
+            thread::yield_now();
+        }
+    };
+    (0..3000u32).for_each(|i| store.put(i.to_be_bytes(), "value").unwrap());
+    wait_until("not all sleep", &|| store.stats().awake_worker_count == 0);
+    (100..3000u32).for_each(|i| assert!(store.delete(i.to_be_bytes()).unwrap()));
+    wait_until("nothing was merged", &|| store.stats().figure("ink_merged").unwrap() > 30.0);
+    assert_eq!(store.len().unwrap(), 100);
 }

@@ -1,4 +1,4 @@
-//! Merges: what they leave of a tree, when they stand back, and that nothing is free that a crash might bring back.
+//! Merges: what is left of a tree, when merges stand back, and that nothing is free that a crash might bring back.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -162,7 +162,7 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
     let steps = AtomicUsize::new(0);
     sim.observe(Box::new(move |sim, _| {
         // The first merges, of leaves, and the last ones, of inner nodes and the root.
-        if steps.fetch_add(1, Ordering::Relaxed) % 7 == 0 {
+        if steps.fetch_add(1, Ordering::Relaxed).is_multiple_of(7) {
             sim.images(4, 1).iter().for_each(|image| look.lock().unwrap()(image));
         }
     }));

@@ -22,7 +22,8 @@ fn settings() -> Settings {
 fn it_survives_on_a_disk() {
     let batches = Shape { batches: true, conditions: true, ..shape(16) };
     let seeded = (7..10).map(|seed| Script::seeded(seed, &shape(16)));
-    let scripts: Vec<Script> = seeded.chain([Script::seeded(10, &batches), dense_batch(), expiring(), thinned()]).collect();
+    let scripts: Vec<Script> =
+        seeded.chain([Script::seeded(10, &batches), dense_batch(), expiring(), thinned()]).collect();
     let counts = explore::<Crashed<OfInk<true, OnDisk>>>(&scripts, &settings())
         .unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(1000, 3000, 200), "{counts:?}");
