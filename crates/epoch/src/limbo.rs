@@ -8,6 +8,7 @@ use std::array;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use arrayvec::ArrayVec;
 use parking_lot::Mutex;
 
 use crate::inbox::{Inbox, PLACE_COUNT};
@@ -99,22 +100,44 @@ impl<T: Send> Limbo<T> {
         let count = 1 + lane.hand_on(&mut waiting);
         waiting.queue.push_back(Retired { tag: tag(), bytes, thing });
         lane.count(bytes, 0);
-        let is_heavy = lane.bytes.load(Ordering::Relaxed) > self.bytes_max / LANE_COUNT as u64;
-        let mut freed: [Option<T>; FREED_COUNT_MAX] = [const { None }; FREED_COUNT_MAX];
-        for place in &mut freed[..FREED_FOR_EACH * count] {
-            let Some(thing) = lane.pop_free(&mut waiting) else { break };
-            *place = Some(thing);
-        }
-        waiting.until_advance = waiting.until_advance.saturating_sub(count as u32);
-        let due = waiting.until_advance == 0;
-        if due {
-            waiting.until_advance = ADVANCE_EVERY;
-        }
+        let (is_heavy, due) = (self.is_heavy(lane), waiting.is_due(count));
+        let freed = lane.pop_some(&mut waiting, FREED_FOR_EACH * count);
         drop(waiting);
-        freed.into_iter().map_while(|thing| thing).for_each(free);
+        freed.into_iter().for_each(free);
         if is_heavy || due {
             self.look_after(is_heavy, due);
         }
+    }
+
+    /// As [`Limbo::retire`], of many things, each with the bytes that it keeps. They share a lock, under which `things` is asked for them,
+    /// and an epoch.
+    pub fn retire_all(&self, things: impl Iterator<Item = (T, u64)>, mut free: impl FnMut(T)) {
+        let lane = &self.lanes[thread_index() % LANE_COUNT];
+        let mut waiting = lane.waiting.lock();
+        let (mut count, tag, mut more_bytes) = (lane.hand_on(&mut waiting), tag(), 0);
+        waiting.queue.extend(things.map(|(thing, bytes)| {
+            (count, more_bytes) = (count + 1, more_bytes + bytes);
+            Retired { tag, bytes, thing }
+        }));
+        lane.count(more_bytes, 0);
+        let (is_heavy, due) = (self.is_heavy(lane), waiting.is_due(count));
+        drop(waiting);
+        let mut left = FREED_FOR_EACH * count;
+        while left > 0 {
+            let freed = lane.pop_some(&mut lane.waiting.lock(), left);
+            if freed.is_empty() {
+                break;
+            }
+            left -= freed.len();
+            freed.into_iter().for_each(&mut free);
+        }
+        if is_heavy || due {
+            self.look_after(is_heavy, due);
+        }
+    }
+
+    fn is_heavy(&self, lane: &Lane<T>) -> bool {
+        lane.bytes.load(Ordering::Relaxed) > self.bytes_max / LANE_COUNT as u64
     }
 
     #[cold]
@@ -196,6 +219,19 @@ impl<T: Send> Limbo<T> {
     }
 }
 
+impl<T> Waiting<T> {
+    /// True if a new epoch is due now that so many more were retired.
+    #[inline(always)]
+    fn is_due(&mut self, count: usize) -> bool {
+        self.until_advance = self.until_advance.saturating_sub(count as u32);
+        let due = self.until_advance == 0;
+        if due {
+            self.until_advance = ADVANCE_EVERY;
+        }
+        due
+    }
+}
+
 impl<T> Lane<T> {
     /// Puts what is in the inbox into the queue; how many that were.
     fn hand_on(&self, waiting: &mut Waiting<T>) -> usize {
@@ -219,6 +255,12 @@ impl<T> Lane<T> {
         let Retired { bytes, thing, .. } = waiting.queue.pop_front()?;
         self.count(0, bytes);
         Some(thing)
+    }
+
+    /// The oldest things that no pin can reach any more, so many and [`FREED_COUNT_MAX`] at the most.
+    #[inline(always)]
+    fn pop_some(&self, waiting: &mut Waiting<T>, count: usize) -> ArrayVec<T, FREED_COUNT_MAX> {
+        std::iter::from_fn(|| self.pop_free(waiting)).take(count.min(FREED_COUNT_MAX)).collect()
     }
 
     /// The caller holds the lock.
@@ -268,6 +310,28 @@ mod tests {
             limbo.collect(|thing| freed.push(thing));
         }
         assert_eq!((freed, limbo.bytes()), ((0..PLACE_COUNT as u64).collect::<Vec<_>>(), 0));
+    }
+
+    /// Each waits as if it were alone, behind what was in the inbox, and goes as that does.
+    #[test]
+    fn things_that_are_retired_together_wait_and_are_freed() {
+        const COUNT: u64 = 3 * ADVANCE_EVERY as u64;
+        let limbo = Limbo::bounded(u64::MAX);
+        let pin = pin();
+        limbo.retire(0, 8, |_| panic!("freed under a pin"));
+        limbo.retire_all((1..COUNT).map(|thing| (thing, 8)), |_| panic!("freed under a pin"));
+        assert_eq!((limbo.len(), limbo.bytes()), (COUNT, 8 * COUNT));
+        drop(pin);
+        let (mut freed, mut next) = (Vec::new(), COUNT);
+        while (freed.len() as u64) < COUNT {
+            advance();
+            limbo.retire_all((next..next + 20).map(|thing| (thing, 8)), |thing| freed.push(thing));
+            next += 20;
+        }
+        while !limbo.is_empty() {
+            limbo.collect(|thing| freed.push(thing));
+        }
+        assert_eq!((freed, limbo.bytes()), ((0..next).collect::<Vec<_>>(), 0));
     }
 
     /// What was over, and went two by two, is noticed by the next collection.

@@ -55,9 +55,9 @@ impl<D: Dram> Heap<D> {
         })
     }
 
-    /// Takes a reservation back. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the
+    /// Takes back a place that was reserved and that nothing refers to. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the
     /// run that it becomes, until it is carved, joined or swept; a chunk of slots is not given back.
-    pub(crate) fn cancel(&self, place: Place) {
+    pub fn cancel(&self, place: Place) {
         if let Some(slot_kind) = place.kind.slot_kind() {
             if let Ok((slab, slot)) = self.slot(slot_kind, place.offset)
                 && slab.free_slot(slot) == Some(slab.geometry().roomy_count)

@@ -233,6 +233,26 @@ impl<D: Dram> Heap<D> {
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
     }
 
+    /// Reserves slots for items of `class`, as many as `offsets` has room for, or fewer: those that a lane has at hand, and at least one.
+    /// How many. Each is the caller's: kept, or given back ([`Heap::cancel`]).
+    ///
+    /// # Errors
+    /// As for [`Heap::reserve`]; then none is.
+    ///
+    /// # Panics
+    /// If `offsets` has room for none.
+    pub fn reserve_slots<M: Medium>(
+        &self,
+        medium: &M,
+        class: Class,
+        lane: usize,
+        offsets: &mut [Offset],
+    ) -> Result<usize, HeapError> {
+        let (slot_kind, (first, rest)) = (SlotKind::of_class(class), offsets.split_first_mut().expect("room for one"));
+        *first = self.take_slot(medium, slot_kind, lane)?;
+        Ok(1 + self.take_claimed(slot_kind, lane, rest))
+    }
+
     /// Reserves a segment. The first line is zero if the segment was never used, and otherwise what the last user left.
     ///
     /// # Errors

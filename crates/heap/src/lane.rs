@@ -205,6 +205,13 @@ impl<D: Dram> Heap<D> {
         refilled.or_else(|error| self.take_from_any_lane(slot_kind, lane, error))
     }
 
+    /// Reserves slots that a lane has claimed; how many.
+    pub(crate) fn take_claimed(&self, slot_kind: SlotKind, lane: usize, offsets: &mut [Offset]) -> usize {
+        let mut cursor = self.lanes.lock(lane, slot_kind);
+        let taken = offsets.iter_mut().map_while(|offset| cursor.pop(slot_kind).map(|slot| *offset = slot));
+        taken.count()
+    }
+
     /// The next slot of a lane that has none claimed, from another chunk if need be.
     #[cold]
     #[inline(never)]

@@ -23,8 +23,9 @@ use pmem_os::names;
 use crate::copy_mark::{self, Mark, Purpose};
 use crate::dump::DumpWriter;
 use crate::files::{self, Locks};
+use crate::filling::write_items;
 use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
-use crate::{EngineKind, Frozen, OpenError, Options, Store};
+use crate::{EngineKind, OpenError, Options, Store};
 
 /// Appended to the name of a backup that is being written.
 const PARTIAL_SUFFIX: &str = ".partial";
@@ -278,26 +279,6 @@ impl Store {
 fn assert_whole(store: &Store) -> Result<(), BackupError> {
     let damage = store.verify(|_| {})?.damage;
     if damage.is_empty() { Ok(()) } else { Err(BackupError::Damaged { path: store.path().to_owned(), damage }) }
-}
-
-/// Puts the snapshot's items into `to`; returns how many.
-fn write_items(
-    from: &Frozen,
-    items_total: u64,
-    to: &Store,
-    mut progress: impl FnMut(BackupProgress),
-) -> Result<u64, BackupError> {
-    let (mut items, mut written) = (0, Ok(()));
-    from.for_each(|key, value, expiry| {
-        written = to.change(|engine| engine.put_until(key, value, expiry));
-        items += u64::from(written.is_ok());
-        progress(BackupProgress { items, items_total });
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    match written {
-        Ok(()) => Ok(items),
-        Err(error) => Err(BackupError::Write { path: to.path().to_owned(), error }),
-    }
 }
 
 /// A store that is being written, under a name that is not its own yet.

@@ -32,6 +32,7 @@ mod engines;
 mod error;
 mod expiry;
 mod files;
+mod filling;
 mod format;
 mod frozen;
 mod handles;

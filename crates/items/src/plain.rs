@@ -57,6 +57,13 @@ impl<'a> Plain<'a> {
         Header::from_bytes(*self.head).checksum
     }
 
+    /// The snapshot epoch that it is of.
+    #[inline(always)]
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        Header::from_bytes(*self.head).epoch
+    }
+
     /// True if the checksum fits.
     #[inline(always)]
     #[must_use]

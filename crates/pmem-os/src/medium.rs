@@ -138,6 +138,11 @@ impl Persist for Mapped {
     #[inline(always)]
     fn flush(&self, span: Span) {
         self.assert_within(span.start, span.len_bytes);
+        let (line, past) = (span.start.line().0, span.start.0 + span.len_bytes);
+        if span.len_bytes > 0 && past - line <= LINE_BYTES {
+            // SAFETY: as below.
+            return unsafe { arch::write_back(self.base().as_ptr().add(line as usize)) };
+        }
         for line in lines(span) {
             // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
             unsafe { arch::write_back(self.base().as_ptr().add(line.0 as usize)) }

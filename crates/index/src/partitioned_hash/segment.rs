@@ -177,6 +177,28 @@ impl Segment {
     }
 }
 
+impl Segment {
+    /// Shows every entry of the segment and its chain that has a position to `each`, as it was at one moment.
+    #[inline(always)]
+    pub(super) fn each_filled<M: Medium, E: From<MediumError>>(
+        &self,
+        medium: &M,
+        batches: &Batches,
+        mut each: impl FnMut(Entry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for line in self.chain(medium).flat_map(entry_lines) {
+            for (i, word) in medium.load4(slot(line, 0).position).into_iter().enumerate() {
+                let (slot, position) = (slot(line, i as u64), Position::from_word(word));
+                if !position.is_empty() {
+                    let signature = medium.load(slot.signature, Ordering::Relaxed);
+                    each(Entry { slot, signature, position }.decided_steady(medium, batches)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// How many entries `counted` has that `before` does not know of: where nobody has counted yet, that has only what writers did since,
 /// and may have gone below 0.
 pub(super) fn more(before: &[u16; PAIR_COUNT as usize], counted: &[u16; PAIR_COUNT as usize]) -> i64 {

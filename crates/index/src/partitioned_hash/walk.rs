@@ -13,9 +13,6 @@ use crate::Position;
 
 pub use crate::segmented::Cursor;
 
-/// Items that are asked for ahead: as many as a core has misses in flight.
-const AHEAD_COUNT: usize = 12;
-
 impl PartitionedHash {
     /// Shows every live entry of the segment at `cursor` to `each` and returns the cursor of the next. Not a snapshot.
     /// The caller is pinned while it uses the positions. Beyond the last partition, where a made-up number may lead, the
@@ -33,35 +30,11 @@ impl PartitionedHash {
             return Ok(Cursor { done: true, ..cursor });
         }
         let segment = self.at_cursor(cursor);
-        for entry in segment.entries(medium) {
-            let entry = entry.decided_steady(medium, &self.batches)?;
-            if entry.position.is_live() {
-                each(entry.signature, entry.position)?;
-            }
-        }
+        segment.each_filled(medium, &self.batches, |entry| {
+            if entry.position.is_live() { each(entry.signature, entry.position) } else { Ok(()) }
+        })?;
         medium.check_lost_ranges()?;
         Ok(self.next_cursor(cursor, segment))
-    }
-
-    /// As [`PartitionedHash::visit`]; `ahead` is told positions some entries before these are probably shown, for their items to be asked for.
-    ///
-    /// # Errors
-    /// The visitor's.
-    pub fn visit_ahead<M: Medium, E: From<MediumError>>(
-        &self,
-        medium: &M,
-        cursor: Cursor,
-        ahead: impl Fn(Position),
-        mut each: impl FnMut(u64, Position) -> Result<(), E>,
-    ) -> Result<Cursor, E> {
-        let segments = (cursor.partition < self.partition_count()).then(|| self.at_cursor(cursor));
-        let entries = segments.into_iter().flat_map(|segment| segment.entries(medium));
-        let mut coming = entries.map(|entry| entry.position).filter(|position| position.is_live());
-        coming.by_ref().take(AHEAD_COUNT).for_each(&ahead);
-        self.visit(medium, cursor, |signature, position| {
-            coming.next().into_iter().for_each(&ahead);
-            each(signature, position)
-        })
     }
 
     /// The signatures of what a step of a walk visits that goes from `cursor` to `next`.

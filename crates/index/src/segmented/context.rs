@@ -35,6 +35,12 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         self.limbo.retire(garbage, bytes, |free| self.free(free));
     }
 
+    /// As [`Context::retire`], of many places.
+    pub fn retire_all(&self, places: impl Iterator<Item = Place>) {
+        let garbage = places.map(|place| (Garbage::Place(place), self.heap.place_bytes(place)));
+        self.limbo.retire_all(garbage, |free| self.free(free));
+    }
+
     /// Frees everything that no reader can reach any more; true if there was any.
     pub fn collect(&self) -> bool {
         self.limbo.collect(|free| self.free(free))

@@ -1,9 +1,12 @@
 //! Walks over all keys, part by part: a cursor's number is the index's own.
 
+use index::Position;
 use index::partitioned_hash::Cursor as Place;
+use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
+use items::Plain;
 use pmem::Medium;
 
-use engine::{Cursor, Error, Show};
+use engine::{Cursor, Error, Expiry, Show};
 
 use crate::read::whole;
 use crate::{HiKv, Memory, item};
@@ -23,21 +26,71 @@ pub(crate) fn cursor_at(place: Place) -> Cursor {
     if place.is_done() { Cursor::End } else { Cursor::Number(place.number()) }
 }
 
+/// Items that are asked for ahead: as many as a core has misses in flight.
+const AHEAD_COUNT: usize = 12;
+
+/// Signatures and positions of one part of the index, each pair of one moment.
+pub(crate) type Entries = Vec<(u64, Position)>;
+
 impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
-        let ahead = |position| item::prefetch(&self.medium, position);
-        let next = self.index.visit_ahead(&self.medium, place, ahead, |signature, position| {
-            // SAFETY: pinned since before the walk's step.
-            let item = unsafe { item::read(&self.medium, position) }?;
-            whole(&item, position)?;
-            self.findable(signature, &item, position)?;
-            if !self.clock.is_past(item.expiry) {
-                each(item.key, item.value, item.expiry);
+        let (entries, next) = self.entries_at(place)?;
+        self.each_ahead(&entries, |signature, position| match self.whole_plain(signature, position) {
+            Some(item) => {
+                each(item.key(), item.value(), Expiry::NEVER);
+                Ok(())
             }
-            Ok::<_, Error>(())
+            None => self.show_any(signature, position, each),
         })?;
         Ok(cursor_at(next))
+    }
+
+    /// The entries of the part at `place`, and where the next one is. The caller is pinned while it uses them.
+    pub(crate) fn entries_at(&self, place: Place) -> Result<(Entries, Place), Error> {
+        let mut entries = Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize);
+        let next = self.index.visit(&self.medium, place, |signature, position| {
+            entries.push((signature, position));
+            Ok::<_, Error>(())
+        })?;
+        Ok((entries, next))
+    }
+
+    /// Shows the entries to `each`, whose items are asked for ahead.
+    #[inline(always)]
+    pub(crate) fn each_ahead(
+        &self,
+        entries: &[(u64, Position)],
+        mut each: impl FnMut(u64, Position) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let ahead = |(_, position): &(u64, Position)| item::prefetch(&self.medium, *position);
+        entries.iter().take(AHEAD_COUNT).for_each(ahead);
+        for (number, &(signature, position)) in entries.iter().enumerate() {
+            entries.get(number + AHEAD_COUNT).into_iter().for_each(ahead);
+            each(signature, position)?;
+        }
+        Ok(())
+    }
+
+    /// The item, if it lies in a slot, does not expire, is whole, and is found by this signature. `None` says nothing. The caller is
+    /// pinned since before it met the position.
+    #[inline(always)]
+    pub(crate) fn whole_plain(&self, signature: u64, position: Position) -> Option<Plain<'_>> {
+        // SAFETY: the caller's promise.
+        let item = unsafe { item::read_plain(&self.medium, position) }?;
+        (item.is_whole() && self.hasher.signature(item.key()) == signature).then_some(item)
+    }
+
+    #[inline(never)]
+    fn show_any(&self, signature: u64, position: Position, each: &mut Show<'_>) -> Result<(), Error> {
+        // SAFETY: pinned since before the walk's step.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        whole(&item, position)?;
+        self.findable(signature, &item, position)?;
+        if !self.clock.is_past(item.expiry) {
+            each(item.key, item.value, item.expiry);
+        }
+        Ok(())
     }
 }

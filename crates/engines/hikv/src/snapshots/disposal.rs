@@ -33,4 +33,10 @@ impl<M: Medium, D: Dram> Disposal<'_, M, D> {
             self.index.retire(Garbage::Place(place));
         }
     }
+
+    /// As [`Disposal::retire`], of what many writes replaced.
+    pub(crate) fn retire_all(self, old: impl Iterator<Item = Position>) {
+        let going = old.filter(|position| !self.snapshots.kept.let_go(*position));
+        self.index.retire_all(going.filter_map(Position::place));
+    }
 }

@@ -84,11 +84,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// As [`HiKv::stamp_anew`], with this stamp: the epoch as the caller found it under its locks.
     #[cold]
     pub(crate) fn stamp_as<'r>(&self, item: Prepared<'r, D>, stamp: u32) -> Result<Prepared<'r, D>, Error> {
-        // SAFETY: the item was written whole to room that is the caller's, and nobody else knows it.
-        let written = unsafe { item::read(&self.medium, item.position()) }?;
-        // SAFETY: as above.
-        unsafe { items::restamp(&self.medium, item.position().offset(), &written, stamp) };
-        self.medium.order();
+        self.restamp(item.position(), stamp)?;
         Ok(Prepared { stamp, ..item })
+    }
+
+    /// As [`HiKv::stamp_as`], of the item that lies at `position`.
+    pub(crate) fn restamp(&self, position: Position, stamp: u32) -> Result<(), Error> {
+        // SAFETY: the item was written whole to room that is the caller's, and nobody else knows it.
+        let written = unsafe { item::read(&self.medium, position) }?;
+        // SAFETY: as above.
+        unsafe { items::restamp(&self.medium, position.offset(), &written, stamp) };
+        self.medium.order();
+        Ok(())
     }
 }

@@ -38,10 +38,9 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         Ok(is_there)
     }
 
-    /// What the index shows of a segment comes first, what was kept of its signatures second. So a key that was removed
-    /// before its entry was read is among the kept ones. One that was removed afterwards is met twice, as may be one that was
-    /// put again meanwhile: each is shown once, since all of them are put in order before. A key belongs to the signatures of
-    /// exactly one step, however segments are split between two.
+    /// What the index has of a segment is read first, what was kept of its signatures second. So a key that was removed before its entry
+    /// was read is among the kept ones, and so is the older item of each key whose item the snapshot does not see. A key belongs to
+    /// the signatures of exactly one step, however segments are split between two.
     fn walk_at(
         &self,
         at: Moment,
@@ -51,18 +50,52 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
     ) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
-        let mut items = Vec::new();
-        let ahead = |position| item::prefetch(&self.medium, position);
-        let next = self.index.visit_ahead(&self.medium, place, ahead, |signature, position| {
-            match self.met(at, signature, position) {
-                Ok(seen) => items.extend(seen),
-                Err(error) => damaged(error)?,
-            }
-            Ok::<_, Error>(())
-        })?;
+        let (entries, next) = self.entries_at(place)?;
         let kept = self.snapshots.kept.of_signatures(at, self.index.signatures(place, next));
-        self.acknowledge_deferred()?;
-        for position in kept {
+        if kept.is_empty() {
+            self.each_ahead(&entries, |signature, position| match self.whole_plain(signature, position) {
+                Some(item) if at.sees(item.epoch()) => {
+                    each(item.key(), item.value(), Expiry::NEVER);
+                    Ok(())
+                }
+                _ => self.met(at, signature, position).and_then(|seen| shown(seen, each)).or_else(&mut *damaged),
+            })?;
+        } else {
+            self.acknowledge_deferred()?;
+            self.show_with_kept(at, &entries, &kept, each, damaged)?;
+        }
+        Ok(cursor_at(next))
+    }
+}
+
+fn shown(seen: Option<(Position, Item<'_>)>, each: &mut Show<'_>) -> Result<(), Error> {
+    let Some((position, item)) = seen else { return Ok(()) };
+    whole(&item, position)?;
+    each(item.key, item.value, item.expiry);
+    Ok(())
+}
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    /// A key that was removed after its entry was read is met twice, as may be one that was put again meanwhile: each is shown once, since
+    /// all of them are put in order before.
+    #[cold]
+    fn show_with_kept(
+        &self,
+        at: Moment,
+        entries: &[(u64, Position)],
+        kept: &[Position],
+        each: &mut Show<'_>,
+        damaged: &mut Skip<'_>,
+    ) -> Result<(), Error> {
+        let mut items = Vec::with_capacity(entries.len() + kept.len());
+        self.each_ahead(entries, |signature, position| match self.met(at, signature, position) {
+            Ok(seen) => {
+                items.extend(seen);
+                Ok(())
+            }
+            Err(error) => damaged(error),
+        })?;
+        for &position in kept {
             match self.kept_at(at, position) {
                 Ok(seen) => items.extend(seen),
                 Err(error) => damaged(error)?,
@@ -70,17 +103,9 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         }
         items.sort_unstable_by_key(|(_, item)| item.key);
         items.dedup_by_key(|(_, item)| item.key);
-        for (position, item) in items {
-            match whole(&item, position) {
-                Ok(()) => each(item.key, item.value, item.expiry),
-                Err(error) => damaged(error)?,
-            }
-        }
-        Ok(cursor_at(next))
+        items.into_iter().try_for_each(|seen| shown(Some(seen), each).or_else(&mut *damaged))
     }
-}
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
     /// What the snapshot sees of the key of an entry that a walk met.
     fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: the walk shows positions to pinned callers, who stay so until they are done with the item.

@@ -17,45 +17,29 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use heap::{FEATURE_BATCHES, Reservation};
+use index::Position;
+use index::partitioned_hash::Sight;
 use index::partitioned_hash::batch::record::record_bytes;
-use index::partitioned_hash::batch::{Batch, Full, Turn};
-use index::partitioned_hash::{Found, Sight};
+use index::partitioned_hash::batch::{Batch, Change, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::canary;
 use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
-use crate::write::publish;
+use crate::write::rooms::Rooms;
 use crate::{HiKv, Memory};
-use engine::{BatchOp, Before, Condition, Error, Expiry};
-use items::NewItem;
+use engine::{BatchOp, Before, Condition, Error, Expiry, Verify};
 
 /// So many keys ahead the old items are asked for: as many as a core has misses in flight.
 const AHEAD_COUNT: usize = 12;
 
-/// An item that was written and not published.
-type NewlyWritten<'a, D> = publish::Prepared<'a, D>;
-
-/// A key's last operation, with its item written and not published, if it puts.
-struct Prepared<'a, D: Dram> {
-    signature: u64,
-    key: &'a [u8],
-    item: Option<NewlyWritten<'a, D>>,
-}
-
-impl<D: Dram> Prepared<'_, D> {
-    /// When the key expires, if it does.
-    fn due(&self) -> Option<(u64, Expiry)> {
-        self.item.as_ref().filter(|item| !item.expiry.is_never()).map(|item| (self.signature, item.expiry))
-    }
-}
-
-/// A change that was noted in the batch.
-struct Noted<'a> {
-    signature: u64,
-    written: Written<'a>,
-    /// When the old item expires, if there is one.
-    old_expiry: Option<Expiry>,
+/// What was noted beside the changes themselves.
+#[derive(Default)]
+struct Noted {
+    /// Of each change, the number of its operation.
+    ops: Vec<u32>,
+    /// Changes whose old items expire, and when.
+    expiring: Vec<(usize, Expiry)>,
 }
 
 /// Why step 2 came to no end.
@@ -88,7 +72,7 @@ impl From<Full> for Stop {
 /// Locked pairs, what is to be done to their entries, and a ticket of each queue that is going to be told.
 struct Ready<'a, M, D: Dram> {
     batch: Batch<'a, M, D>,
-    noted: Vec<Noted<'a>>,
+    noted: Noted,
     tickets: BTreeMap<usize, order::Ticket<'a>>,
 }
 
@@ -109,16 +93,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
         }
-        let mut prepared = Vec::with_capacity(plan.ops.len());
-        for &(signature, op) in &plan.ops {
-            prepared.push(self.prepare_op(signature, op)?);
-        }
+        let rooms = self.write_items(plan)?;
         let record = self.reserve(record_bytes(plan.ops.len()))?;
         loop {
             self.make_queue_room(&plan.signatures)?;
             let pin = epoch::pin();
-            match self.lock_and_note(plan, &prepared) {
-                Ok(ready) => return self.carry_out(ready, plan, prepared, record, turn),
+            match self.lock_and_note(plan, &rooms) {
+                Ok(ready) => return self.carry_out(ready, plan, rooms, record, turn),
                 Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
@@ -134,8 +115,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Waits until each queue that the batch needs has room. The caller holds a turn alone.
     fn make_queue_room(&self, signatures: &[u64]) -> Result<(), Error> {
-        for of_partition in signatures.chunk_by(|&a, &b| self.index.partition(a) == self.index.partition(b)) {
-            let (partition, mut backoff) = (self.index.partition(of_partition[0]), Backoff::long());
+        for partition in self.partitions_of(signatures.len(), |number| signatures[number]) {
+            let mut backoff = Backoff::long();
             while !self.order.has_room(partition) {
                 Ordered::make_room(self, partition, &mut backoff)?;
             }
@@ -143,32 +124,47 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// Step 1 for one key.
-    #[inline(always)]
-    fn prepare_op<'a>(&'a self, signature: u64, op: &BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
-        let key = op.key();
-        let Some(value) = op.value() else { return Ok(Prepared { signature, key, item: None }) };
-        let item = self.prepare(&NewItem { key, value, expiry: op.expiry() })?;
-        Ok(Prepared { signature, key, item: Some(item) })
+    /// The partitions of so many signatures, which are sorted; none where no queue is told of changes.
+    fn partitions_of(&self, count: usize, signature: impl Fn(usize) -> u64) -> Vec<usize> {
+        let (mut partitions, mut next) = (Vec::new(), 0);
+        while next < count && self.order.is_offered() {
+            let partition = self.index.partition(signature(next));
+            // Some hundred signatures are of one partition.
+            let mut past = count;
+            while next < past {
+                let middle = next.midpoint(past);
+                if self.index.partition(signature(middle)) == partition { next = middle + 1 } else { past = middle }
+            }
+            partitions.push(partition);
+        }
+        partitions
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(&'a self, plan: &Plan<'_>, prepared: &[Prepared<'a, D>]) -> Result<Ready<'a, M, D>, Stop> {
+    fn lock_and_note<'a>(&'a self, plan: &'a Plan<'_>, rooms: &Rooms<'_, M, D>) -> Result<Ready<'a, M, D>, Stop> {
         let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
         if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
         }
-        let mut noted = Vec::with_capacity(prepared.len());
-        for (number, one) in prepared.iter().enumerate() {
-            if let Some(old) = prepared.get(number + AHEAD_COUNT).and_then(|ahead| batch.hint(ahead.signature)) {
+        let mut noted = Noted { ops: Vec::with_capacity(plan.ops.len()), expiring: Vec::new() };
+        let mut number = 0;
+        for (op_number, (signature, op)) in plan.ops.iter().enumerate() {
+            if let Some(old) = batch.hint(number + AHEAD_COUNT) {
                 self.medium.prefetch_line(old.offset());
             }
-            self.note(&mut batch, one, &mut noted)?;
+            // Signatures of conditions lie in between.
+            while plan.signatures[number] != *signature {
+                number += 1;
+            }
+            let new = rooms.position(op_number);
+            if self.note(&mut batch, (number, *signature), op.key(), new, &mut noted)? {
+                noted.ops.push(op_number as u32);
+            }
+            number += usize::from(plan.conditions.is_empty());
         }
         batch.has_room()?;
         let mut tickets = BTreeMap::new();
-        for of_partition in noted.chunk_by(|one, other| self.partition_of(one) == self.partition_of(other)) {
-            let partition = self.partition_of(&of_partition[0]);
+        for partition in self.partitions_of(noted.ops.len(), |change| plan.ops[noted.ops[change] as usize].0) {
             if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
                 place.insert(self.order.take(partition).ok_or(Stop::Queue)?);
             }
@@ -176,118 +172,137 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(Ready { batch, noted, tickets })
     }
 
-    fn partition_of(&self, noted: &Noted<'_>) -> usize {
-        self.index.partition(noted.signature)
-    }
-
-    /// Step 2 for one key: what is to be done, if anything.
+    /// Step 2 for one key: what is to be done; false if that is nothing.
     #[inline(always)]
-    fn note<'a>(
-        &'a self,
-        batch: &mut Batch<'a, M, D>,
-        &Prepared { signature, key, ref item }: &Prepared<'a, D>,
-        noted: &mut Vec<Noted<'a>>,
-    ) -> Result<(), Stop> {
-        let found = match batch.glance(signature) {
-            Sight::Entry(Found { slot, position, .. }) if self.plain_of(position, key).is_some() => {
-                Some(Found { slot, position, value: Expiry::NEVER })
+    fn note(
+        &self,
+        batch: &mut Batch<'_, M, D>,
+        (number, signature): (usize, u64),
+        key: &[u8],
+        new: Position,
+        noted: &mut Noted,
+    ) -> Result<bool, Stop> {
+        match batch.glance(number) {
+            Sight::Entry(found) if self.plain_of(found.position, key).is_some() => {
+                batch.replace(number, &found, new);
+                Ok(true)
             }
-            _ => self.find_for_batch(batch, signature, key)?,
-        };
-        let new = item.as_ref().map(|item| item.position());
-        match (&found, new) {
-            (None, None) => return Ok(()),
-            (None, Some(new)) => batch.insert(signature, new),
-            (Some(found), Some(new)) => batch.replace(signature, found, new),
-            (Some(found), None) => batch.remove(signature, found),
+            Sight::Free(_) | Sight::Full if self.verify < Verify::Absence => Ok(note_absent(batch, number, new)),
+            _ => self.note_searching(batch, (number, signature), key, new, noted),
         }
-        let (old, old_expiry) = found.map(|found| (found.position, found.value)).unzip();
-        noted.push(Noted { signature, written: Written { key, old, new }, old_expiry });
-        Ok(())
     }
 
-    /// The key's entry, and when it expires, where a look is not enough.
+    /// As [`HiKv::note`], where a look is not enough.
     #[inline(never)]
-    fn find_for_batch(
+    fn note_searching(
         &self,
-        batch: &Batch<'_, M, D>,
-        signature: u64,
+        batch: &mut Batch<'_, M, D>,
+        (number, signature): (usize, u64),
         key: &[u8],
-    ) -> Result<Option<Found<Expiry>>, Stop> {
-        let found =
-            batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry)))?;
-        if found.is_none() {
+        new: Position,
+        noted: &mut Noted,
+    ) -> Result<bool, Stop> {
+        let visit = |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry));
+        let Some(found) = batch.find(number, visit)? else {
             self.refuse_hidden(signature, key)?;
-        }
-        Ok(found)
+            return Ok(note_absent(batch, number, new));
+        };
+        noted.expiring.extend((!found.value.is_never()).then_some((noted.ops.len(), found.value)));
+        batch.replace(number, &found, new);
+        Ok(true)
     }
 
     /// Steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
-        Ready { batch, noted, tickets }: Ready<'a, M, D>,
-        plan: &Plan<'_>,
-        mut prepared: Vec<Prepared<'a, D>>,
-        record: Reservation<'a, D>,
+        Ready { batch, noted, tickets }: Ready<'_, M, D>,
+        plan: &Plan<'a>,
+        mut rooms: Rooms<'_, M, D>,
+        record: Reservation<'_, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<&'a [u8]>, Error> {
-        if noted.is_empty() {
+        if noted.ops.is_empty() {
             drop(batch);
-            plan.conditions.iter().try_for_each(|(signature, one)| self.look_again(*signature, one.key))?;
-            prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key))?;
+            let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
+            let asked = plan.conditions.iter().map(|(signature, one)| (*signature, one.key)).chain(written);
+            { asked }.try_for_each(|(signature, key)| self.look_again(signature, key))?;
             return Ok(Vec::new());
         }
-        let due: Vec<_> = prepared.iter().filter_map(Prepared::due).collect();
-        self.stamp_together(&mut prepared, &noted)?;
-        for one in prepared {
-            one.item.map(|item| item.room.publish());
-        }
-        let hide = |one: &Noted<'a>| self.hide_of_batch(one.signature, one.written.key);
-        let hidden: Vec<_> = if self.cache.is_some() { noted.iter().map(hide).collect() } else { Vec::new() };
+        self.stamp_together(&mut rooms, plan, &batch, &noted)?;
+        let due = rooms.publish();
+        let ops = || noted.ops.iter().map(|&number| plan.ops[number as usize]);
+        let hide = |(signature, op): (u64, &BatchOp<'a>)| self.hide_of_batch(signature, op.key());
+        let hidden: Vec<_> = if self.cache.is_some() { ops().map(hide).collect() } else { Vec::new() };
         let finished = batch.commit(turn, record.publish());
         for (signature, expiry) in due {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
-        self.tell_all(&noted, tickets);
-        let had_expired = |one: &&Noted<'_>| self.before(one.old_expiry) == Before::Expired;
-        let expired = noted.iter().filter(had_expired).map(|one| one.written.key).collect();
+        self.tell_all(ops(), &finished.changes, tickets);
+        let mut expired = noted.expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
+        let expired = expired.by_ref().map(|&(change, _)| plan.ops[noted.ops[change] as usize].1.key()).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
         let _ = self.medium.acknowledge(finished.durable?)?;
-        hidden.into_iter().zip(&noted).for_each(|(hidden, one)| self.reveal(hidden, one.written.new));
+        hidden.into_iter().zip(finished.changes).for_each(|(hidden, change)| self.reveal(hidden, some(change.new)));
         Ok(expired)
     }
 
     /// Makes the batch's items of one snapshot epoch, and keeps what live snapshots see of its keys: a snapshot has all of the batch
     /// or nothing. Under all locks, and nothing can keep the caller from publishing any more.
-    fn stamp_together<'a>(&'a self, prepared: &mut [Prepared<'a, D>], noted: &[Noted<'a>]) -> Result<(), Error> {
-        let stamp = self.stamp();
-        for one in prepared {
-            if let Some(item) = one.item.take_if(|item| item.stamp != stamp) {
-                one.item = Some(self.stamp_as(item, stamp)?);
-            }
+    fn stamp_together(
+        &self,
+        rooms: &mut Rooms<'_, M, D>,
+        plan: &Plan<'_>,
+        batch: &Batch<'_, M, D>,
+        noted: &Noted,
+    ) -> Result<(), Error> {
+        if self.snapshots.is_calm(rooms.stamp()) {
+            return Ok(());
         }
-        for Noted { signature, written, .. } in noted {
-            self.keep_for_snapshots(stamp, *signature, written.key, written.old)?;
+        let stamp = self.stamp();
+        if stamp != rooms.stamp() {
+            rooms.stamp_as(stamp)?;
+        }
+        for (change, &number) in batch.changes().iter().zip(&noted.ops) {
+            let (signature, op) = plan.ops[number as usize];
+            self.keep_for_snapshots(stamp, signature, op.key(), some(change.old))?;
         }
         Ok(())
     }
 
-    /// Step 8: one place of each queue has all of its changes.
-    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, order::Ticket<'a>>) {
+    /// Step 8: one place of each queue has all of its changes. `ops` are those that made the changes.
+    fn tell_all<'o, 'v: 'o>(
+        &self,
+        ops: impl Iterator<Item = (u64, &'o BatchOp<'v>)>,
+        changes: &[Change],
+        tickets: BTreeMap<usize, order::Ticket<'_>>,
+    ) {
         if tickets.values().all(Option::is_none) {
-            return noted.iter().for_each(|one| self.disposal().retire(one.written.old));
+            return self.disposal().retire_all(changes.iter().filter_map(|change| some(change.old)));
         }
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
-        for one in noted {
-            let queue = self.order.queue_of(self.index.partition(one.signature));
-            by_queue.entry(queue).or_default().push(one.written);
+        for ((signature, op), change) in ops.zip(changes) {
+            let queue = self.order.queue_of(self.index.partition(signature));
+            let written = Written { key: op.key(), old: some(change.old), new: some(change.new) };
+            by_queue.entry(queue).or_default().push(written);
         }
         for ((queue, ticket), written) in tickets.into_iter().zip(by_queue.into_values()) {
             self.order.tell_all(self.disposal(), queue, ticket, &written);
         }
     }
+}
+
+/// Notes a key that is not there, which gets the item `new`; false if that is none.
+fn note_absent<M: Medium, D: Dram>(batch: &mut Batch<'_, M, D>, number: usize, new: Position) -> bool {
+    if !new.is_empty() {
+        batch.insert(number, new);
+    }
+    !new.is_empty()
+}
+
+fn some(position: Position) -> Option<Position> {
+    (!position.is_empty()).then_some(position)
 }

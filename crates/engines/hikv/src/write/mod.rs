@@ -6,6 +6,7 @@ pub(crate) mod conditional;
 pub(crate) mod multi_put;
 pub(crate) mod plan;
 pub(crate) mod publish;
+mod rooms;
 
 use heap::{Place, Reservation};
 use index::Position;

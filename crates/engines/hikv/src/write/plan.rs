@@ -27,6 +27,9 @@ fn last_of_each_key<'a>(ops: &'a [BatchOp<'a>], signature: impl Fn(&'a [u8]) -> 
     let mut signed = Vec::with_capacity(ops.len());
     signed.extend(ops.iter().enumerate().map(|(number, op)| (signature(op.key()), number)));
     sort_by_signature(&mut signed);
+    if signed.windows(2).all(|pair| pair[0].0 != pair[1].0) {
+        return signed.into_iter().map(|(signature, number)| (signature, &ops[number])).collect();
+    }
     let mut last: Vec<(u64, usize)> = Vec::with_capacity(ops.len());
     for (signature, number) in signed {
         match last.last() {
@@ -47,30 +50,38 @@ fn later_of_its_key(last: &mut Vec<(u64, usize)>, ops: &[BatchOp<'_>], signature
     }
 }
 
-/// Signatures are spread evenly: so many of one batch are nearly in their order once their first bytes are.
+/// Signatures are spread evenly: so many of one batch are nearly in their order once their first bits are.
 const SPREAD_COUNT_MIN: usize = 256;
+/// Places of first bits at the most: their ends stay in the cache.
+const SPREAD_BITS_MAX: u32 = 12;
 
 /// Sorts by signature alone.
 fn sort_by_signature(signed: &mut Vec<(u64, usize)>) {
     if signed.len() < SPREAD_COUNT_MIN {
         return signed.sort_unstable_by_key(|(signature, _)| *signature);
     }
-    let first_byte = |(signature, _): &(u64, usize)| (signature >> 56) as usize;
-    let mut ends = [0; 256];
-    signed.iter().for_each(|one| ends[first_byte(one)] += 1);
+    let bits = signed.len().ilog2().min(SPREAD_BITS_MAX);
+    let first_bits = |(signature, _): &(u64, usize)| (signature >> (u64::BITS - bits)) as usize;
+    let mut ends = vec![0; 1 << bits];
+    signed.iter().for_each(|one| ends[first_bits(one)] += 1);
     let mut start = 0;
     for end in &mut ends {
         (*end, start) = (start, start + *end);
     }
     let mut spread = vec![(0, 0); signed.len()];
     for one in &*signed {
-        let place = &mut ends[first_byte(one)];
+        let place = &mut ends[first_bits(one)];
         spread[*place] = *one;
         *place += 1;
     }
     start = 0;
     for end in ends {
-        spread[start..end].sort_unstable_by_key(|(signature, _)| *signature);
+        // Mostly one or two.
+        match &mut spread[start..end] {
+            [one, other] if one.0 > other.0 => std::mem::swap(one, other),
+            [] | [_] | [_, _] => {}
+            many => many.sort_unstable_by_key(|(signature, _)| *signature),
+        }
         start = end;
     }
     *signed = spread;
@@ -84,7 +95,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let ops = last_of_each_key(ops, signature);
         let asked = conditions.iter().map(|(signature, _)| *signature);
         let mut signatures: Vec<_> = asked.chain(ops.iter().map(|(signature, _)| *signature)).collect();
-        signatures.sort_unstable();
+        if !conditions.is_empty() {
+            signatures.sort_unstable();
+        }
         Plan { conditions, ops, signatures }
     }
 
@@ -119,7 +132,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         signature: u64,
         key: &[u8],
     ) -> Result<Option<(Position, Item<'a>)>, Error> {
-        let found = batch.find(signature, |position| self.item_of(position, key))?;
+        let found = batch.find(batch.number_of(signature), |position| self.item_of(position, key))?;
         if found.is_none() {
             self.refuse_hidden(signature, key)?;
         }

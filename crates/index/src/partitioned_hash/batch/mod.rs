@@ -70,12 +70,12 @@ use crate::partitioned_hash::Slot;
 
 /// What a batch does to one entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Change {
+pub struct Change {
     pub(super) slot: Slot,
     /// The item before, empty if the entry was free.
-    pub(super) old: Position,
+    pub old: Position,
     /// The item after, empty if the key is deleted.
-    pub(super) new: Position,
+    pub new: Position,
 }
 
 impl Change {

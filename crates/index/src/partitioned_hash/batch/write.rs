@@ -1,6 +1,7 @@
 //! Carrying out a batch: steps 2 to 7.
 
 use std::collections::HashSet;
+use std::iter;
 
 use heap::{BatchState, BatchWord, HeapError, Place};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
@@ -22,12 +23,16 @@ use crate::shared::Locked;
 pub struct Batch<'a, M, D: Dram> {
     index: &'a PartitionedHash,
     cx: Context<'a, M, D>,
+    /// What it was locked for.
+    signatures: &'a [u64],
+    /// The segment of each signature.
+    segments: Vec<&'a Segment>,
     changes: Vec<Change>,
-    /// Signatures of the changes: entries that were free get theirs.
-    signatures: Vec<u64>,
+    /// Of each change, the number of its signature.
+    numbers: Vec<u32>,
     chosen: Chosen,
-    /// Signatures whose entries lie outside their home lines, and the ways that lead there.
-    ways: Vec<(u64, Way)>,
+    /// The numbers of signatures whose entries lie outside their home lines, and the ways that lead there.
+    ways: Vec<(usize, Way)>,
     full: HashSet<Offset>,
     crowded: Vec<(u64, Offset)>,
     stashes: Vec<(Offset, Locked<'a>)>,
@@ -53,6 +58,8 @@ pub struct Finished {
     pub durable: Result<Ticket, MediumError>,
     /// Signatures, and segments of theirs that should be split: their stashes fill up.
     pub crowded: Vec<(u64, Offset)>,
+    /// What it did, in the order in which it was noted.
+    pub changes: Vec<Change>,
 }
 
 impl PartitionedHash {
@@ -63,8 +70,17 @@ impl PartitionedHash {
 
     /// Locks the pairs of all `signatures`, which are sorted, for a batch (step 2). The caller is pinned until the batch is
     /// finished or dropped, and holds no bucket.
-    pub fn lock_batch<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signatures: &[u64]) -> Batch<'a, M, D> {
+    ///
+    /// # Panics
+    /// If there are 2^32 of them.
+    pub fn lock_batch<'a, M: Medium, D: Dram>(
+        &'a self,
+        cx: Context<'a, M, D>,
+        signatures: &'a [u64],
+    ) -> Batch<'a, M, D> {
+        assert!(u32::try_from(signatures.len()).is_ok(), "a batch's keys are numbered by 32 bits");
         let (mut pairs, mut rest) = (Vec::with_capacity(signatures.len()), signatures);
+        let mut segments = Vec::with_capacity(signatures.len());
         while let Some(&first) = rest.first() {
             if let Some(&ahead) = rest.get(AHEAD_COUNT) {
                 self.aim(cx.medium, ahead);
@@ -78,13 +94,16 @@ impl PartitionedHash {
                 continue;
             }
             segment.make_durable(cx.medium);
+            segments.extend(iter::repeat_n(segment, count));
             rest = &rest[count..];
         }
         Batch {
             index: self,
             cx,
+            signatures,
+            segments,
             changes: Vec::with_capacity(signatures.len()),
-            signatures: Vec::with_capacity(signatures.len()),
+            numbers: Vec::with_capacity(signatures.len()),
             chosen: Chosen::default(),
             ways: Vec::new(),
             full: HashSet::new(),
@@ -143,34 +162,41 @@ fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64], locked: &mut Vec<Loc
 const _: () = assert!(PAIR_COUNT <= u64::BITS as u64);
 
 impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
+    /// The number of a signature that it was locked for; methods go by numbers.
+    pub fn number_of(&self, signature: u64) -> usize {
+        self.signatures.partition_point(|other| *other < signature)
+    }
+
     /// As [`PartitionedHash::find`], under the lock.
     ///
     /// # Errors
     /// The visitor's.
     pub fn find<R, E: From<MediumError>>(
         &self,
-        signature: u64,
+        number: usize,
         visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
-        self.home(signature).find(visit)
+        self.home(number).find(visit)
     }
 
     /// As [`Bucket::glance`](crate::partitioned_hash::Bucket::glance).
-    #[inline]
-    pub fn glance(&self, signature: u64) -> Sight {
-        self.home(signature).glance()
+    #[inline(always)]
+    pub fn glance(&self, number: usize) -> Sight {
+        self.home(number).glance()
     }
 
-    /// The position that a look for `signature` will probably find, for its item to be asked for.
-    #[inline]
-    pub fn hint(&self, signature: u64) -> Option<Position> {
-        Some(self.index.hint(self.cx.medium, self.home(signature).line(), signature)?.position)
+    /// The position that a look will probably find, for its item to be asked for.
+    #[inline(always)]
+    pub fn hint(&self, number: usize) -> Option<Position> {
+        let signature = *self.signatures.get(number)?;
+        Some(self.index.hint(self.cx.medium, self.home(number).line(), signature)?.position)
     }
 
     /// Notes that `position`, whose item was flushed, gets an entry, or that there is no room for one: see
     /// [`Batch::has_room`]. The key has none yet. Keys come in the order of their signatures.
-    pub fn insert(&mut self, signature: u64, position: Position) {
-        let home = self.home(signature);
+    #[inline(never)]
+    pub fn insert(&mut self, number: usize, position: Position) {
+        let home = self.home(number);
         let segment = home.segment();
         let mut room = home.room(|slot| self.is_free(&home, slot));
         if room.is_none() {
@@ -179,16 +205,16 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 _ = self.full.insert(segment.offset());
                 return;
             };
-            self.crowded.extend(is_crowded.then_some((signature, segment.offset())));
+            self.crowded.extend(is_crowded.then_some((home.signature(), segment.offset())));
             room = Some(further);
         }
         let room = room.expect("it was found");
         if self.cx.medium.breaks(canary::WAYS_MARKED_EARLY) {
             home.mark_way(room.way);
         }
-        self.ways.extend(room.way.map(|way| (signature, way)));
+        self.ways.extend(room.way.map(|way| (number, way)));
         self.chosen.insert(segment.offset(), room.slot);
-        self.note(signature, Change { slot: room.slot, old: Position::EMPTY, new: position.item() });
+        self.note(number, Change { slot: room.slot, old: Position::EMPTY, new: position.item() });
     }
 
     /// Whether there was room for all that was noted.
@@ -199,22 +225,24 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         if self.full.is_empty() { Ok(()) } else { Err(Full(std::mem::take(&mut self.full))) }
     }
 
-    /// Notes that `position`, whose item was flushed, takes the place of what was found.
-    pub fn replace<R>(&mut self, signature: u64, found: &Found<R>, position: Position) {
-        self.note(signature, Change { slot: found.slot, old: found.position.item(), new: position.item() });
+    /// Notes that `position`, whose item was flushed, takes the place of what was found; that this is deleted, if it is empty.
+    #[inline(always)]
+    pub fn replace<R>(&mut self, number: usize, found: &Found<R>, position: Position) {
+        self.note(number, Change { slot: found.slot, old: found.position.item(), new: position.item() });
     }
 
-    /// Notes that what was found is deleted.
-    pub fn remove<R>(&mut self, signature: u64, found: &Found<R>) {
-        self.note(signature, Change { slot: found.slot, old: found.position.item(), new: Position::EMPTY });
+    /// What was noted so far.
+    #[must_use]
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
     }
 
     /// Steps 3 to 7: the changes happen, all at once. The record, for which room of
     /// [`record_bytes`](super::record::record_bytes) is at `record`, is retired.
     pub fn commit(self, turn: &Turn<'_>, record: Place) -> Finished {
         let medium = self.cx.medium;
-        for &(signature, way) in &self.ways {
-            self.home(signature).mark_way(Some(way));
+        for &(number, way) in &self.ways {
+            self.home(number).mark_way(Some(way));
         }
         // SAFETY: the room is the caller's alone.
         unsafe { record::write(medium, record.offset, &self.changes) };
@@ -237,22 +265,22 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
         finish(medium, turn.number, &self.changes, BatchState::Committed, canary::BATCH_FORGOTTEN_EARLY);
         let active = batches.unlink(turn.number);
-        let Batch { cx, crowded, stashes, pairs, .. } = self;
+        let Batch { cx, crowded, changes, stashes, pairs, .. } = self;
         drop((stashes, pairs));
         cx.retire(Garbage::Table(Table::new(active)));
         cx.retire(Garbage::Place(record));
-        Finished { durable: waited.map(|_| ticket), crowded }
+        Finished { durable: waited.map(|_| ticket), crowded, changes }
     }
 
     /// Step 4.
     fn publish(&self) {
         let medium = self.cx.medium;
-        for (change, &signature) in self.changes.iter().zip(&self.signatures) {
+        for (change, &number) in self.changes.iter().zip(&self.numbers) {
             let mut word = change.marked();
             if medium.breaks(canary::HALF_BATCH) {
                 word = word.out_of_batch();
             }
-            let signature = change.old.is_empty().then_some(signature);
+            let signature = change.old.is_empty().then(|| self.signatures[number as usize]);
             change.slot.publish(medium, signature, word.in_place_of(now(medium, change.slot)));
         }
         if !medium.breaks(canary::BATCH_BEFORE_ENTRIES) {
@@ -271,24 +299,24 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
 
     /// Counts entries, and keeps the sweep from what it will not meet any more. Under the locks.
     fn count_and_unlink(&self) {
-        let mut more = 0;
-        for (change, &signature) in self.changes.iter().zip(&self.signatures) {
+        let (mut more, is_swept) = (0, self.cx.heap.is_swept());
+        for (change, &number) in self.changes.iter().zip(&self.numbers) {
             let by = i16::from(change.old.is_empty()) - i16::from(change.new.is_empty());
             if by != 0 {
-                let home = self.home(signature);
+                let home = self.home(number as usize);
                 home.segment().count(home.pair(), by);
                 more += i64::from(by);
             }
-            if !change.old.is_empty() {
+            if !is_swept && !change.old.is_empty() {
                 mark_unlinked(self.cx.heap, change.old);
             }
         }
         self.index.root().tally.add(more);
     }
 
-    fn home(&self, signature: u64) -> LockedHome<'a, M> {
-        let segment = self.index.root().segment(self.index.geometry, signature);
-        LockedHome::new(self.cx.medium, &self.index.batches, segment, signature)
+    #[inline(always)]
+    fn home(&self, number: usize) -> LockedHome<'a, M> {
+        LockedHome::new(self.cx.medium, &self.index.batches, self.segments[number], self.signatures[number])
     }
 
     fn is_free(&self, home: &LockedHome<'_, M>, slot: Slot) -> bool {
@@ -302,8 +330,9 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
     }
 
-    fn note(&mut self, signature: u64, change: Change) {
+    #[inline(always)]
+    fn note(&mut self, number: usize, change: Change) {
         self.changes.push(change);
-        self.signatures.push(signature);
+        self.numbers.push(number as u32);
     }
 }

@@ -33,8 +33,9 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
     thread::scope(|scope| {
         let other = scope.spawn(|| {
             let _pin = epoch::pin();
-            let mut batch = rig.index.lock_batch(rig.cx(), &[given_up.signature]);
-            batch.insert(given_up.signature, rig.write_item(given_up, 1));
+            let signatures = [given_up.signature];
+            let mut batch = rig.index.lock_batch(rig.cx(), &signatures);
+            batch.insert(0, rig.write_item(given_up, 1));
         });
         other.join().unwrap();
     });

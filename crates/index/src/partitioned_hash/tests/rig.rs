@@ -147,12 +147,11 @@ impl<M: Medium> Rig<M> {
     fn try_batch(&self, changes: &[(Key, Option<Position>)], signatures: &[u64], turn: &Turn<'_>) -> Result<(), Full> {
         let mut batch = self.index.lock_batch(self.cx(), signatures);
         let mut replaced = Vec::new();
-        for &(key, new) in changes {
-            let found = batch.find(key.signature, |position| self.matching(position, key)).unwrap();
+        for (number, &(key, new)) in changes.iter().enumerate() {
+            let found = batch.find(number, |position| self.matching(position, key)).unwrap();
             match (&found, new) {
-                (Some(found), Some(new)) => batch.replace(key.signature, found, new),
-                (Some(found), None) => batch.remove(key.signature, found),
-                (None, Some(new)) => batch.insert(key.signature, new),
+                (Some(found), new) => batch.replace(number, found, new.unwrap_or(Position::EMPTY)),
+                (None, Some(new)) => batch.insert(number, new),
                 (None, None) => {}
             }
             replaced.extend(found.map(|found| found.position.place().unwrap()));

@@ -1,0 +1,86 @@
+//! Putting a store's items into a new one.
+
+use std::ops::ControlFlow;
+
+use engine::{Error, Expiry};
+
+use crate::backup::{BackupError, BackupProgress};
+use crate::reads::BATCH_COUNT;
+use crate::{Frozen, Store};
+
+/// Keys and values of items that are put together have so many bytes at the most: then copying them costs less than their fences.
+const TOGETHER_BYTES_MAX: usize = 64 << 10;
+
+/// Items on their way into a store: copies, since each is shown only for a moment.
+struct Filling<'s, P> {
+    to: &'s Store,
+    /// Keys and values, one behind the other.
+    bytes: Vec<u8>,
+    /// The lengths of each item's key and value.
+    lens: Vec<(usize, usize)>,
+    done: BackupProgress,
+    progress: P,
+}
+
+/// Puts the snapshot's items into `to`; returns how many.
+pub(crate) fn write_items(
+    from: &Frozen,
+    items_total: u64,
+    to: &Store,
+    progress: impl FnMut(BackupProgress),
+) -> Result<u64, BackupError> {
+    let done = BackupProgress { items: 0, items_total };
+    let mut filling = Filling { to, bytes: Vec::new(), lens: Vec::new(), done, progress };
+    let mut written = Ok(());
+    from.for_each(|key, value, expiry| {
+        written = filling.add(key, value, expiry);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    match written.and_then(|()| filling.put_all()) {
+        Ok(()) => Ok(filling.done.items),
+        Err(error) => Err(BackupError::Write { path: to.path().to_owned(), error }),
+    }
+}
+
+impl<P: FnMut(BackupProgress)> Filling<'_, P> {
+    fn add(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        let len_bytes = key.len() + value.len();
+        if self.lens.len() == BATCH_COUNT || self.bytes.len() + len_bytes > TOGETHER_BYTES_MAX {
+            self.put_all()?;
+        }
+        if !expiry.is_never() || len_bytes > TOGETHER_BYTES_MAX {
+            self.to.change(|engine| engine.put_until(key, value, expiry))?;
+            self.tell(1);
+            return Ok(());
+        }
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.lens.push((key.len(), value.len()));
+        Ok(())
+    }
+
+    /// Puts what was added.
+    fn put_all(&mut self) -> Result<(), Error> {
+        let mut rest = &self.bytes[..];
+        let items = self.lens.iter().map(|&(key_bytes, value_bytes)| {
+            let (key, behind) = rest.split_at(key_bytes);
+            let (value, others) = behind.split_at(value_bytes);
+            rest = others;
+            (key, value)
+        });
+        let items: Vec<_> = items.collect();
+        self.to.change(|engine| engine.multi_put(&items))?;
+        let count = items.len();
+        self.bytes.clear();
+        self.lens.clear();
+        self.tell(count);
+        Ok(())
+    }
+
+    fn tell(&mut self, count: usize) {
+        for _ in 0..count {
+            self.done.items += 1;
+            (self.progress)(self.done);
+        }
+    }
+}
