@@ -11,7 +11,7 @@ use pmem::Counts;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
-    Figure, Limits, Look, OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats, Version,
+    Figure, Limits, Look, OrderStats, OrderedEngine, Room, Show, SnapshotEngine, SnapshotStats, Version,
 };
 
 /// What to do with a key, given what it holds.
@@ -170,8 +170,8 @@ pub trait Engine: Send + Sync {
     }
 
     /// The key's value, as [`Engine::get`] shows it, if a look at the place where it usually is suffices; where it does not suffice, nothing has
-    /// happened.
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8]) -> Look<'a> {
+    /// happened. It lies where the engine has it, or in the caller's `room`.
+    fn look<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _room: &'a mut Room) -> Look<'a> {
         Look::UNSURE
     }
 

@@ -44,7 +44,7 @@ pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
 pub use hash::Hasher;
 pub use items::Expiry;
-pub use look::{Look, Seen};
+pub use look::{Look, Room, Seen, empty_room};
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Upkeep, Visit};
 pub use reaper::{Reaper, WalkAll};
 pub use relax::relax_by_threads;

@@ -1,8 +1,20 @@
 //! What a look tells of a key, in two registers: an enumeration of a slice and of two more cases is handed over through memory.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::slice;
+
+/// Room for a value that does not stay where it lies, the caller's: longer values are shown by [`Engine::get`](crate::Engine::get). A frame of
+/// a page or more would have its pages touched one by one.
+pub type Room = [MaybeUninit<u64>; 1024 / 8];
+
+/// Room that nothing was written to.
+#[must_use]
+#[inline(always)]
+pub const fn empty_room() -> Room {
+    [MaybeUninit::uninit(); 1024 / 8]
+}
 
 /// What [`Engine::look`](crate::Engine::look) tells.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +50,20 @@ impl<'a> Look<'a> {
         Look { value: value.as_ptr(), len_bytes: value.len(), _value: PhantomData }
     }
 
+    /// A copy, in `room`, of a value that does not stay; a look does not tell of one that is longer.
+    #[inline(always)]
+    #[must_use]
+    pub fn copied(value: &[u8], room: &'a mut [MaybeUninit<u64>]) -> Look<'a> {
+        let (words, rest) = value.as_chunks::<8>();
+        let Some(room) = room.get_mut(..value.len().div_ceil(8)) else { return Look::UNSURE };
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        for (word, place) in words.iter().chain([&last]).zip(&mut *room) {
+            place.write(u64::from_ne_bytes(*word));
+        }
+        Look { value: room.as_ptr().cast(), len_bytes: value.len(), _value: PhantomData }
+    }
+
     /// What it tells.
     #[inline(always)]
     #[must_use]
@@ -61,6 +87,11 @@ mod tests {
         for value in [&value[..], &[]] {
             assert_eq!(Look::at(value).seen(), Seen::Value(value));
         }
+        let (mut room, value) = (empty_room(), [7; 1025]);
+        for len_bytes in [0, 1, 8, 15, 1024] {
+            assert_eq!(Look::copied(&value[..len_bytes], &mut room).seen(), Seen::Value(&value[..len_bytes]));
+        }
+        assert_eq!(Look::copied(&value, &mut room).seen(), Seen::Unsure);
         assert_eq!((Look::ABSENT.seen(), Look::UNSURE.seen()), (Seen::Absent, Seen::Unsure));
     }
 }

@@ -1,6 +1,6 @@
 //! Looking keys up.
 
-use engine::{Engine, Seen, Version};
+use engine::{Engine, Seen, Version, empty_room};
 
 #[cfg(doc)]
 use crate::WriteBatch;
@@ -102,8 +102,8 @@ impl Store {
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let engine = self.engine()?;
         if self.looks() {
-            let pin = epoch::pin();
-            match engine.look(pin.pinned(), key.as_ref()).seen() {
+            let (pin, mut room) = (epoch::pin(), empty_room());
+            match engine.look(pin.pinned(), key.as_ref(), &mut room).seen() {
                 Seen::Value(value) => return Ok(Some(read(value))),
                 Seen::Absent => return Ok(None),
                 Seen::Unsure => {}

@@ -16,12 +16,14 @@ mod item;
 pub mod layout;
 mod new_item;
 mod plain;
+mod prefetch;
 
 pub use error::ItemError;
 pub use expiry::Expiry;
 pub use item::Item;
 pub use new_item::{NewItem, copy, restamp};
 pub use plain::Plain;
+pub use prefetch::prefetch;
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 65_535;

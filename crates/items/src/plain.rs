@@ -31,6 +31,19 @@ impl<'a> Plain<'a> {
         self.split().0
     }
 
+    /// Whether it is of this key. Keys of the usual lengths are compared by two words: a call costs more.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_of(&self, key: &[u8]) -> bool {
+        let own = self.key();
+        match (key.first_chunk::<8>(), key.last_chunk::<8>()) {
+            (Some(first), Some(last)) if key.len() <= 16 => {
+                own.len() == key.len() && own.first_chunk() == Some(first) && own.last_chunk() == Some(last)
+            }
+            _ => own == key,
+        }
+    }
+
     /// The value.
     #[inline(always)]
     #[must_use]

@@ -120,6 +120,19 @@ unsafe impl Bytes for Mapped {
 
     /// Behind one comparison.
     #[inline(always)]
+    fn load_some<const COUNT: usize>(&self, at: Offset, numbers: [u8; COUNT]) -> [u64; COUNT] {
+        self.assert_within(at, 256);
+        at.expect_aligned(8);
+        let (start, mut words) = (self.base().as_ptr().wrapping_add(at.0 as usize), [0; COUNT]);
+        for (word, i) in words.iter_mut().zip(numbers) {
+            // SAFETY: as for `load4`, and a number is one of the 32 that lie there.
+            *word = unsafe { AtomicU64::from_ptr(start.add(8 * usize::from(i & 31)).cast()) }.load(Ordering::Acquire);
+        }
+        words
+    }
+
+    /// Behind one comparison.
+    #[inline(always)]
     fn load4(&self, at: Offset) -> [u64; 4] {
         self.assert_within(at, 32);
         at.expect_aligned(32);

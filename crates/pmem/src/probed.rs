@@ -82,6 +82,13 @@ unsafe impl<M: Medium, P: Probe> Bytes for Probed<M, P> {
     }
 
     #[inline(always)]
+    fn load_some<const COUNT: usize>(&self, at: Offset, numbers: [u8; COUNT]) -> [u64; COUNT] {
+        let words = self.inner.load_some(at, numbers);
+        numbers.into_iter().for_each(|i| self.probe.loaded(at.plus(8 * u64::from(i & 31)).span(8)));
+        words
+    }
+
+    #[inline(always)]
     fn match4(&self, at: Offset, word: u64) -> u32 {
         let hits = self.inner.match4(at, word);
         self.probe.loaded(at.span(32));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Moment, OpenError,
-    Progress, ScanCursor, SnapshotEngine, Version,
+    Progress, ScanCursor, Seen, SnapshotEngine, Version, empty_room,
 };
 use heap::HeapError;
 use parking_lot::Mutex;
@@ -91,6 +91,16 @@ impl<K: Made> Crashed<K> {
         Ok(with_expiry(value, expiry.unwrap_or(Expiry::NEVER)))
     }
 
+    /// What a look tells of the key's value, as the library asks for it first; `None` if that does not suffice.
+    fn look(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
+        let (pin, mut room) = (epoch::pin(), empty_room());
+        match self.0.looks().then(|| self.0.look(pin.pinned(), key, &mut room).seen())? {
+            Seen::Value(value) => Some(Some(value.to_vec())),
+            Seen::Absent => Some(None),
+            Seen::Unsure => None,
+        }
+    }
+
     /// Shows every item that is kept in order, and not when it expires; false if none is.
     ///
     /// # Errors
@@ -154,9 +164,21 @@ fn towards(direction: Direction) -> engine::Direction {
 
 impl<K: Made> Operations for Crashed<K> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        let mut copy = None;
-        self.0.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
-        copy.map(|value| self.shown(key, &value)).transpose()
+        let found = match self.look(key) {
+            Some(found) => found,
+            None => {
+                let mut copy = None;
+                self.0.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
+                copy
+            }
+        };
+        found.map(|value| self.shown(key, &value)).transpose()
+    }
+
+    fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let mut values = Vec::new();
+        self.0.multi_get(keys, &mut |_, value| values.push(value.map(<[u8]>::to_vec)))?;
+        keys.iter().zip(values).map(|(key, value)| value.map(|value| self.shown(key, &value)).transpose()).collect()
     }
 
     fn try_get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {

@@ -15,8 +15,8 @@ use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
-    Error, Expiry, Features, Limits, Look, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Told, Version,
-    Wanted, while_readers_keep,
+    Error, Expiry, Features, Limits, Look, OnExpired, OrderedEngine, Progress, Room, Show, SnapshotEngine, Told,
+    Version, Wanted, while_readers_keep,
 };
 use items::NewItem;
 
@@ -51,7 +51,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.cache.is_none()
     }
 
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8]) -> Look<'a> {
+    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _room: &'a mut Room) -> Look<'a> {
         self.look_for(key)
     }
 

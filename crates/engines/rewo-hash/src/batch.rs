@@ -72,12 +72,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             let _pin = epoch::pin();
             match self.carry_out(&signatures, asked, &prepared, turn) {
                 Ok(Done { replaced, hidden, ticket }) => {
-                    let slot = |(_, new): &(_, Option<Prepared<'_, D>>)| new.as_ref().map(|new| new.slot);
-                    let slots: Vec<_> = prepared.iter().map(slot).collect();
+                    let entered: Vec<_> = prepared.iter().map(|(_, new)| new.as_ref().map(|new| new.new)).collect();
                     // It is visible by now, whatever the log says.
                     prepared.into_iter().filter_map(|(_, new)| new).for_each(|new| new.publish(&self.reaper));
                     ticket.map(|ticket| self.medium.acknowledge(ticket)).transpose()?;
-                    hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, slots[number].as_ref()));
+                    hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, entered[number].as_ref()));
                     return self.ended(replaced);
                 }
                 Err(Stop::Room(full)) => {
@@ -98,7 +97,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         &'a self,
         signatures: &[u64],
         asked: &[Asked<'_>],
-        prepared: &[(Key<'k>, Option<Prepared<'_, D>>)],
+        prepared: &[(Key<'k>, Option<Prepared<'_, '_, D>>)],
         turn: &Turn<'_>,
     ) -> Result<Done<'a, 'k>, Stop> {
         let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
@@ -114,7 +113,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         let (mut replaced, mut changed) = (Vec::new(), Vec::new());
         for (number, (key, new)) in prepared.iter().enumerate() {
-            let new = new.as_ref().map(|new| &new.slot);
+            let new = new.as_ref().map(|new| &new.new.slot);
             match (batch.find(*key, |position| self.is_key(position, *key))?, new) {
                 (Some(old), new) => {
                     batch.replace(&old, new);

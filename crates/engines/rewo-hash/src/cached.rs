@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use engine::{Error, Expiry, Figure, OpenError, Progress, Verify, Version};
-use index::block_hash::{Key, Slot};
+use index::block_hash::Key;
 use index::cached_table::{CacheStats, Copied, CopyThreads, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
 use index::segmented::Cursor;
 use index::{CachedTable, cached_table};
@@ -17,6 +17,7 @@ use pmem::{Dram, Medium};
 use crate::RewoHash;
 use crate::background::Background;
 use crate::read::Seen;
+use crate::write::New;
 
 /// What a write is to the cached table, if there is one.
 pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
@@ -34,8 +35,8 @@ pub(crate) fn sought<'k>(key: Key<'k>) -> Sought<'k> {
     Sought { bytes: key.bytes, signature: key.signature }
 }
 
-impl Seen<'_> {
-    fn copy(&self) -> NewCopy<'_> {
+impl<'a> Seen<'a> {
+    pub(crate) fn copy(&self) -> NewCopy<'a> {
         NewCopy { value: self.value, version: self.version().words(), expiry_ms: self.expiry.ms() }
     }
 }
@@ -91,10 +92,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Brings in what a read found in the region that missed it in the cached table.
     #[inline(always)]
-    pub(crate) fn bring_in(&self, permit: Option<Permit>, key: Key<'_>, seen: &Seen<'_>) {
+    pub(crate) fn bring_in<'v>(&self, permit: Option<Permit>, key: Key<'_>, copy: impl FnOnce() -> NewCopy<'v>) {
         let Some(cache) = &self.cache else { return };
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(permit, sought(key), &seen.copy());
+            cache.bring_in(permit, sought(key), &copy());
         }
     }
 
@@ -106,26 +107,32 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// As [`Self::hide`]; what is put is left to a thread that serves the table, if one does.
     #[inline(always)]
-    pub(crate) fn hide_handing<'k>(&self, key: Key<'k>, new: Option<&Slot>) -> Hidden<'_, 'k> {
+    pub(crate) fn hide_handing<'k>(&self, key: Key<'k>, new: Option<&New<'_>>) -> Hidden<'_, 'k> {
         let mut hidden = self.hide(key);
-        if let (Some(hidden), Some(slot)) = (&mut hidden, new)
+        if let (Some(hidden), Some(new)) = (&mut hidden, new)
             && self.cache.as_ref().is_some_and(|cache| cache.is_served())
-            && let Ok(seen) = self.seen(slot)
+            && let Some(copy) = self.copy_of_new(new)
         {
-            hidden.hand_over(&seen.copy());
+            hidden.hand_over(&copy);
         }
         hidden
     }
 
     /// After it was waited for, with what it put.
     #[inline(always)]
-    pub(crate) fn reveal(&self, hidden: Hidden<'_, '_>, new: Option<&Slot>) {
+    pub(crate) fn reveal(&self, hidden: Hidden<'_, '_>, new: Option<&New<'_>>) {
         let Some(hidden) = hidden.filter(|_| is_durable(&self.medium)) else { return };
-        match new.map(|slot| self.seen(slot)) {
+        match new.map(|new| self.copy_of_new(new)) {
             None => hidden.removed(),
-            Some(Ok(seen)) => hidden.put(&seen.copy()),
-            Some(Err(_)) => drop(hidden),
+            Some(Some(copy)) => hidden.put(&copy),
+            Some(None) => drop(hidden),
         }
+    }
+
+    /// What its readers are shown of what was put; `None` if they will be told of damage.
+    #[inline(always)]
+    fn copy_of_new<'n>(&'n self, new: &'n New<'n>) -> Option<NewCopy<'n>> {
+        new.copy.or_else(|| Some(self.seen(&new.slot).ok()?.copy()))
     }
 
     /// Before the store is cleared.

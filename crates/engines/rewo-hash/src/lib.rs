@@ -27,6 +27,8 @@ mod batch;
 mod cached;
 mod check;
 mod conditional;
+mod look;
+mod many;
 mod open;
 mod ops;
 mod read;

@@ -7,13 +7,17 @@ use std::time::Duration;
 use engine::expectation::REST;
 use engine::{
     Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, OnExpired, Order, Progress, Show, Streamed, Version, Wanted, while_readers_keep,
+    Features, Look, OnExpired, Order, Progress, Room, Show, Streamed, Version, Wanted, while_readers_keep,
 };
+use epoch::Pinned;
+use index::block_hash::Key;
 use index::cached_table::Clear;
 use index::segmented::Cursor as Place;
 use pmem::{Dram, Medium};
 
 use crate::cached::Known;
+use crate::many::GROUP_COUNT;
+use crate::read::check_key;
 use crate::write::{Prepared, check_value};
 use crate::{NAME, RewoHash};
 
@@ -40,11 +44,27 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.show(key, false, &mut |version, value, _| found(version, value))
+        self.show(self.key(key)?, false, &mut |version, value, _| found(version, value))
+    }
+
+    fn looks(&self) -> bool {
+        true
+    }
+
+    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], room: &'a mut Room) -> Look<'a> {
+        self.look_for(key, room)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.show(key, true, &mut |version, value, _| found(version, value))
+        self.show(self.key(key)?, true, &mut |version, value, _| found(version, value))
+    }
+
+    fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            self.get_group(keys, |i, value| found(group * GROUP_COUNT + i, value))?;
+        }
+        Ok(())
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -68,7 +88,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let room = self.with_room(reserve)?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        let mut new = Some(Prepared::in_room(key, room, expiry));
+        let mut new = Some(Prepared::in_room(key, room, expiry, |_| None));
         // Also a split may find the region full.
         self.with_room(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }
@@ -76,8 +96,13 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.may_write()?;
         let key = self.key(key)?;
-        self.aim(key);
-        Ok(self.write(key, &mut None, &mut |_| true)? == Answer::Done(Before::Present))
+        let answer = {
+            let _pin = epoch::pin();
+            self.aim(key);
+            self.write_pinned(key, &mut None, &mut |_| true)?
+        };
+        self.tell_expired(key, &answer);
+        Ok(answer == Answer::Done(Before::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
@@ -90,7 +115,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let mut expiry = None;
-        self.show(key, true, &mut |_, _, held| expiry = Some(held))?;
+        self.show(self.key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
         Ok(expiry)
     }
 
@@ -186,8 +211,12 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Shows the key's item, unless its time has come.
     #[inline(always)]
-    fn show(&self, key: &[u8], is_part: bool, found: &mut dyn FnMut(Version, &[u8], Expiry)) -> Result<bool, Error> {
-        let key = self.key(key)?;
+    pub(crate) fn show(
+        &self,
+        key: Key<'_>,
+        is_part: bool,
+        found: &mut dyn FnMut(Version, &[u8], Expiry),
+    ) -> Result<bool, Error> {
         let permit = match self.look(key, found) {
             Known::Told(is_there) => return Ok(is_there),
             Known::Unknown(permit) => permit,
@@ -196,7 +225,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let Some(slot) = self.find(key)? else { return Ok(false) };
         let Some(seen) = self.shown(&slot, is_part)? else { return Ok(false) };
         if !is_part {
-            self.bring_in(permit, key, &seen);
+            self.bring_in(permit, key, || seen.copy());
         }
         found(seen.version(), seen.value, seen.expiry);
         Ok(true)

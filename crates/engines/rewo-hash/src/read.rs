@@ -25,14 +25,10 @@ pub(crate) struct Seen<'a> {
 impl Seen<'_> {
     /// Values that differ have versions that differ: a small value is its own version.
     pub(crate) fn version(&self) -> Version {
-        let Some((position, item)) = &self.item else {
-            let mut words = [0; 16];
-            words[..self.value.len()].copy_from_slice(self.value);
-            words[15] = 0x80 | self.value.len() as u8;
-            let [low, high] = [0, 8].map(|at| u64::from_le_bytes(*words[at..].first_chunk().expect("it has 16 bytes")));
-            return Version::new([low, high]);
-        };
-        Version::new([position.item().word(), item.header.checksum.into()])
+        match &self.item {
+            Some((position, item)) => version_of_item(*position, item.header.checksum),
+            None => version_of_small(self.value),
+        }
     }
 
     /// How long the item is.
@@ -41,12 +37,34 @@ impl Seen<'_> {
     }
 }
 
+#[inline(always)]
+pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
+    match key.len() {
+        len_bytes if len_bytes > Limits::KEY_BYTES_MAX => Err(Error::KeyTooLong { len_bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// The version of an item in the region.
+#[inline(always)]
+pub(crate) fn version_of_item(position: Position, checksum: u32) -> Version {
+    Version::new([position.item().word(), checksum.into()])
+}
+
+/// The version of a value that lies in a slot.
+pub(crate) fn version_of_small(value: &[u8]) -> Version {
+    let mut words = [0; 16];
+    words[..value.len()].copy_from_slice(value);
+    words[15] = 0x80 | value.len() as u8;
+    let [low, high] = [0, 8].map(|at| u64::from_le_bytes(*words[at..].first_chunk().expect("it has 16 bytes")));
+    Version::new([low, high])
+}
+
 impl<M: Medium, D: Dram> RewoHash<M, D> {
+    #[inline(always)]
     pub(crate) fn key<'k>(&self, key: &'k [u8]) -> Result<Key<'k>, Error> {
-        match key.len() {
-            len_bytes if len_bytes > Limits::KEY_BYTES_MAX => Err(Error::KeyTooLong { len_bytes }),
-            _ => Ok(Key { bytes: key, signature: self.table.signature(key) }),
-        }
+        check_key(key)?;
+        Ok(Key { bytes: key, signature: self.table.signature(key) })
     }
 
     /// The key's slot, whatever its time. The caller is pinned.

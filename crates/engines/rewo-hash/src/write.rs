@@ -1,24 +1,32 @@
 //! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
 
-use engine::{Answer, Before, Error, Expiry, Limits, while_readers_keep, with_room};
+use engine::{Answer, Before, Error, Expiry, Limits, Version, while_readers_keep, with_room};
 use heap::Reservation;
 use heap::layout::SEGMENT_BYTES;
 use index::Position;
 use index::block_hash::{At, Key, Published, Slot};
-use index::cached_table::{Write, canary};
+use index::cached_table::{NewCopy, Write, canary};
 use index::segmented::Garbage;
 use items::NewItem;
 use pmem::{Dram, Medium, MediumError};
 
 use crate::cached::Hidden;
+use crate::read::{version_of_item, version_of_small};
 use crate::reaper::Reaper;
 use crate::{Growth, RewoHash};
 
 /// A slot that was made, and room for its item, written and flushed, if that is larger.
-pub(crate) struct Prepared<'a, D: Dram> {
-    pub(crate) slot: Slot,
+pub(crate) struct Prepared<'a, 'v, D: Dram> {
+    pub(crate) new: New<'v>,
     room: Option<Reservation<'a, D>>,
     expires: bool,
+}
+
+/// A slot that was made, and what its writer knows of the item: an item that was written past the cache is slow to read.
+#[derive(Clone, Copy)]
+pub(crate) struct New<'v> {
+    pub(crate) slot: Slot,
+    pub(crate) copy: Option<NewCopy<'v>>,
 }
 
 /// What a write found under its locks, and did.
@@ -32,11 +40,17 @@ enum Entered<'a, 'k> {
 /// Says whether a write takes place, of what the key's slot is.
 pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
-impl<'a, D: Dram> Prepared<'a, D> {
-    /// The slot names the item at the start of `room`, which was written.
-    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, D> {
-        let slot = Slot::of_item(key.signature, Position::of(room.place()));
-        Prepared { slot, room: Some(room), expires: !expiry.is_never() }
+impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
+    /// The slot names the item at the start of `room`, which was written; its copy is `copy`, if the caller knows.
+    pub(crate) fn in_room(
+        key: Key<'_>,
+        room: Reservation<'a, D>,
+        expiry: Expiry,
+        copy: impl FnOnce(Position) -> Option<NewCopy<'v>>,
+    ) -> Prepared<'a, 'v, D> {
+        let position = Position::of(room.place());
+        let new = New { slot: Slot::of_item(key.signature, position), copy: copy(position) };
+        Prepared { new, room: Some(room), expires: !expiry.is_never() }
     }
 
     /// The item is named, and stays. The reaper is told only now: of a walk that it began before, it may have met the key's old item.
@@ -60,55 +74,78 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
         let put = || {
+            let _pin = epoch::pin();
             self.aim(key);
-            self.write(key, &mut Some(self.prepare(key, &item)?), &mut |_| true)
+            let mut new = Some(self.prepare(key, &item)?);
+            self.aim_at_old(key, item.item_bytes());
+            self.write_pinned(key, &mut new, &mut |_| true)
         };
-        self.with_room(put).map(drop)
+        self.with_room(put).map(|answer| self.tell_expired(key, &answer))
     }
 
-    /// Asks the cache for what a write of the key begins with.
+    /// Asks the cache for what a write of the key begins with. The caller is pinned.
     #[inline(always)]
     pub(crate) fn aim(&self, key: Key<'_>) {
-        let _pin = epoch::pin();
         self.table.aim(&self.medium, key.signature);
         self.cached_table().into_iter().for_each(|cache| cache.aim(key.signature));
     }
 
+    /// Starts the misses of the old item and of its copy, if there seem to be such: the buckets' locks wait for the new item's write-back. A delete has
+    /// none of that, and no time to gain. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn aim_at_old(&self, key: Key<'_>, item_bytes: u64) {
+        if let Some(position) = self.table.hint(&self.medium, key).position() {
+            self.medium.prefetch_line(position.offset());
+        }
+        self.cached_table().into_iter().for_each(|cache| cache.aim_at_room(key.signature, item_bytes));
+    }
+
     /// Step 1.
-    pub(crate) fn prepare(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+    #[inline(always)]
+    pub(crate) fn prepare<'v>(&self, key: Key<'_>, item: &NewItem<'v>) -> Result<Prepared<'_, 'v, D>, Error> {
+        let copy =
+            |version: Version| NewCopy { value: item.value, version: version.words(), expiry_ms: item.expiry.ms() };
         if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
-            return Ok(Prepared { slot, room: None, expires: false });
+            let copy = self.cache.as_ref().map(|_| copy(version_of_small(item.value)));
+            return Ok(Prepared { new: New { slot, copy }, room: None, expires: false });
         }
         let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
         // SAFETY: the room was just reserved.
-        unsafe { item.write(&self.medium, room.place().offset, 0) };
-        Ok(Prepared::in_room(key, room, item.expiry))
+        let checksum = unsafe { item.write(&self.medium, room.place().offset, 0) };
+        Ok(Prepared::in_room(key, room, item.expiry, |position| Some(copy(version_of_item(position, checksum)))))
     }
 
     /// Puts what was prepared, and takes it, or removes the key, if `allowed`. The callback has been told if the key had expired.
     pub(crate) fn write<'a>(
         &'a self,
         key: Key<'_>,
-        new: &mut Option<Prepared<'a, D>>,
+        new: &mut Option<Prepared<'a, '_, D>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Answer<Before>, Error> {
         let answer = self.write_pinned(key, new, allowed)?;
-        if answer == Answer::Done(Before::Expired) {
+        self.tell_expired(key, &answer);
+        Ok(answer)
+    }
+
+    /// Tells the callback of a key that had expired before it was written. The caller is not pinned, unless its own caller is: the callback may use
+    /// the store.
+    #[inline(always)]
+    pub(crate) fn tell_expired(&self, key: Key<'_>, answer: &Answer<Before>) {
+        if *answer == Answer::Done(Before::Expired) {
             self.expired_hook.tell(key.bytes);
         }
-        Ok(answer)
     }
 
     /// As [`Self::write`], but nobody is told.
     pub(crate) fn write_pinned<'a>(
         &'a self,
         key: Key<'_>,
-        new: &mut Option<Prepared<'a, D>>,
+        new: &mut Option<Prepared<'a, '_, D>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Answer<Before>, Error> {
         let _pin = epoch::pin();
-        let slot = new.as_ref().map(|new| new.slot);
-        let (published, old, mut hidden) = match self.publish(key, slot.as_ref(), allowed)? {
+        let entered = new.as_ref().map(|new| new.new);
+        let (published, old, mut hidden) = match self.publish(key, entered.as_ref(), allowed)? {
             Entered::Published(published, old, hidden) => (published, old, hidden),
             Entered::Unchanged(answer) => {
                 // What it goes by may not be durable yet; what is found by now says nothing of the answer.
@@ -122,7 +159,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.medium.breaks(canary::COPY_HIDDEN_LATE) {
             hidden = self.hide(key);
         }
-        self.reveal(hidden, slot.as_ref());
+        self.reveal(hidden, entered.as_ref());
         self.retire(old.as_ref());
         before.map(Answer::Done)
     }
@@ -131,7 +168,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn publish<'a, 'k>(
         &'a self,
         key: Key<'k>,
-        new: Option<&Slot>,
+        new: Option<&New<'_>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Entered<'a, 'k>, Error> {
         loop {
@@ -154,8 +191,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             }
             let published = match (found, new) {
                 (Some(found), None) => Ok(buckets.remove(&found)),
-                (Some(found), Some(slot)) => Ok(buckets.replace(&found, slot)),
-                (None, new) => buckets.insert(new.expect("where nothing was, something new comes")),
+                (Some(found), Some(new)) => Ok(buckets.replace(&found, &new.slot)),
+                (None, new) => buckets.insert(&new.expect("where nothing was, something new comes").slot),
             };
             let full = match published {
                 Ok(published) => return Ok(Entered::Published(published, old, hidden)),

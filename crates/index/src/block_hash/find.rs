@@ -51,7 +51,7 @@ impl Key<'_> {
     }
 
     #[inline(always)]
-    fn may_be_in(&self, slot: &Slot) -> bool {
+    pub(super) fn may_be_in(&self, slot: &Slot) -> bool {
         match slot.content() {
             Content::Whole { key, .. } => key == self.bytes,
             Content::Item { signature, .. } => signature == self.signature,
@@ -78,10 +78,12 @@ impl<M: Medium> Words for View<'_, M> {
 }
 
 /// What a look depends on: it counts if all of that is still the same at its end.
-struct Look<'a, M> {
+pub(super) struct Look<'a, M> {
     table: &'a BlockHash,
-    medium: &'a M,
+    pub(super) medium: &'a M,
     segment: &'a Segment,
+    /// Where readers are led; a search goes by the segment, which the segment's own line tells of.
+    start: Offset,
     overlay: Option<&'a Overlay>,
     is_decided: bool,
     numbers: [usize; 2],
@@ -90,12 +92,20 @@ struct Look<'a, M> {
 
 impl<'a, M: Medium> Look<'a, M> {
     #[inline(always)]
-    fn begin(table: &'a BlockHash, medium: &'a M, signature: u64) -> Look<'a, M> {
-        let (segment, numbers) = (table.segment(signature), choices(signature));
+    pub(super) fn begin(table: &'a BlockHash, medium: &'a M, signature: u64) -> Look<'a, M> {
+        let ((start, segment), numbers) = (table.root().both(table.geometry, signature), choices(signature));
         let counters = numbers.map(|number| segment.counter(number));
         let overlay = if medium.breaks(canary::HALF_BATCH_SEEN) { None } else { table.overlay() };
         let is_decided = overlay.is_some_and(Overlay::is_decided);
-        Look { table, medium, segment, overlay, is_decided, numbers, counters }
+        Look { table, medium, segment, start, overlay, is_decided, numbers, counters }
+    }
+
+    /// Where both buckets lie, if there are no others, and they are to be read as they are stored. They are known before the
+    /// segment's line is there.
+    #[inline(always)]
+    pub(super) fn plain_places(&self) -> Option<[Offset; 2]> {
+        let is_plain = !self.is_decided && self.segment.is_alone_at(self.start);
+        is_plain.then(|| self.numbers.map(|number| bucket(self.start, number)))
     }
 
     #[inline(always)]
@@ -108,7 +118,7 @@ impl<'a, M: Medium> Look<'a, M> {
 
     /// Whether what was read so far is of one moment.
     #[inline(always)]
-    fn is_steady(&self) -> bool {
+    pub(super) fn is_steady(&self) -> bool {
         self.medium.acquire();
         let now = if self.medium.breaks(canary::HALF_BATCH_SEEN) { None } else { self.table.overlay() };
         let is_same = match (self.overlay, now) {
@@ -229,7 +239,9 @@ impl BlockHash {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Slot>, E> {
-        self.aim(medium, key.signature);
+        if let Some(found) = self.find_at_once(medium, key, &mut is_key)? {
+            return Ok(found);
+        }
         loop {
             match Look::begin(self, medium, key.signature).find(key, &mut is_key)? {
                 ControlFlow::Break(found) => return Ok(found),

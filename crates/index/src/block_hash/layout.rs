@@ -50,7 +50,8 @@ pub const fn slot_start(i: usize) -> usize {
 pub const fn choices(signature: u64) -> [usize; 2] {
     let first = (((signature >> 16 & 0xFFFF) * BUCKET_COUNT as u64) >> 16) as usize;
     let distance = 1 + (((signature & 0xFFFF) * (BUCKET_COUNT as u64 - 1)) >> 16) as usize;
-    [first, (first + distance) % BUCKET_COUNT]
+    let second = first + distance;
+    [first, if second < BUCKET_COUNT { second } else { second - BUCKET_COUNT }]
 }
 
 /// A bucket's meta word.
@@ -59,6 +60,8 @@ pub struct Meta(pub u64);
 
 const LOCKS: u64 = 0xFF << 8;
 const SHAPE_BITS: u32 = 6;
+/// A shape is a length, and behind that two bits of the kind.
+pub(super) const KIND_SHIFT: u32 = 4;
 const SHAPES_SHIFT: u32 = 16;
 const SHAPE: u64 = (1 << SHAPE_BITS) - 1;
 
@@ -101,6 +104,26 @@ impl Meta {
     #[must_use]
     pub const fn shape(self, i: usize) -> u8 {
         (self.0 >> (SHAPES_SHIFT + SHAPE_BITS * i as u32) & SHAPE) as u8
+    }
+
+    /// The shape of the first slot that holds an item; of any slot if none does.
+    #[inline(always)]
+    #[must_use]
+    pub const fn first_shape(self) -> u8 {
+        self.shape((self.bitmap() | 1 << (SLOT_COUNT - 1)).trailing_zeros() as usize)
+    }
+
+    /// Whether all slots that hold an item are of the kind of this shape.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has_only_like(self, shape: u8) -> bool {
+        // Bit i at bit 6i, of four bits: no two of the product meet.
+        const fn spread(four: u64) -> u64 {
+            four.wrapping_mul(1 | 1 << 5 | 1 << 10 | 1 << 15) & (1 | 1 << 6 | 1 << 12 | 1 << 18)
+        }
+        let filled = spread(self.0 & 0xF) | spread(self.0 >> 4 & 0xF) << (4 * SHAPE_BITS);
+        let kinds = self.0 >> (SHAPES_SHIFT + KIND_SHIFT);
+        (kinds ^ (filled * (shape >> KIND_SHIFT) as u64)) & (filled * 3) == 0
     }
 
     /// With an item of this shape in slot `i`, perhaps not durable yet.
@@ -174,6 +197,17 @@ mod tests {
         assert!((0..SLOT_COUNT).all(|i| meta.shape(i) == 0x3F - i as u8 && meta.is_locked(i)));
         let less = meta.unlocked().without(3);
         assert!(less.is_locked(3) && !less.is_locked(2) && less.free_slot() == Some(3) && less.shape(4) == 0x3B);
+        for (bitmap, kinds) in (0..=0xFF).flat_map(|bitmap| (0..=0xFFFF).step_by(13).map(move |kinds| (bitmap, kinds)))
+        {
+            let kind = |i: usize| (kinds >> (2 * i) & 3) as u8;
+            let with = |meta: Meta, i| meta.with(i, kind(i) << KIND_SHIFT | 5);
+            let meta = (0..SLOT_COUNT).fold(Meta::default(), with);
+            let meta = (0..SLOT_COUNT).filter(|i| bitmap >> i & 1 == 0).fold(meta, Meta::without);
+            let first = meta.first_shape();
+            assert!(meta.bitmap() == 0 || first == meta.shape(meta.slots().next().unwrap()));
+            let is_so = meta.slots().all(|i| meta.shape(i) >> KIND_SHIFT == first >> KIND_SHIFT);
+            assert_eq!(meta.has_only_like(first), is_so, "{bitmap:b} {kinds:b}");
+        }
         assert!(!less.unlocked().is_any_locked() && less.locked().is_locked(0));
     }
 }

@@ -118,6 +118,12 @@ impl Segment {
         iter::successors(Some(&self.first), |link| link.next.get().map(|link| &**link)).map(|link| link.offset)
     }
 
+    /// Whether it lies there, and no other is chained to it.
+    #[inline(always)]
+    pub(super) fn is_alone_at(&self, offset: Offset) -> bool {
+        self.first.offset == offset && self.first.next.get().is_none()
+    }
+
     pub(super) fn places(&self) -> Vec<Place> {
         self.offsets().map(|offset| Place { offset, kind: PlaceKind::Segment }).collect()
     }

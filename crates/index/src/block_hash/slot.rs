@@ -10,7 +10,7 @@
 
 use pmem::crc32c;
 
-use super::layout::SLOT_BYTES;
+use super::layout::{KIND_SHIFT, SLOT_BYTES};
 use crate::Position;
 
 const BODY_BYTES: usize = SLOT_BYTES - 4;
@@ -19,7 +19,6 @@ const FIXED_KEY_BYTES: usize = 16;
 const SHORT_BYTES_MAX: usize = BODY_BYTES - 1;
 /// The longest value whose length a meta word has room for.
 const VALUE_BYTES_MAX: usize = 15;
-const KIND_SHIFT: u32 = 4;
 const LENGTH: u8 = 15;
 
 /// What kind of slot it is.
@@ -28,6 +27,18 @@ enum Kind {
     Fixed = 0,
     Short = 1,
     Item = 2,
+}
+
+/// Whether slots of this shape say where an item lies.
+#[inline(always)]
+pub(super) fn is_item(shape: u8) -> bool {
+    shape >> KIND_SHIFT == Kind::Item as u8
+}
+
+/// Whether slots of these shapes are of one kind.
+#[inline(always)]
+pub(super) fn is_alike(one: u8, other: u8) -> bool {
+    (one ^ other) >> KIND_SHIFT == 0
 }
 
 /// A slot's bytes, and its shape: length and kind as the meta word has them.
@@ -179,6 +190,17 @@ impl Heads {
             _ => Heads::NONE,
         };
         Heads([fixed, short, (signature, !0), Heads::NONE])
+    }
+
+    /// How slots of this shape's kind begin that hold a key and its value, if all eight bytes count.
+    #[inline(always)]
+    pub(super) fn of_small(shape: u8, key: &[u8]) -> Option<u64> {
+        let first = u64::from_le_bytes(*key.first_chunk()?);
+        if shape >> KIND_SHIFT == Kind::Fixed as u8 {
+            return (key.len() == FIXED_KEY_BYTES).then_some(first);
+        }
+        let is_short = shape >> KIND_SHIFT == Kind::Short as u8 && key.len() <= SHORT_BYTES_MAX;
+        is_short.then_some(first << 8 | key.len() as u64)
     }
 
     /// Whether a slot of this shape may hold the key that begins so.

@@ -1,10 +1,13 @@
 //! Writing one key: steps 2 to 6 (see the module above).
 
+use std::hint;
+
 use heap::HeapError;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::canary;
 use super::find::Key;
+use super::glance::{Beginnings, Spotted};
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, Meta, bucket, choices};
 use super::moves::LIGHT_FILLED_MAX;
@@ -129,6 +132,38 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<At>, E> {
+        let start = self.segment.offset();
+        let places = self.numbers.map(|number| bucket(start, number));
+        let seen = Beginnings::of(self.cx.medium, places, key).filter(|_| self.segment.is_alone_at(start));
+        let spotted = seen.filter(|seen| seen.metas.iter().all(|meta| meta.filled() <= FILLED_MAX));
+        let found = match spotted.as_ref().map_or(Spotted::Unsure, Beginnings::only) {
+            Spotted::Unsure => return self.find_among_all(key, is_key),
+            Spotted::Nothing => None,
+            Spotted::At(spot) => {
+                let bucket = Bucket { number: self.numbers[spot.choice], at: places[spot.choice] };
+                let at = At { slot: spot.slot(), bucket, i: spot.i };
+                key.is_in(&at.slot, &mut is_key)?.then_some(at)
+            }
+        };
+        self.found(found)
+    }
+
+    /// What a search found; an absence counts if nothing was lost.
+    #[inline(always)]
+    fn found<E: From<HeapError>>(&self, found: Option<At>) -> Result<Option<At>, E> {
+        if found.is_none() {
+            self.cx.medium.check_lost_ranges().map_err(HeapError::from)?;
+        }
+        Ok(found)
+    }
+
+    /// As [`Buckets::find`], slot by slot.
+    #[inline(never)]
+    fn find_among_all<E: From<HeapError>>(
+        &self,
+        key: Key<'_>,
+        mut is_key: impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<Option<At>, E> {
         let (mut found, heads): (Option<At>, _) = (None, key.heads());
         for bucket in self.buckets() {
             let stored = self.stored(bucket);
@@ -146,10 +181,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
                 }
             }
         }
-        if found.is_none() {
-            self.cx.medium.check_lost_ranges().map_err(HeapError::from)?;
-        }
-        Ok(found)
+        self.found(found)
     }
 
     /// Empties slot `i`, whose item is elsewhere, too; ordered.
@@ -176,12 +208,16 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     #[inline(always)]
     pub fn insert(self, slot: &Slot) -> Result<Published<'a>, Full> {
         let filled = self.buckets().map(|bucket| (self.stored(bucket).meta().filled(), bucket));
-        let emptiest = filled.filter(|(filled, _)| *filled < FILLED_MAX).min_by_key(|(filled, _)| *filled);
-        if let Some((_, bucket)) = emptiest {
-            self.segment.count(1);
-            return Ok(self.fill(bucket, slot, None));
+        // No branch: which one it is nobody foresees.
+        let emptier =
+            |one: (u32, Bucket), other: (u32, Bucket)| hint::select_unpredictable(other.0 < one.0, other, one);
+        match filled.reduce(emptier) {
+            Some((filled, bucket)) if filled < FILLED_MAX => {
+                self.segment.count(1);
+                Ok(self.fill(bucket, slot, None))
+            }
+            _ => self.insert_moving(slot),
         }
-        self.insert_moving(slot)
     }
 
     /// Puts a slot in the place of another of the key, in the same bucket.

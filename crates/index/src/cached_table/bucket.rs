@@ -20,6 +20,8 @@ const INCOMPLETE: u64 = 1 << 6;
 const LOCKED: u64 = 1 << 8;
 const BEGUN_ONE: u64 = 1 << 16;
 const PENDING: u64 = BEGUN_ONE - 1;
+const THERE: u64 = 1;
+const HIDDEN: u64 = 2;
 const PLACE_SHIFT: u32 = 2;
 const PLACE_BITS: u32 = 34;
 const TAG_SHIFT: u32 = PLACE_SHIFT + PLACE_BITS;
@@ -35,28 +37,28 @@ impl Entry {
     pub(super) const NONE: Entry = Entry(0);
 
     pub(super) fn new(signature: u64, place: usize) -> Entry {
-        Entry(signature << TAG_SHIFT | (place as u64) << PLACE_SHIFT | 1)
+        Entry(signature << TAG_SHIFT | (place as u64) << PLACE_SHIFT | THERE)
     }
 
     #[inline(always)]
     pub(super) fn is_there(self) -> bool {
-        self.0 & 1 == 1
+        self.0 & THERE != 0
     }
 
     #[inline(always)]
     pub(super) fn is_hidden(self) -> bool {
-        self.0 & 2 == 2
+        self.0 & HIDDEN != 0
     }
 
     pub(super) fn hidden(self) -> Entry {
-        Entry(self.0 | 2)
+        Entry(self.0 | HIDDEN)
     }
 
     pub(super) fn shown(self) -> Entry {
-        Entry(self.0 & !2)
+        Entry(self.0 & !HIDDEN)
     }
 
-    /// Whether it may be of a key of this signature.
+    /// Whether it may be of a key of this signature, hidden or not.
     #[inline(always)]
     pub(super) fn may_be(self, signature: u64) -> bool {
         self.is_there() && (self.0 ^ signature << TAG_SHIFT) >> TAG_SHIFT == 0
@@ -140,6 +142,15 @@ impl<'a, W: Word> Bucket<'a, W> {
     #[inline(always)]
     pub(super) fn entry(self, i: usize) -> Entry {
         Entry(self.entries[i].load(Relaxed))
+    }
+
+    /// Which entries are shown and may be of a key of this signature: bit i for entry i. No branch depends on what they are, so that a
+    /// processor is at the next search while this one's line is still on its way.
+    #[inline(always)]
+    pub(super) fn hits(self, signature: u64) -> u32 {
+        let wanted = signature << TAG_SHIFT | THERE;
+        let is_hit = |entry: &W| (entry.load(Relaxed) ^ wanted) & (!0 << TAG_SHIFT | THERE | HIDDEN) == 0;
+        self.entries.iter().enumerate().fold(0, |hits, (i, entry)| hits | u32::from(is_hit(entry)) << i)
     }
 
     /// Says that entry `i` was read; a store only where that is news.

@@ -14,19 +14,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use word::Word;
 
 use super::Sought;
-use super::lines::{LINE_WORDS, Lines};
+use super::lines::{LINE_WORDS, Lines, Wide};
 use super::signals::HANDED_WORDS_MAX;
 
 /// The longest value that is copied, in bytes. Of longer ones the store's memory is read as fast as it can be.
 pub const VALUE_BYTES_MAX: usize = 4096;
 /// The longest key.
 const KEY_BYTES_MAX: usize = 512;
-const VALUE_WORDS_MAX: usize = VALUE_BYTES_MAX / 8;
-const HEAD_WORDS: usize = 4;
+pub(super) const VALUE_WORDS_MAX: usize = VALUE_BYTES_MAX / 8;
+pub(super) const HEAD_WORDS: usize = 4;
 /// The longest copy, in words.
 pub(super) const WORDS_MAX: usize = round(HEAD_WORDS + 1 + KEY_BYTES_MAX / 8 + VALUE_WORDS_MAX);
 /// A moment that never comes.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
 /// An item that is to be copied.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +60,18 @@ impl Head {
         Head(key.len() as u64 | (copy.value.len() as u64) << 16 | (capacity_words as u64) << 32 | expires << 48)
     }
 
+    /// Whether it is one of a key of so many bytes, and does not expire.
+    #[inline(always)]
+    fn is_plain(self, key_bytes: usize) -> bool {
+        self.0 & !(0xFFFF_FFFF << 16) == key_bytes as u64
+    }
+
+    #[inline(always)]
     fn key_bytes(self) -> usize {
         self.0 as u16 as usize
     }
 
+    #[inline(always)]
     fn value_bytes(self) -> usize {
         (self.0 >> 16) as u16 as usize
     }
@@ -73,6 +81,7 @@ impl Head {
         (self.0 >> 32) as u16 as usize
     }
 
+    #[inline(always)]
     fn expires(self) -> bool {
         self.0 >> 48 != 0
     }
@@ -83,11 +92,13 @@ impl Head {
         self.body_start() + self.key_bytes().div_ceil(8)
     }
 
+    #[inline(always)]
     fn body_start(self) -> usize {
         HEAD_WORDS + usize::from(self.expires())
     }
 
-    fn words(self) -> usize {
+    #[inline(always)]
+    pub(super) fn words(self) -> usize {
         round(self.body_start() + self.key_bytes().div_ceil(8) + self.value_bytes().div_ceil(8))
     }
 }
@@ -107,7 +118,8 @@ impl NewCopy<'_> {
     /// Writes it. Nobody else writes there, and no reader believes what it finds there meanwhile.
     pub(super) fn write<W: Word>(&self, copies: &Lines<W>, place: usize, key: Sought<'_>, capacity_words: usize) {
         let head = Head::new(key.bytes, self, capacity_words);
-        let store = |i: usize, word: u64| copies.word(place + i).store(word, Relaxed);
+        let Some(words) = copies.behind(place).and_then(|words| words.get(..head.words())) else { return };
+        let store = |i: usize, word: u64| words[i].store(word, Relaxed);
         store(0, key.signature);
         store(1, head.0);
         store(2, self.version[0]);
@@ -115,8 +127,31 @@ impl NewCopy<'_> {
         if head.expires() {
             store(HEAD_WORDS, self.expiry_ms);
         }
-        let words = words_of(key.bytes).chain(words_of(self.value));
-        words.enumerate().for_each(|(i, word)| store(head.body_start() + i, word));
+        let (key_words, value_words) = words[head.body_start()..].split_at(key.bytes.len().div_ceil(8));
+        store_bytes(key_words, key.bytes);
+        store_bytes(value_words, self.value);
+    }
+}
+
+/// Stores bytes, zero to the last word's end.
+#[inline(always)]
+fn store_bytes<W: Word>(words: &[W], bytes: &[u8]) {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    for (word, bytes) in words.iter().zip(whole) {
+        word.store(u64::from_le_bytes(*bytes), Relaxed);
+    }
+    if !rest.is_empty() {
+        words[whole.len()].store(last_word(bytes, rest), Relaxed);
+    }
+}
+
+/// The word of the bytes behind the last whole word, zero to its end.
+#[inline(always)]
+fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
+    match bytes.last_chunk::<8>() {
+        // The last eight bytes have them at their end.
+        Some(last) => u64::from_le_bytes(*last) >> ((8 * (8 - rest.len())) & 63),
+        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 
@@ -124,11 +159,7 @@ impl NewCopy<'_> {
 #[inline(always)]
 fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let (words, rest) = bytes.as_chunks::<8>();
-    let last = (!rest.is_empty()).then(|| {
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        u64::from_le_bytes(last)
-    });
+    let last = (!rest.is_empty()).then(|| last_word(bytes, rest));
     words.iter().map(|word| u64::from_le_bytes(*word)).chain(last)
 }
 
@@ -143,54 +174,85 @@ pub(super) fn signature<W: Word>(copies: &Lines<W>, place: usize) -> u64 {
     copies.word(place).load(Relaxed)
 }
 
-/// Whether what lies at `place` is a copy of the key, and what its head says. It may be of two moments: a reader that relies
-/// on it looks whether the bucket is still the same.
+/// A copy that may be of two moments: a reader that relies on it looks whether the bucket is still the same.
+pub(super) struct Met<'a, W> {
+    head: Head,
+    /// Its words from the first on.
+    words: &'a [W],
+    /// The value's.
+    value: &'a [W],
+}
+
+/// What lies at `place`, if that is a copy of the key.
 #[inline(always)]
-pub(super) fn is_of<W: Word>(copies: &Lines<W>, place: usize, key: Sought<'_>) -> Option<Head> {
-    let head = head(copies, place);
-    let is_possible = copies.word(place).load(Relaxed) == key.signature
-        && head.key_bytes() == key.bytes.len()
-        && head.value_bytes() <= VALUE_BYTES_MAX
-        && place + head.words() <= copies.word_count();
-    let mut words = words_of(key.bytes).enumerate();
-    (is_possible && words.all(|(i, word)| copies.word(place + head.body_start() + i).load(Relaxed) == word))
-        .then_some(head)
+pub(super) fn met<'a, W: Word>(copies: &'a Lines<W>, place: usize, key: Sought<'_>) -> Option<Met<'a, W>> {
+    let words = copies.behind(place)?;
+    let Some(wanted) = two_words(key.bytes) else { return met_any(words, key) };
+    // Where the value begins does not depend on the head: all lines are asked for at once.
+    let (start, rest) = words.split_first_chunk::<{ HEAD_WORDS + 2 }>()?;
+    let [_, head, _, _, low, high] = start;
+    let head = Head(head.load(Relaxed));
+    if !head.is_plain(key.bytes.len()) {
+        return met_any(words, key);
+    }
+    let value = rest.get(..head.value_bytes().div_ceil(8))?;
+    let differs = (low.load(Relaxed) ^ wanted[0]) | (high.load(Relaxed) ^ wanted[1]);
+    (differs == 0).then_some(Met { head, words, value })
 }
 
-/// A value's words, taken out of the copy.
-pub(super) struct Taken {
-    words: [MaybeUninit<u64>; VALUE_WORDS_MAX],
-    value_bytes: usize,
-    version: [u64; 2],
-    expiry_ms: u64,
+/// As [`met`], of a key of any length, and of copies that expire.
+#[inline(never)]
+fn met_any<'a, W: Word>(words: &'a [W], key: Sought<'_>) -> Option<Met<'a, W>> {
+    let head = Head(words.get(1)?.load(Relaxed));
+    let (key_start, value_start) = (head.body_start(), head.value_start());
+    let mut pairs = words.get(key_start..value_start)?.iter().zip(words_of(key.bytes));
+    let is_it = head.key_bytes() == key.bytes.len() && pairs.all(|(word, wanted)| word.load(Relaxed) == wanted);
+    let value = words.get(value_start..)?.get(..head.value_bytes().div_ceil(8))?;
+    is_it.then_some(Met { head, words, value })
 }
 
-impl Taken {
+/// The words of a key that has two: most keys are as long as that.
+#[inline(always)]
+fn two_words(key: &[u8]) -> Option<[u64; 2]> {
+    if !(9..=16).contains(&key.len()) {
+        return None;
+    }
+    let (first, last) = (key.first_chunk()?, key.last_chunk()?);
+    Some([u64::from_le_bytes(*first), u64::from_le_bytes(*last) >> ((8 * (16 - key.len())) & 63)])
+}
+
+impl<W: Wide> Met<'_, W> {
+    /// When it expires, `u64::MAX` for never.
     #[inline(always)]
-    pub(super) fn new() -> Taken {
-        Taken { words: [MaybeUninit::uninit(); VALUE_WORDS_MAX], value_bytes: 0, version: [0; 2], expiry_ms: NEVER }
+    pub(super) fn expiry_ms(&self) -> u64 {
+        if self.head.expires() { self.words.get(HEAD_WORDS).map_or(NEVER, |word| word.load(Relaxed)) } else { NEVER }
     }
 
-    /// Takes the copy out that [`is_of`] found.
+    /// What readers are told of its version.
     #[inline(always)]
-    pub(super) fn take<W: Word>(&mut self, copies: &Lines<W>, place: usize, head: Head) {
-        let load = |i: usize| copies.word(place + i).load(Relaxed);
-        self.version = [load(2), load(3)];
-        self.expiry_ms = if head.expires() { load(HEAD_WORDS) } else { NEVER };
-        let start = head.value_start();
-        self.value_bytes = head.value_bytes();
-        for (i, word) in self.words[..self.value_bytes.div_ceil(8)].iter_mut().enumerate() {
-            word.write(load(start + i).to_le());
-        }
+    pub(super) fn version(&self) -> [u64; 2] {
+        [2, 3].map(|i| self.words.get(i).map_or(0, |word| word.load(Relaxed)))
     }
 
-    /// What was taken out.
+    /// The length of its value, which is taken out into `room`; `None` if that is too short.
     #[inline(always)]
-    pub(super) fn copied(&self) -> Copied<'_> {
-        // SAFETY: `take` wrote the words that have these bytes, each in the order of its bytes.
-        let value = unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.value_bytes) };
-        Copied { value, version: self.version, expiry_ms: self.expiry_ms }
+    pub(super) fn take(&self, room: &mut [MaybeUninit<u64>]) -> Option<usize> {
+        let (pairs, last) = self.value.as_chunks::<2>();
+        let (into, last_into) = room.get_mut(..self.value.len())?.as_chunks_mut::<2>();
+        W::take_pairs(pairs, into);
+        last.iter().zip(last_into).for_each(|(word, into)| _ = into.write(word.load(Relaxed)));
+        Some(self.head.value_bytes())
     }
+}
+
+/// The first bytes of words that hold a value.
+///
+/// # Safety
+/// So many bytes of them were written to.
+#[inline(always)]
+pub(super) unsafe fn value_of(words: &[MaybeUninit<u64>], len_bytes: usize) -> &[u8] {
+    // SAFETY: the caller's promise; words lie in memory as their bytes do, in the order of processors that this crate is for.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), len_bytes) }
 }
 
 /// A whole copy, taken out of words that nobody writes to.

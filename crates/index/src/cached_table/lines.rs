@@ -4,10 +4,12 @@
 //! to do with those of the search before.
 
 use std::alloc::Layout;
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use pmem::Dram;
 use word::Word;
@@ -21,6 +23,24 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// A line of the host's cache.
 #[repr(C)]
 pub(super) struct Line<W>(pub(super) [W; LINE_WORDS]);
+
+/// Words of which a search takes many at once.
+pub trait Wide: Word {
+    /// Loads each, in no given order, as many pairs as both have.
+    #[inline(always)]
+    fn take_pairs(from: &[[Self; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
+        for (from, into) in from.as_flattened().iter().zip(into.as_flattened_mut()) {
+            into.write(from.load(Relaxed));
+        }
+    }
+}
+
+impl Wide for AtomicU64 {
+    #[inline(always)]
+    fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
+        pmem::arch::take_pairs(from, into);
+    }
+}
 
 /// Many of them.
 pub(super) struct Lines<W> {
@@ -101,10 +121,16 @@ impl<W: Word> Lines<W> {
         &self.words()[i]
     }
 
-    /// How many words there are.
+    /// Asks the cache for the line of word `i`, which may be none.
     #[inline(always)]
-    pub(super) fn word_count(&self) -> usize {
-        self.count * LINE_WORDS
+    pub(super) fn prefetch(&self, i: usize) {
+        pmem::arch::prefetch(self.first.as_ptr().wrapping_add(i).cast());
+    }
+
+    /// The words from `i` on; `None` if there are none.
+    #[inline(always)]
+    pub(super) fn behind(&self, i: usize) -> Option<&[W]> {
+        self.words().get(i..)
     }
 }
 

@@ -32,7 +32,7 @@
 //! A bucket's words are changed under the bit in the state that locks it; each unlocking raises the state's count, so a reader takes
 //! no lock: it compares the state before and after, as with a copy's words, which are used anew only after the copy left the bucket.
 //! What evicts is a second chance: a bit of each copy that was read since it was last looked at. (The exact LRU of the paper would
-//! write on every read.)
+//! write on every read.) Readers set the bit where that is news, and only once a ring was nearly full.
 //!
 //! # Lock order
 //! a store's locks -> a ring -> a bucket. A ring is only tried for. No lock is held but for some hundred instructions.
@@ -66,7 +66,7 @@ use signals::Signals;
 
 pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
 pub use pool::CopyThreads;
-pub use read::{Look, Permit};
+pub use read::{Look, Permit, Taken};
 pub use write::{Clear, Write};
 
 /// The least that a cached table can have.
@@ -76,6 +76,8 @@ const BUCKET_SHARE: usize = 4;
 /// Rings are filled by one thread at a time; none is smaller than this, many times the longest copy.
 const RING_LINES_MIN: usize = (256 << 10) / 64;
 const RING_COUNT_MAX: usize = 64;
+/// A writer asks for so many words of a copy at the most: a store waits for a line, and a core asks for some ten at once.
+const ASKED_WORDS_MAX: usize = 8 * LINE_WORDS;
 
 /// A key, and its signature.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +118,22 @@ impl CacheStats {
     }
 }
 
+/// Where a copy lies that was asked for, perhaps.
+#[derive(Clone, Copy, Debug)]
+pub struct Aimed(Option<usize>);
+
+impl Aimed {
+    /// No copy.
+    pub const NONE: Aimed = Aimed(None);
+
+    /// True if there was a copy.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_some(self) -> bool {
+        self.0.is_some()
+    }
+}
+
 /// The table.
 pub struct CachedTable<W: Word = AtomicU64> {
     buckets: Lines<W>,
@@ -125,6 +143,8 @@ pub struct CachedTable<W: Word = AtomicU64> {
     relax: fn(&mut Backoff),
     /// Misses of complete buckets are absences.
     is_filled: AtomicBool,
+    /// Readers note what they read: some ring is going to pass over copies soon. Until then nobody asks, and a reader locks no line.
+    notes_reads: AtomicBool,
     counts: Counts,
     /// What copies are handed over by, if threads serve the table.
     signals: OnceLock<Signals<W>>,
@@ -157,6 +177,7 @@ impl<W: Word> CachedTable<W> {
             rings,
             relax,
             is_filled: AtomicBool::new(true),
+            notes_reads: AtomicBool::new(false),
             counts: Counts::default(),
             signals: OnceLock::new(),
             wakes: Wakes::default(),
@@ -199,6 +220,37 @@ impl<W: Word> CachedTable<W> {
     pub fn aim(&self, signature: u64) {
         let line: *const Line<W> = &self.buckets[share(signature, self.buckets.len())];
         pmem::arch::prefetch(line.cast());
+    }
+
+    /// Asks the cache for the beginning of the key's copy, if there is one: what comes after [`Self::aim`], of another key meanwhile.
+    #[inline(always)]
+    pub fn aim_at_copy(&self, signature: u64) -> Aimed {
+        let bucket = self.bucket(signature);
+        let hits = bucket.hits(signature);
+        if hits == 0 {
+            return Aimed(None);
+        }
+        let place = bucket.entry(hits.trailing_zeros() as usize).place();
+        self.copies.prefetch(place);
+        Aimed(Some(place))
+    }
+
+    /// Asks for the rest of a copy whose beginning was asked for.
+    #[inline(always)]
+    pub fn aim_at_rest(&self, Aimed(place): Aimed) {
+        let Some(place) = place else { return };
+        let words = copy::head(&self.copies, place).words();
+        (LINE_WORDS..words).step_by(LINE_WORDS).for_each(|word| self.copies.prefetch(place + word));
+    }
+
+    /// Asks for what a write of the signature is going to store to, once its bucket is there: the key's copy, or else where the ring goes on; as
+    /// many lines as an item of so many bytes takes, within bounds.
+    #[inline(always)]
+    pub fn aim_at_room(&self, signature: u64, item_bytes: u64) {
+        let place = self.aim_at_copy(signature).0.unwrap_or_else(|| self.ring_of(signature).next_place());
+        let words = (item_bytes / 8) as usize + copy::HEAD_WORDS;
+        let lines = (0..=words.min(ASKED_WORDS_MAX)).step_by(LINE_WORDS);
+        lines.for_each(|word| self.copies.prefetch(place + word));
     }
 
     /// True if writers may hand copies over.

@@ -1,12 +1,14 @@
 //! Searching, and bringing in what a search did not find.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
 use word::Word;
 
-use super::bucket::{Bucket, ENTRY_COUNT, Entry, LockedBucket};
-use super::copy::{self, Taken};
+use super::bucket::{Bucket, Entry, LockedBucket};
+use super::copy::{self, Met, NEVER, VALUE_WORDS_MAX};
 use super::counts::Counted;
+use super::lines::Wide;
 use super::{CachedTable, Copied, NewCopy, Sought};
 
 /// What a search found.
@@ -20,13 +22,26 @@ pub enum Look<R> {
     Miss(Option<Permit>),
 }
 
+/// What a search found for a caller that has the room for values.
+#[derive(Debug)]
+pub enum Taken<'r> {
+    /// The key's value, in that room.
+    Value(&'r [u8]),
+    /// The value is longer than the room, or expires: [`CachedTable::look`] shows it. Nothing was counted.
+    Unfit,
+    /// As [`Look::Absent`].
+    Absent,
+    /// As [`Look::Miss`]; the room comes back.
+    Missed(Option<Permit>, &'r mut [MaybeUninit<u64>]),
+}
+
 /// The right to bring in what the store has, unless it changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Permit {
     begun: u64,
 }
 
-impl<W: Word> CachedTable<W> {
+impl<W: Wide> CachedTable<W> {
     /// Looks for a key's copy, and shows one that has not expired before `now_ms`, which is asked for only if the copy expires at
     /// all.
     #[inline(always)]
@@ -36,55 +51,78 @@ impl<W: Word> CachedTable<W> {
         now_ms: impl FnOnce() -> u64,
         show: impl FnOnce(Copied<'_>) -> R,
     ) -> Look<R> {
-        let mut taken = Taken::new();
-        let look = self.search(key, &mut taken);
+        let mut room = [MaybeUninit::uninit(); VALUE_WORDS_MAX];
+        let look = self.search(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
+        let look = match look {
+            // The store has one that has expired still, and tells what became of it.
+            Look::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
+                // SAFETY: they were taken out of the copy.
+                let value = unsafe { copy::value_of(&room, len_bytes) };
+                Look::Hit(show(Copied { value, version, expiry_ms }))
+            }
+            Look::Hit(_) => Look::Miss(None),
+            Look::Absent => Look::Absent,
+            Look::Miss(permit) => Look::Miss(permit),
+        };
+        self.count(&look);
+        look
+    }
+
+    /// As [`Self::look`], but the value is taken out into `room`.
+    #[inline(always)]
+    pub fn take<'r>(&self, key: Sought<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
+        let look = self.search(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
+        if !matches!(look, Look::Hit(None)) {
+            self.count(&look);
+        }
         match look {
-            Look::Hit(()) if taken.copied().expiry_ms == u64::MAX || taken.copied().expiry_ms > now_ms() => {
-                self.counts.count(Counted::Hit);
-                Look::Hit(show(taken.copied()))
-            }
-            Look::Absent => {
-                self.counts.count(Counted::Absent);
-                Look::Absent
-            }
-            Look::Miss(permit) => {
-                self.counts.count(Counted::Miss);
-                Look::Miss(permit)
-            }
-            // The store has it still, and tells what became of it.
-            Look::Hit(()) => {
-                self.counts.count(Counted::Miss);
-                Look::Miss(None)
-            }
+            // SAFETY: they were taken out of the copy.
+            Look::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
+            Look::Hit(None) => Taken::Unfit,
+            Look::Absent => Taken::Absent,
+            Look::Miss(permit) => Taken::Missed(permit, room),
         }
     }
 
     #[inline(always)]
-    fn search(&self, key: Sought<'_>, taken: &mut Taken) -> Look<()> {
+    fn count<R>(&self, look: &Look<R>) {
+        self.counts.count(match look {
+            Look::Hit(_) => Counted::Hit,
+            Look::Absent => Counted::Absent,
+            Look::Miss(_) => Counted::Miss,
+        });
+    }
+
+    /// Looks for a key's copy; what `take` takes of it is of one moment.
+    #[inline(always)]
+    fn search<T>(&self, key: Sought<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Look<T> {
         let bucket = self.bucket(key.signature);
         let Some(seen) = bucket.see() else { return Look::Miss(None) };
-        let writes = bucket.writes();
-        for i in 0..ENTRY_COUNT {
-            let entry = bucket.entry(i);
-            if !entry.may_be(key.signature) || entry.is_hidden() {
-                continue;
-            }
-            if let Some(head) = copy::is_of(&self.copies, entry.place(), key) {
-                taken.take(&self.copies, entry.place(), head);
+        let mut hits = bucket.hits(key.signature);
+        while hits != 0 {
+            let i = hits.trailing_zeros() as usize;
+            if let Some(copy) = copy::met(&self.copies, bucket.entry(i).place(), key) {
+                let taken = take(&copy);
                 if !bucket.is_still(seen) {
                     return Look::Miss(None);
                 }
-                bucket.note_read(seen, i);
-                return Look::Hit(());
+                if self.notes_reads.load(Ordering::Relaxed) {
+                    bucket.note_read(seen, i);
+                }
+                return Look::Hit(taken);
             }
+            hits &= hits - 1;
         }
+        let writes = bucket.writes();
         match bucket.is_still(seen) && writes.pending() == 0 {
             true if seen.is_complete() && self.is_filled.load(Ordering::Acquire) => Look::Absent,
             true => Look::Miss(Some(Permit { begun: writes.begun() })),
             false => Look::Miss(None),
         }
     }
+}
 
+impl<W: Word> CachedTable<W> {
     /// A permit without a search, for bringing in what is asked for now; `None` while a write is pending.
     pub fn permit(&self, key: Sought<'_>) -> Option<Permit> {
         let writes = self.lock(key.signature).writes();
@@ -104,7 +142,7 @@ impl<W: Word> CachedTable<W> {
     /// Whether the bucket has a copy of the key, hidden or not; its entry. The caller holds the bucket's lock.
     pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: Sought<'_>) -> Option<(usize, Entry)> {
         let is_of =
-            |entry: &Entry| entry.may_be(key.signature) && copy::is_of(&self.copies, entry.place(), key).is_some();
+            |entry: &Entry| entry.may_be(key.signature) && copy::met(&self.copies, entry.place(), key).is_some();
         bucket.entries().find(|(_, entry)| is_of(entry))
     }
 

@@ -26,6 +26,8 @@ use super::{CachedTable, NewCopy, Sought};
 const MOVED_MAX: usize = 64;
 /// While less than this part of a ring is found by readers, its live copies are moved together.
 const SPARSE: (u64, u64) = (7, 8);
+/// So much of a ring is filled when readers begin to note what they read.
+const NEARLY: (usize, usize) = (7, 8);
 
 pub(super) struct Ring<W> {
     /// 1 while a thread fills it.
@@ -34,8 +36,10 @@ pub(super) struct Ring<W> {
     end: usize,
     at: AtomicUsize,
     free_until: AtomicUsize,
-    /// Words of copies that buckets name.
-    live_words: AtomicU64,
+    /// Words of copies that a bucket was made to name; the thread that fills the ring counts.
+    kept_words: AtomicU64,
+    /// Words of those that it does not name any more.
+    lost_words: AtomicU64,
 }
 
 /// A ring that nobody else fills.
@@ -47,11 +51,29 @@ pub(super) struct Filling<'a, W: Word> {
 impl<W: Word> Ring<W> {
     pub(super) fn new(start: usize, words: usize) -> Ring<W> {
         let end = start + words;
-        Ring { lock: W::new(0), start, end, at: start.into(), free_until: end.into(), live_words: 0.into() }
+        let count = || AtomicU64::new(0);
+        Ring {
+            lock: W::new(0),
+            start,
+            end,
+            at: start.into(),
+            free_until: end.into(),
+            kept_words: count(),
+            lost_words: count(),
+        }
     }
 
+    /// Words of copies that buckets name.
     pub(super) fn live_words(&self) -> u64 {
-        self.live_words.load(Relaxed)
+        // What is lost was kept before: in this order the difference is none below zero.
+        let lost_words = self.lost_words.load(Acquire);
+        self.kept_words.load(Relaxed).saturating_sub(lost_words)
+    }
+
+    /// Where the next copy goes, about.
+    #[inline(always)]
+    pub(super) fn next_place(&self) -> usize {
+        self.at.load(Relaxed)
     }
 
     /// True once room comes of what is passed over.
@@ -61,7 +83,13 @@ impl<W: Word> Ring<W> {
 
     /// A bucket names a copy of so many words no more.
     pub(super) fn lose(&self, words: usize) {
-        self.live_words.fetch_sub(words as u64, Relaxed);
+        self.lost_words.fetch_add(words as u64, Release);
+    }
+
+    /// Whether copies up to `at` leave little room before others are passed over. Readers note what they read from then on: what is read while the rest
+    /// is filled is what is worth to be kept.
+    fn is_nearly_full(&self, at: usize) -> bool {
+        at - self.start > (self.end - self.start) / NEARLY.1 * NEARLY.0
     }
 
     fn is_sparse(&self) -> bool {
@@ -100,7 +128,8 @@ impl<W: Word> Filling<'_, W> {
 
     /// Buckets name what was written last.
     pub(super) fn keep(self, words: usize) {
-        self.ring.live_words.fetch_add(words as u64, Relaxed);
+        let kept_words = &self.ring.kept_words;
+        kept_words.store(kept_words.load(Relaxed) + words as u64, Relaxed);
     }
 
     /// The copy that was written last is wanted by nobody.
@@ -137,6 +166,9 @@ impl<W: Word> Filling<'_, W> {
             self.empty(at);
         }
         self.ring.at.store(place + words, Relaxed);
+        if self.ring.is_nearly_full(place + words) && !self.table.notes_reads.load(Relaxed) {
+            self.table.notes_reads.store(true, Relaxed);
+        }
     }
 
     /// From `place` on nothing lies to the end of its line.

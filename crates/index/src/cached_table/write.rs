@@ -155,17 +155,19 @@ impl<W: Word> Write<'_, '_, W> {
     #[inline]
     fn write(&mut self, copy: &NewCopy<'_>) {
         let (table, key, begun) = (self.table, self.key, self.begun);
-        let bucket = table.lock(key.signature);
-        if !is_alone(&bucket, begun) {
-            return;
+        // A copy that there was not is not looked for: while the write is alone nobody brings one in.
+        if self.had_copy {
+            let bucket = table.lock(key.signature);
+            if !is_alone(&bucket, begun) {
+                return;
+            }
+            if let Some((i, entry)) = table.write_over(&bucket, key, copy) {
+                bucket.set(i, entry.shown());
+                bucket.end();
+                self.is_pending = false;
+                return;
+            }
         }
-        if let Some((i, entry)) = table.write_over(&bucket, key, copy) {
-            bucket.set(i, entry.shown());
-            bucket.end();
-            self.is_pending = false;
-            return;
-        }
-        drop(bucket);
         self.is_pending = !table.enter(key, copy, |bucket| {
             let is_alone = is_alone(bucket, begun);
             if is_alone {

@@ -1,6 +1,7 @@
 //! AArch64: DC CVAC; DSB; the checksum by table, until a machine to measure the CRC32C instructions on is at hand.
 
 use core::arch::asm;
+use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU64;
 
 use super::match4_scalar;
@@ -65,6 +66,12 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
 #[inline(always)]
 pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
     super::count_below_scalar(words, word)
+}
+
+/// Loads words that other threads may store to, each atomically, in no given order, as many pairs as both have.
+#[inline(always)]
+pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
+    super::take_pairs_scalar(from, into);
 }
 
 /// The virtual counter: constant rate, not serialising.

@@ -1,8 +1,9 @@
 //! No processor at all: what Miri interprets, which knows no write-back, no store past the cache and no assembly.
 
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{match4_scalar, write_through};
+use super::{match4_scalar, take_pairs_scalar, write_through};
 use crate::checksum::crc32c_by_table;
 
 /// The name in stats.
@@ -47,6 +48,11 @@ pub fn prefetch(_byte: *const u8) {}
 pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { match4_scalar(words, word) }
+}
+
+/// Loads words that other threads may store to, each atomically, in no given order, as many pairs as both have.
+pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
+    take_pairs_scalar(from, into);
 }
 
 /// A count of calls: the interpreter has no clock that costs nothing.

@@ -20,9 +20,11 @@ compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 onl
 
 pub use imp::{
     count_below, crc32c, crc32c_in_line, crc32c_of_many, evict, fence, flush_instruction, match4, prefetch, stream,
-    timestamp, timestamp_in_order, write_back,
+    take_pairs, timestamp, timestamp_in_order, write_back,
 };
 
+#[cfg(any(test, miri, not(target_feature = "sse2")))]
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::LINE_BYTES;
@@ -71,6 +73,15 @@ pub(crate) fn count_below_scalar(words: &[AtomicU64], word: u64) -> usize {
     words.iter().map(|other| usize::from(other.load(Ordering::Relaxed) < word)).sum()
 }
 
+/// [`take_pairs`] by atomic loads, for processors without vector registers of that width.
+#[cfg(any(test, miri, not(target_feature = "sse2")))]
+#[inline(always)]
+pub(crate) fn take_pairs_scalar(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
+    for (into, from) in into.as_flattened_mut().iter_mut().zip(from.as_flattened()) {
+        into.write(from.load(Ordering::Relaxed));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +110,25 @@ mod tests {
             for word in [0, 1, 2, HIGH - 1, HIGH, HIGH + 1, u64::MAX] {
                 let words = &words[words.len() - len..];
                 assert_eq!(count_below(words, word), count_below_scalar(words, word), "{word} among {words:?}");
+            }
+        }
+    }
+
+    type Take = fn(&[[AtomicU64; 2]], &mut [[MaybeUninit<u64>; 2]]);
+    const TAKE: [Take; 2] = [take_pairs, take_pairs_scalar];
+
+    #[test]
+    fn pairs_are_taken_up_to_the_shorter_end() {
+        let from: [[AtomicU64; 2]; 21] =
+            core::array::from_fn(|i| [2 * i, 2 * i + 1].map(|word| AtomicU64::new(word as u64)));
+        let lengths = [(0, 0), (1, 1), (3, 21), (4, 4), (5, 5), (8, 9), (21, 21), (21, 6)];
+        for ((taken, room), take) in lengths.into_iter().flat_map(|len| [(len, TAKE[0]), (len, TAKE[1])]) {
+            let mut into = [[MaybeUninit::new(u64::MAX); 2]; 21];
+            take(&from[..taken], &mut into[..room]);
+            for (i, word) in into.as_flattened().iter().enumerate() {
+                let expected = if i < 2 * taken.min(room) { i as u64 } else { u64::MAX };
+                // SAFETY: each word was written to above.
+                assert_eq!(unsafe { word.assume_init() }, expected);
             }
         }
     }

@@ -17,11 +17,12 @@ use core::arch::asm;
 use core::arch::x86_64::{
     __cpuid, __cpuid_count, _MM_HINT_T0, _mm_clflush, _mm_lfence, _mm_prefetch, _mm_sfence, _rdtsc, _xgetbv,
 };
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{count_below_scalar, match4_scalar};
 pub use checksum::{crc32c, crc32c_in_line, crc32c_of_many};
-use registers::{count_fours_below, match4_at_once, put_lines, put16};
+use registers::{count_fours_below, match4_at_once, put_lines, put16, take_pairs_at_once};
 
 const DETECTED: u32 = 1;
 const CLWB: u32 = 2;
@@ -252,6 +253,14 @@ pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
     }
     // SAFETY: AVX2 exists (just checked), and there is a four.
     unsafe { count_fours_below(fours, word) + count_below_scalar(rest, word) }
+}
+
+/// Loads words that other threads may store to, each atomically, in no given order, as many pairs as both have.
+#[inline(always)]
+pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
+    let count = from.len().min(into.len());
+    // SAFETY: so many pairs are readable, and so many writable, which are the caller's alone.
+    unsafe { take_pairs_at_once(from.as_ptr(), into.as_mut_ptr(), count) };
 }
 
 /// The processor's time-stamp counter: constant rate, not serialising.

@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU64;
 
 /// Copies 16 bytes past the cache; returns where the next ones go.
@@ -122,4 +123,51 @@ pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> u
         );
     }
     count
+}
+
+/// [`super::take_pairs`], a pair at a time, and a line where there are so many.
+///
+/// # Safety
+/// `count` pairs are readable at `from`, and writable at `into`, which is the caller's alone.
+#[inline(always)]
+pub(super) unsafe fn take_pairs_at_once(
+    mut from: *const [AtomicU64; 2],
+    mut into: *mut [MaybeUninit<u64>; 2],
+    mut count: usize,
+) {
+    // SAFETY: the pointers go up to the end of so many pairs, which the caller vouches for. Other threads may store to the words
+    // meanwhile, which a Rust load of that width would not allow; each instruction loads both words, aligned as they are, atomically.
+    unsafe {
+        while count >= 4 {
+            asm!(
+                "movups {a}, [{from}]",
+                "movups {b}, [{from} + 16]",
+                "movups {c}, [{from} + 32]",
+                "movups {d}, [{from} + 48]",
+                "movups [{into}], {a}",
+                "movups [{into} + 16], {b}",
+                "movups [{into} + 32], {c}",
+                "movups [{into} + 48], {d}",
+                from = in(reg) from,
+                into = in(reg) into,
+                a = out(xmm_reg) _,
+                b = out(xmm_reg) _,
+                c = out(xmm_reg) _,
+                d = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+            (from, into, count) = (from.add(4), into.add(4), count - 4);
+        }
+        while count > 0 {
+            asm!(
+                "movups {pair}, [{from}]",
+                "movups [{into}], {pair}",
+                from = in(reg) from,
+                into = in(reg) into,
+                pair = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+            (from, into, count) = (from.add(1), into.add(1), count - 1);
+        }
+    }
 }

@@ -2,6 +2,8 @@
 //! values.
 
 use core::arch::asm;
+use core::mem::MaybeUninit;
+use core::slice;
 use core::sync::atomic::AtomicU64;
 
 /// Copies 16 bytes past the cache; returns where the next ones go.
@@ -54,4 +56,15 @@ pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
 #[inline(always)]
 pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> usize {
     super::count_below_scalar(fours.as_flattened(), word)
+}
+
+/// [`super::take_pairs`], a word at a time.
+///
+/// # Safety
+/// `count` pairs are readable at `from`, and writable at `into`, which is the caller's alone.
+#[inline(always)]
+pub(super) unsafe fn take_pairs_at_once(from: *const [AtomicU64; 2], into: *mut [MaybeUninit<u64>; 2], count: usize) {
+    // SAFETY: the caller's promise.
+    let (from, into) = unsafe { (slice::from_raw_parts(from, count), slice::from_raw_parts_mut(into, count)) };
+    super::super::take_pairs_scalar(from, into);
 }

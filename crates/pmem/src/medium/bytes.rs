@@ -63,6 +63,12 @@ pub unsafe trait Bytes: Send + Sync + 'static {
         core::array::from_fn(|i| self.load(at.plus(8 * i as u64), Ordering::Acquire))
     }
 
+    /// Loads words of the 256 bytes at `at` (8-byte aligned), by their numbers there: each atomically with `Acquire`, one after the other.
+    #[inline(always)]
+    fn load_some<const COUNT: usize>(&self, at: Offset, numbers: [u8; COUNT]) -> [u64; COUNT] {
+        numbers.map(|i| self.load(at.plus(8 * u64::from(i & 31)), Ordering::Acquire))
+    }
+
     /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For a reader that
     /// concludes from words that something is not there.
     #[inline(always)]

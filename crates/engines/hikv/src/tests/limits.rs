@@ -35,7 +35,7 @@ fn the_longest_key_is_kept_and_a_longer_one_refused_by_every_operation() {
         rig.store.delete(&too_long).err(),
     ];
     let pin = epoch::pin();
-    assert_eq!(rig.store.look(pin.pinned(), &too_long).seen(), Seen::Unsure);
+    assert_eq!(rig.store.look(pin.pinned(), &too_long, &mut engine::empty_room()).seen(), Seen::Unsure);
     assert_eq!(rig.store.look_at_many(pin.pinned(), &[b"a", &too_long], &mut [None; 2]), 0);
     for error in refused {
         assert!(matches!(error, Some(Error::KeyTooLong { len_bytes: 65_536 })), "{error:?}");

@@ -6,7 +6,7 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use engine::{Check, Cursor, Depth, Engine, Error, Seen, Version};
+use engine::{Check, Cursor, Depth, Engine, Error, Seen, Version, empty_room};
 use index::Position;
 use pmem_os::HostDram;
 
@@ -55,7 +55,7 @@ impl Rig {
         let mut copy = None;
         let found = self.store.get(key, &mut |_, value| copy = Some(value.to_vec()));
         let pin = epoch::pin();
-        match self.store.look(pin.pinned(), key).seen() {
+        match self.store.look(pin.pinned(), key, &mut empty_room()).seen() {
             Seen::Value(value) => assert_eq!((found.as_ref().unwrap(), copy.as_deref()), (&true, Some(value))),
             Seen::Absent => assert!(!found.as_ref().unwrap()),
             Seen::Unsure => {}

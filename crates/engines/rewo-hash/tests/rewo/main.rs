@@ -9,6 +9,7 @@ mod full;
 mod hooked;
 mod journaled;
 mod killed;
+mod looks;
 mod moves;
 mod overtaken;
 mod persists;

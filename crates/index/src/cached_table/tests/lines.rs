@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pmem::Backoff;
 use word::Word;
 
-use super::super::lines::{Line, Lines};
+use super::super::lines::{Line, Lines, Wide};
 use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
 
 thread_local! {
@@ -18,6 +18,8 @@ thread_local! {
 /// A word that notes who looks at it.
 #[repr(transparent)]
 struct Noted(AtomicU64);
+
+impl Wide for Noted {}
 
 impl Noted {
     fn noted(&self) -> &AtomicU64 {

@@ -1,0 +1,102 @@
+//! Finding many keys, whose memory accesses overlap.
+
+use std::array;
+
+use engine::{Error, Seen, empty_room};
+use index::CachedTable;
+use index::block_hash::{Hint, Key};
+use index::cached_table::Aimed;
+use pmem::{Dram, Medium};
+
+use crate::RewoHash;
+
+/// Keys that are looked for together: as many as a core has misses in flight, with some to spare.
+pub(crate) const GROUP_COUNT: usize = 16;
+
+/// No key.
+const NOTHING: Key<'static> = Key { bytes: &[], signature: 0 };
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
+    ///
+    /// Each is looked for anew, or whether its look still counts, when its turn comes: where others write a batch meanwhile, who has read one
+    /// key as the batch left it must not read another as it was before.
+    pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        let _pin = epoch::pin();
+        let mut sought = [NOTHING; GROUP_COUNT];
+        for (key, sought) in keys.iter().zip(&mut sought) {
+            *sought = self.key(key)?;
+        }
+        let sought = &sought[..keys.len().min(GROUP_COUNT)];
+        match &self.cache {
+            Some(cache) => self.get_copies(cache, sought, &mut found),
+            None => self.get_stored(sought, &mut found),
+        }
+    }
+
+    /// As [`RewoHash::get_group`], from the cached table as far as it has them.
+    fn get_copies(
+        &self,
+        cache: &CachedTable,
+        keys: &[Key<'_>],
+        found: &mut impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let mut aims = [Aimed::NONE; GROUP_COUNT];
+        keys.iter().for_each(|key| cache.aim(key.signature));
+        for (key, aim) in keys.iter().zip(&mut aims) {
+            *aim = cache.aim_at_copy(key.signature);
+            if !aim.is_some() {
+                self.table.aim(&self.medium, key.signature);
+            }
+        }
+        for (key, aim) in keys.iter().zip(aims) {
+            cache.aim_at_rest(aim);
+            if !aim.is_some() {
+                self.ask_for(&self.table.hint(&self.medium, *key));
+            }
+        }
+        for (i, key) in keys.iter().enumerate() {
+            match self.look_in(cache, *key, &mut empty_room()).seen() {
+                Seen::Value(value) => found(i, Some(value)),
+                Seen::Absent => found(i, None),
+                Seen::Unsure => self.show_one(i, *key, found)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`RewoHash::get_group`], from the region.
+    fn get_stored(&self, keys: &[Key<'_>], found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        keys.iter().for_each(|key| self.table.aim(&self.medium, key.signature));
+        let hints: [Option<Hint<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
+            let hint = self.table.hint(&self.medium, *keys.get(i)?);
+            self.ask_for(&hint);
+            Some(hint)
+        });
+        for (i, (key, hint)) in keys.iter().zip(hints.iter().flatten()).enumerate() {
+            let glance = self.table.glance_at(hint, *key);
+            match self.look_by(glance, *key, None, &mut empty_room()).seen() {
+                Seen::Value(value) => found(i, Some(value)),
+                Seen::Absent => found(i, None),
+                Seen::Unsure => self.show_one(i, *key, found)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the cache for the item that a hint leads to.
+    #[inline(always)]
+    fn ask_for(&self, hint: &Hint<'_, M>) {
+        let Some(position) = hint.position() else { return };
+        items::prefetch(&self.medium, position.offset(), position.slot_bytes());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn show_one(&self, i: usize, key: Key<'_>, found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        if !self.show(key, false, &mut |_, value, _| found(i, Some(value)))? {
+            found(i, None);
+        }
+        Ok(())
+    }
+}

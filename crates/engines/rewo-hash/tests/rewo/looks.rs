@@ -1,0 +1,112 @@
+//! What looks tell, beside what gets show: of items in slots and beside them, of copies, and of many keys at once.
+
+use engine::{Engine, Expiry, Seen, Verify, empty_room};
+use engine_rewo_hash::RewoHash;
+use pmem::Counted;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::subject::PARAMETERS;
+
+type Store = RewoHash<Counted<Sim>, HostDram>;
+
+const KEY_COUNT: u32 = 600;
+
+fn store() -> Store {
+    RewoHash::format(Counted::new(Sim::new(0, Model::Line)), HostDram, &PARAMETERS).unwrap()
+}
+
+/// Of lengths on both sides of those that looks have a way of their own for.
+fn key(i: u32) -> Vec<u8> {
+    let len_bytes = [4, 8, 9, 13, 16, 16, 16, 17, 40][i as usize % 9];
+    (0..len_bytes).map(|at| if at < 4 { i.to_be_bytes()[at] } else { at as u8 }).collect()
+}
+
+fn value(i: u32) -> Vec<u8> {
+    let len_bytes = [0, 1, 8, 11, 15, 16, 31, 256, 1023, 1024, 1025, 4000, 5000][i as usize % 13];
+    (0..len_bytes).map(|at| (i as usize * 7 + at) as u8).collect()
+}
+
+/// Of four keys one expires some time.
+fn fill(store: &Store, keys: impl Iterator<Item = u32>) {
+    for i in keys {
+        let expiry = if i % 4 == 3 { Expiry::at_ms(u64::MAX - 1) } else { Expiry::NEVER };
+        store.put_until(&key(i), &value(i), expiry).unwrap();
+    }
+}
+
+/// What a look tells of a key, if it does.
+fn look(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
+    let (pin, mut room) = (epoch::pin(), empty_room());
+    match store.look(pin.pinned(), key, &mut room).seen() {
+        Seen::Value(value) => Some(Some(value.to_vec())),
+        Seen::Absent => Some(None),
+        Seen::Unsure => None,
+    }
+}
+
+/// What looks tell of keys is as it is.
+fn is_told_right(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
+    for i in 0..2 * KEY_COUNT {
+        let told = look(store, &key(i));
+        assert!(told.as_ref().is_none_or(|told| *told == held(i)), "{i}: {told:?}");
+    }
+}
+
+/// All keys at once, in the order in which they are asked for.
+fn is_shown_in_order(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
+    let keys: Vec<_> = (0..2 * KEY_COUNT).rev().map(key).collect();
+    let slices: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+    let mut next = 0;
+    let mut shown = |at: usize, value: Option<&[u8]>| {
+        assert_eq!((at, value), (next, held(2 * KEY_COUNT - 1 - next as u32).as_deref()));
+        next += 1;
+    };
+    store.multi_get(&slices, &mut shown).unwrap();
+    assert_eq!(next, slices.len());
+}
+
+#[test]
+fn looks_and_groups_show_what_gets_do() {
+    let stores = [
+        store(),
+        store().verifying(Verify::Values),
+        store().verifying(Verify::Absence),
+        store().caching(1 << 20, HostDram).unwrap(),
+        store().caching(1, HostDram).unwrap(),
+    ];
+    for store in stores {
+        fill(&store, 0..KEY_COUNT);
+        let held = |i: u32| (i < KEY_COUNT && !i.is_multiple_of(5)).then(|| value(i));
+        (0..KEY_COUNT).step_by(5).for_each(|i| assert!(store.delete(&key(i)).unwrap()));
+        // Once more: what the first round brought in is shown by the second.
+        for _ in 0..2 {
+            is_told_right(&store, held);
+            is_shown_in_order(&store, held);
+        }
+    }
+}
+
+/// Where all items are of one kind no search is needed.
+#[test]
+fn a_look_suffices_for_items_that_are_alike() {
+    for len_bytes in [7, 200] {
+        for store in [store(), store().caching(1 << 20, HostDram).unwrap()] {
+            let (key, value) = (|i: u32| [[i as u8; 8], u64::from(i).to_le_bytes()].concat(), vec![3; len_bytes]);
+            (0..KEY_COUNT).for_each(|i| store.put(&key(i), &value).unwrap());
+            for i in 0..2 * KEY_COUNT {
+                assert_eq!(look(&store, &key(i)), Some((i < KEY_COUNT).then(|| value.clone())), "{i} {len_bytes}");
+            }
+        }
+    }
+}
+
+/// Of sixteen keys together none persists anything.
+#[test]
+fn groups_persist_nothing() {
+    let store = store();
+    fill(&store, 0..KEY_COUNT);
+    let before = pmem::Medium::counts(store.medium());
+    is_shown_in_order(&store, |i| (i < KEY_COUNT).then(|| value(i)));
+    assert_eq!(pmem::Medium::counts(store.medium()), before);
+}

@@ -1,0 +1,234 @@
+//! One look at a key's two buckets: what most reads come to.
+//!
+//! It tells where a slot is that begins as one of the key does and bears no lock bit, and where there is none and no lock bit at all. Four bytes of each slot
+//! are compared, at a place where a word has all four. Which slot the key is in decides no branch, so that a processor is at the next key's
+//! buckets while these are still on the way. All else is left to a search (`find`): chains, batches, buckets that changed meanwhile,
+//! and buckets that have slots of several kinds.
+
+use pmem::{Medium, MediumError, Offset};
+
+use super::find::{Key, Look};
+use super::image::{Stored, Words};
+use super::layout::{Meta, SLOT_COUNT, slot_start};
+use super::slot::{Heads, is_alike, is_item};
+use super::{BlockHash, Slot};
+use crate::Position;
+use crate::segmented::directory::Led;
+
+/// What a look tells.
+#[derive(Clone, Copy, Debug)]
+pub enum Glance {
+    /// A slot of the key's signature names this item, which may be another key's.
+    Item(Position),
+    /// The key's slot, which holds the item.
+    Whole(Slot),
+    /// The key is not there.
+    Nothing,
+    /// It takes a search.
+    Unsure,
+}
+
+/// Of each slot the word that has four of its first eight bytes.
+const LOOKED_AT: [u8; SLOT_COUNT] = [1, 5, 9, 13, 16, 20, 24, 28];
+
+/// Which of those four bytes, of two slots, begin or end that word: the first four, the four behind the first byte, and so on.
+const SHIFTS: [u32; SLOT_COUNT / 2] = [0, 8, 16, 24];
+
+const _: () = {
+    let mut i = 0;
+    while i < SLOT_COUNT {
+        let four = slot_start(i) + i % 4;
+        assert!(four / 8 == LOOKED_AT[i] as usize && four % 8 == i / 4 * 4);
+        i += 1;
+    }
+};
+
+/// Of a bucket's slots that hold an item, those that begin so, as far as four bytes tell: bit i for slot i.
+#[inline(always)]
+fn hits<M: Medium>(medium: &M, at: Offset, meta: Meta, head: u64) -> u32 {
+    let (words, mut hits) = (medium.load_some(at, LOOKED_AT), 0);
+    for i in 0..SLOT_COUNT {
+        let (found, wanted) = ((words[i] >> (i / 4 * 32)) as u32, (head >> SHIFTS[i % 4]) as u32);
+        hits |= u32::from(found == wanted) << i;
+    }
+    hits & u32::from(meta.bitmap())
+}
+
+/// What the beginnings of both buckets' slots tell.
+pub(super) struct Beginnings<'a, M> {
+    medium: &'a M,
+    places: [Offset; 2],
+    pub(super) metas: [Meta; 2],
+    /// The first slot's: what is looked for is such as one of its kind begins with.
+    shape: u8,
+    /// Slots that begin so: the first bucket's, and behind them the second one's.
+    hits: u32,
+}
+
+/// A slot that may be the key's.
+pub(super) struct Spot<'a, M> {
+    stored: Stored<'a, M>,
+    meta: Meta,
+    pub(super) choice: usize,
+    pub(super) i: usize,
+}
+
+/// What a look at the slots' beginnings tells.
+pub(super) enum Spotted<'a, M> {
+    At(Spot<'a, M>),
+    Nothing,
+    Unsure,
+}
+
+impl<'a, M: Medium> Beginnings<'a, M> {
+    /// Those of the buckets at `places`; `None` if the first slot is of a kind that the key is never in.
+    #[inline(always)]
+    pub(super) fn of(medium: &'a M, places: [Offset; 2], key: Key<'_>) -> Option<Beginnings<'a, M>> {
+        let [first, second] = places;
+        let metas = [first, second].map(|at| Stored { medium, at }.meta());
+        let shape = metas[0].first_shape();
+        let head = if is_item(shape) { key.signature } else { Heads::of_small(shape, key.bytes)? };
+        let hits = hits(medium, first, metas[0], head) | hits(medium, second, metas[1], head) << SLOT_COUNT;
+        Some(Beginnings { medium, places, metas, shape, hits })
+    }
+
+    /// Whether no slot is of another kind: the key is in none but one that was hit.
+    #[inline(always)]
+    fn are_alike(&self) -> bool {
+        self.metas.iter().all(|meta| meta.has_only_like(self.shape))
+    }
+
+    /// The first slot that was hit, if one was.
+    #[inline(always)]
+    fn first(&self) -> Spot<'a, M> {
+        let number = self.hits.trailing_zeros() as usize;
+        let (choice, i) = ((number / SLOT_COUNT) & 1, number % SLOT_COUNT);
+        let stored = Stored { medium: self.medium, at: self.places[choice] };
+        Spot { stored, meta: self.metas[choice], choice, i }
+    }
+
+    /// The key's only slot. `Unsure`: there may be more than one.
+    #[inline(always)]
+    pub(super) fn only(&self) -> Spotted<'a, M> {
+        match self.hits.count_ones() {
+            _ if !self.are_alike() => Spotted::Unsure,
+            0 => Spotted::Nothing,
+            1 => Spotted::At(self.first()),
+            _ => Spotted::Unsure,
+        }
+    }
+}
+
+impl<M: Medium> Spot<'_, M> {
+    /// The slot.
+    pub(super) fn slot(&self) -> Slot {
+        self.stored.slot(self.meta, self.i)
+    }
+
+    /// The slot's first sixteen bytes.
+    #[inline(always)]
+    fn start(&self) -> [u64; 2] {
+        let (word, shift) = ((slot_start(self.i) / 8) as u8, slot_start(self.i) % 8 * 8);
+        let [low, middle, high] = self.stored.medium.load_some(self.stored.at, [word, word + 1, word + 2]);
+        [low >> shift | middle << 1 << (63 - shift), middle >> shift | high << 1 << (63 - shift)]
+    }
+}
+
+impl<'a, M: Medium> Look<'a, M> {
+    /// Looks at both buckets. What it tells counts if this look is steady.
+    #[inline(always)]
+    pub(super) fn spot(&self, key: Key<'_>) -> Spotted<'a, M> {
+        let Some(places) = self.plain_places() else { return Spotted::Unsure };
+        let Some(seen) = Beginnings::of(self.medium, places, key) else { return Spotted::Unsure };
+        if seen.hits == 0 {
+            let is_sure = !seen.metas.iter().any(|meta| meta.is_any_locked()) && seen.are_alike();
+            return if is_sure { Spotted::Nothing } else { Spotted::Unsure };
+        }
+        let spot = seen.first();
+        if !spot.meta.is_locked(spot.i) && is_alike(spot.meta.shape(spot.i), seen.shape) {
+            Spotted::At(spot)
+        } else {
+            Spotted::Unsure
+        }
+    }
+
+    /// The same of the key, if `is_steady` at its end.
+    #[inline(always)]
+    fn told(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Glance {
+        match self.spot(key) {
+            Spotted::At(spot) if is_item(spot.meta.shape(spot.i)) => {
+                let [signature, position] = spot.start();
+                let is_it = signature == key.signature && is_steady();
+                if is_it { Glance::Item(Position::from_word(position)) } else { Glance::Unsure }
+            }
+            Spotted::At(spot) => {
+                let slot = spot.slot();
+                if key.may_be_in(&slot) && is_steady() { Glance::Whole(slot) } else { Glance::Unsure }
+            }
+            Spotted::Nothing if is_steady() && self.medium.check_lost_ranges().is_ok() => Glance::Nothing,
+            _ => Glance::Unsure,
+        }
+    }
+}
+
+/// What a look told, for a caller that asks again whether that still counts.
+pub struct Hint<'a, M> {
+    look: Look<'a, M>,
+    told: Glance,
+    led: Led,
+}
+
+impl<M: Medium> Hint<'_, M> {
+    /// Where the item lies that the slot names, if one does: to be asked for.
+    #[inline(always)]
+    pub fn position(&self) -> Option<Position> {
+        match self.told {
+            Glance::Item(position) => Some(position),
+            _ => None,
+        }
+    }
+}
+
+impl BlockHash {
+    /// Looks for a key, for [`BlockHash::glance_at`].
+    #[inline(always)]
+    pub fn hint<'a, M: Medium>(&'a self, medium: &'a M, key: Key<'_>) -> Hint<'a, M> {
+        let led = self.root().led();
+        let look = Look::begin(self, medium, key.signature);
+        let told = look.told(key, || true);
+        Hint { look, told, led }
+    }
+
+    /// As [`BlockHash::glance`], by a hint of the same key: if nothing changed where it looked, and readers are led by the same, another look
+    /// would tell no more.
+    #[inline(always)]
+    pub fn glance_at<M: Medium>(&self, hint: &Hint<'_, M>, key: Key<'_>) -> Glance {
+        let is_same = hint.look.is_steady() && self.root().led() == hint.led;
+        if is_same { hint.told } else { self.glance(hint.look.medium, key) }
+    }
+
+    /// Looks for a key. The caller is pinned, as for [`BlockHash::find`], which it asks where this is not sure.
+    #[inline(always)]
+    pub fn glance<M: Medium>(&self, medium: &M, key: Key<'_>) -> Glance {
+        let look = Look::begin(self, medium, key.signature);
+        look.told(key, || look.is_steady())
+    }
+
+    /// As [`BlockHash::glance`], with the slot as it is stored. `None`: it takes a search.
+    #[inline(always)]
+    pub(super) fn find_at_once<M: Medium, E: From<MediumError>>(
+        &self,
+        medium: &M,
+        key: Key<'_>,
+        is_key: &mut impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<Option<Option<Slot>>, E> {
+        let look = Look::begin(self, medium, key.signature);
+        let slot = match look.spot(key) {
+            Spotted::At(spot) => Some(spot.slot()).filter(|slot| key.may_be_in(slot)),
+            Spotted::Nothing if look.is_steady() && medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
+            _ => None,
+        };
+        let Some(slot) = slot.filter(|_| look.is_steady()) else { return Ok(None) };
+        Ok(key.is_in(&slot, is_key)?.then_some(Some(slot)))
+    }
+}
