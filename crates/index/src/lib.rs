@@ -11,6 +11,7 @@ pub mod cached_table;
 pub mod canary;
 pub mod partitioned_hash;
 mod position;
+mod prefetch;
 pub mod segmented;
 mod shared;
 
@@ -19,3 +20,4 @@ pub use bplus_tree::BPlusTree;
 pub use cached_table::CachedTable;
 pub use partitioned_hash::PartitionedHash;
 pub use position::Position;
+pub use prefetch::prefetch_item;

@@ -55,3 +55,21 @@ pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
 pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> usize {
     super::count_below_scalar(fours.as_flattened(), word)
 }
+
+/// The same.
+///
+/// # Safety
+/// As for [`count_fours_below`].
+#[inline(always)]
+pub(super) unsafe fn count_below_32(words: &[AtomicU64; 32], word: u64) -> usize {
+    super::count_below_scalar(words, word)
+}
+
+/// The same.
+///
+/// # Safety
+/// As for [`count_fours_below`].
+#[inline(always)]
+pub(super) unsafe fn count_below_8(words: &[AtomicU64; 8], word: u64) -> usize {
+    super::count_below_scalar(words, word)
+}

@@ -121,7 +121,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
         // SAFETY: positions are shown by the index to pinned callers, as for `item_of`.
-        unsafe { item::read_plain(&self.medium, position) }.filter(|item| is_same(item.key(), key))
+        unsafe { item::read_plain(&self.medium, position) }.filter(|item| item.has_key(key))
     }
 
     /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `glance` is what a look at
@@ -264,17 +264,6 @@ impl<'a> Glimpse<'a> {
             Glimpse::Absent => Look::ABSENT,
             Glimpse::Unsure => Look::UNSURE,
         }
-    }
-}
-
-/// Keys of the usual lengths are compared by two words: a call costs more.
-#[inline(always)]
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    match (b.first_chunk::<8>(), b.last_chunk::<8>()) {
-        (Some(first), Some(last)) if b.len() <= 16 => {
-            a.len() == b.len() && a.first_chunk() == Some(first) && a.last_chunk() == Some(last)
-        }
-        _ => a == b,
     }
 }
 
