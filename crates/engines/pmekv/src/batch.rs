@@ -225,7 +225,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             table.insert(change.key.to_vec(), position);
             edits.extend(edit(change.old, position).map(|edit| (change.key, change.old, edit)));
             // What was entered stays, whatever becomes of the medium.
-            change.new.map(Prepared::publish);
+            change.new.into_iter().for_each(Prepared::publish);
             self.tickets.raise(change.hash, ticket);
         }
         self.medium.health()?;

@@ -233,7 +233,7 @@ fn keeps_what_was_dropped_away(canary: Canary) -> bool {
 fn images_of(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
     let images = Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
-    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(12, sim.step_count()))));
+    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(32, sim.step_count()))));
     work();
     sim.unobserve();
     let mut images = std::mem::take(&mut *images.lock().unwrap());
