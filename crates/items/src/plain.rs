@@ -31,10 +31,17 @@ impl<'a> Plain<'a> {
         self.split().0
     }
 
-    /// Whether it is of this key. Keys of the usual lengths are compared by two words: a call costs more.
+    /// The value.
     #[inline(always)]
     #[must_use]
-    pub fn is_of(&self, key: &[u8]) -> bool {
+    pub fn value(&self) -> &'a [u8] {
+        self.split().1
+    }
+
+    /// True if it is the key's item. Keys of the usual lengths are compared by two words: a call costs more.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_key(&self, key: &[u8]) -> bool {
         let own = self.key();
         match (key.first_chunk::<8>(), key.last_chunk::<8>()) {
             (Some(first), Some(last)) if key.len() <= 16 => {
@@ -42,13 +49,6 @@ impl<'a> Plain<'a> {
             }
             _ => own == key,
         }
-    }
-
-    /// The value.
-    #[inline(always)]
-    #[must_use]
-    pub fn value(&self) -> &'a [u8] {
-        self.split().1
     }
 
     #[inline(always)]
@@ -113,10 +113,27 @@ mod tests {
             (item.key(), item.value(), item.item_bytes(), item.is_whole()),
             (&b"key"[..], &b"long"[..], 23, true)
         );
+        assert!(item.has_key(b"key") && [&b"ke"[..], b"keyl", b"kex", b""].iter().all(|other| !item.has_key(other)));
         for bit in 0..8 * 23 {
             let mut damaged = room.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(Plain::in_room(&damaged).is_none_or(|item| !item.is_whole()), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_any_length_is_told_from_others() {
+        for key_bytes in 1..40 {
+            let key: Vec<u8> = (1..=key_bytes).collect();
+            let header = Header::new(key.len(), 0, Expiry::NEVER, 0);
+            let room = [&header.to_bytes()[..], &key].concat();
+            let item = Plain::in_room(&room).expect("an item");
+            assert!(item.has_key(&key) && !item.has_key(&key[1..]));
+            for at in 0..key.len() {
+                let mut other = key.clone();
+                other[at] = 0;
+                assert!(!item.has_key(&other), "{key_bytes} bytes, the one at {at}");
+            }
         }
     }
 

@@ -35,9 +35,10 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
+use crate::prepared::Prepared;
 use crate::record::version;
 use crate::shown::Shown;
-use crate::write::{Prepared, edit, entry};
+use crate::write::{edit, entry};
 use crate::{Pmekv, canary};
 
 /// What the keys of a batch hold, once it counts.
@@ -78,7 +79,7 @@ struct Applied<'k> {
 struct Change<'a, 'k, D: Dram> {
     key: &'k [u8],
     hash: u64,
-    new: Option<Prepared<'a, D>>,
+    new: Option<Prepared<'a, 'k, D>>,
     old: Option<Position>,
 }
 
@@ -113,6 +114,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<Applied<'k>, Error> {
         let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
+        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
         let mut lanes = self.lanes.lock_all();
         self.batches.is_learnt()?;
         if let Some(condition) = self.unmet(conditions)? {
@@ -170,7 +172,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(None)
     }
 
-    /// Step 1, of one key.
+    /// Room for step 1, of one key.
     fn prepare_op<'k>(&self, key: &'k [u8], op: &BatchOp<'k>) -> Result<Change<'_, 'k, D>, Error> {
         let item = op.value().map(|value| NewItem { key, value, expiry: op.expiry() });
         let new = item.map(|item| self.prepare(&item)).transpose()?;
@@ -204,6 +206,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let count = changes.len() as u64;
         let end = Entry { kind: Kind::BatchEnd, durable: lanes[0].next - 1, batch, hash: count, ..Entry::VOID };
         self.lanes.append(&mut lanes[0], &self.medium, end);
+        self.lanes.count_entries(count + 1, 0);
     }
 
     fn next_batch(&self) -> u64 {
@@ -216,20 +219,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
         let mut edits = Vec::new();
         let mut table = Table::new();
-        let expires = changes.iter().filter_map(|change| change.new.as_ref()).any(|new| new.expires);
+        let expires = changes.iter().filter_map(|change| change.new.as_ref()).any(Prepared::expires);
         for change in changes {
             let position = change.position();
             table.insert(change.key.to_vec(), position);
             edits.extend(edit(change.old, position).map(|edit| (change.key, change.old, edit)));
             // What was entered stays, whatever becomes of the medium.
-            change.new.map(|new| new.room.publish());
+            change.new.into_iter().for_each(Prepared::publish);
             self.tickets.raise(change.hash, ticket);
         }
         self.medium.health()?;
         self.batches.shown.show(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.learn(&self.tree.look(&pin, &self.records(), key)?, *edit)
+            self.learn(&self.tree.look(pin.pinned(), &self.records(), key)?, *edit)
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
             self.batches.is_stuck.store(true, Ordering::Release);

@@ -10,10 +10,12 @@ pub(crate) type Line = [u8; ENTRY_BYTES];
 /// Where a line's checksum stands.
 const CHECK_AT: usize = ENTRY_BYTES - 4;
 
+#[inline(always)]
 pub(crate) fn put_u64(bytes: &mut [u8], at: usize, word: u64) {
     bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
 }
 
+#[inline(always)]
 pub(crate) fn put_u32(bytes: &mut [u8], at: usize, word: u32) {
     bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
 }
@@ -27,14 +29,17 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// A line without its checksum.
-pub(crate) fn before_check(line: &Line) -> &[u8] {
-    &line[..CHECK_AT]
+#[inline(always)]
+pub(crate) fn before_check(line: &Line) -> &[u8; CHECK_AT] {
+    line.first_chunk().expect("a line is longer")
 }
 
 /// Ends a line with the checksum of `salt`, its other bytes and `more`.
+#[inline(always)]
 pub(crate) fn seal_line(line: &mut Line, salt: Checksum, more: &[u8]) {
-    let check = salt.update(before_check(line)).update(more).value();
-    put_u32(line, CHECK_AT, check);
+    let own = salt.update_with(before_check(line));
+    let check = if more.is_empty() { own } else { own.update(more) };
+    put_u32(line, CHECK_AT, check.value());
 }
 
 /// Whether a line ends with that checksum. A line of zeros never does: see [`salt`].

@@ -62,6 +62,7 @@ impl Entry {
     };
 
     /// As stored, in a segment of this salt.
+    #[inline(always)]
     pub(crate) fn to_line(self, salt: Checksum) -> Line {
         let mut line = [0; ENTRY_BYTES];
         put_u64(&mut line, 0, self.new.word());

@@ -3,12 +3,14 @@
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 the records of puts are written; flushed | the keys as they were |
-//! | 2 the keys' lanes are locked, in ascending order; their logs are seen to have room | the same |
+//! | 1 room for the records of puts is reserved; the keys' lanes are locked, in ascending order; the records are written (long ones before the locks); flushed | the keys as they were |
+//! | 2 the keys are found; the logs are seen to have room | the same |
 //! | 3 an entry for each key is written in its lane; flushed | each key as it was, or changed: an entry counts if entry and record are whole |
 //! | 4 commit: the one fence. *All are acknowledged from here* | all keys changed |
 //! | 5 the tree changes; the lanes are unlocked | the same |
 //! | 6 the old records are retired | the same |
+//!
+//! From the first record to the commit there is no locked instruction, which would wait for all that was stored past the cache before it.
 //!
 //! Nothing orders the entries of a group among themselves: each says that what its lane had before the *group* is durable, and no more.
 //!
@@ -18,17 +20,22 @@
 //! A key comes once in a group. A later change of that key, and all where anything is in the way (no room, a key that is too long,
 //! damage), are carried out one by one behind the group, in the order given, so that each has an outcome. Nothing is done twice.
 
+use std::mem;
+
 use arrayvec::ArrayVec;
 use engine::{Answer, Before, Error, Expiry, Told};
+use epoch::Pinned;
 use index::Position;
-use index::bplus_tree::{Edit, Found, GROUP_COUNT, Keys as _};
+use index::bplus_tree::{Aim, Edit, Found, GROUP_COUNT, Keys as _};
 use items::NewItem;
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::Entry;
 use crate::lane::Log;
-use crate::write::{Prepared, check_key, check_value, edit, entry};
+use crate::layout::LANE_COUNT_MAX;
+use crate::prepared::Prepared;
+use crate::write::{check_key, check_value, edit, entry};
 use crate::{Pmekv, canary};
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
@@ -41,15 +48,20 @@ struct Change<'a, 'k, D: Dram> {
     number: usize,
     key: &'k [u8],
     hash: u64,
+    /// Its lane's number, and from when that is locked on its place among the group's.
     lane: usize,
-    new: Option<Prepared<'a, D>>,
+    new: Option<Prepared<'a, 'k, D>>,
+    /// Where the new record is, also when that is in the log and `new` was taken.
+    position: Option<Position>,
     old: Option<Position>,
     before: Before,
+    outcome: Result<(), Error>,
 }
 
 impl<D: Dram> Change<'_, '_, D> {
+    #[inline(always)]
     fn edit(&self) -> Option<Edit> {
-        edit(self.old, self.new.as_ref().map(Prepared::position))
+        edit(self.old, self.position)
     }
 }
 
@@ -62,25 +74,15 @@ struct Lane<'a> {
     change_count: u64,
 }
 
-/// A change that is in the log, or needs not be.
-struct Entered<'k> {
-    number: usize,
-    key: &'k [u8],
-    before: Before,
-    edit: Option<Edit>,
-    entry: Entry,
-    outcome: Result<(), Error>,
-}
-
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Carries out at most [`GROUP_COUNT`] changes, either puts or deletes; `told` is told of each whether the key was there.
     pub(crate) fn change_group(&self, wanted: &[Wanted<'_>], told: &mut Told<'_, bool>) {
         let mut later = Group::new();
-        for Entered { number, key, before, outcome, .. } in self.change_together(wanted, &mut later) {
+        for Change { number, key, before, outcome, .. } in &mut self.change_together(wanted, &mut later) {
             if outcome.is_ok() {
-                self.tell_if_expired(key, Answer::Done(before));
+                self.tell_if_expired(key, Answer::Done(*before));
             }
-            told(number, outcome.map(|()| before == Before::Present));
+            told(*number, mem::replace(outcome, Ok(())).map(|()| *before == Before::Present));
         }
         for number in later {
             let (key, value) = wanted[number];
@@ -93,33 +95,70 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// All steps, of those that can go together; the numbers of the others go to `later`.
-    fn change_together<'k>(&self, wanted: &[Wanted<'k>], later: &mut Group<usize>) -> Group<Entered<'k>> {
+    fn change_together<'k>(&self, wanted: &[Wanted<'k>], later: &mut Group<usize>) -> Group<Change<'_, 'k, D>> {
         let is_fit = |(key, value): &Wanted<'_>| {
             check_key(key).and_then(|()| check_value(value.map_or(0, <[u8]>::len) as u64)).is_ok()
         };
         let may_go = wanted.len() > 1 && wanted.iter().all(is_fit) && self.may_write().is_ok();
-        let prepared = if may_go && self.bound_log().is_ok() { self.prepare_group(wanted, later) } else { None };
-        let Some((mut entered, ticket)) = prepared.and_then(|prepared| self.enter_group(prepared)) else {
+        let mut changes = Group::new();
+        let ticket =
+            if may_go && self.bound_log().is_ok() { self.try_together(wanted, &mut changes, later) } else { None };
+        let Some(ticket) = ticket else {
             *later = (0..wanted.len()).collect();
             return Group::new();
         };
-        let acknowledged = if changes(&entered) { self.medium.acknowledge(ticket) } else { Ok(Waited::Durable) };
-        for Entered { edit, entry, outcome, .. } in entered.iter_mut().filter(|change| change.outcome.is_ok()) {
-            match (edit, &acknowledged) {
-                (None, _) => *outcome = self.met(entry.hash),
-                (Some(_), Ok(Waited::Durable)) => self.tickets.settle(entry.hash, ticket),
+        let acknowledged = if any_changes(&changes) { self.medium.acknowledge(ticket) } else { Ok(Waited::Durable) };
+        for change in changes.iter_mut().filter(|change| change.outcome.is_ok()) {
+            match (change.edit(), &acknowledged) {
+                (None, _) => change.outcome = self.met(change.hash),
+                (Some(_), Ok(Waited::Durable)) => self.tickets.settle(change.hash, ticket),
                 (Some(_), Ok(_)) => {}
-                (Some(_), Err(error)) => *outcome = Err((*error).into()),
+                (Some(_), Err(error)) => change.outcome = Err((*error).into()),
             }
         }
-        entered
+        changes
     }
 
-    /// Step 1; `None` if one cannot be prepared.
-    fn prepare_group<'k>(&self, wanted: &[Wanted<'k>], later: &mut Group<usize>) -> Option<Group<Change<'_, 'k, D>>> {
-        let (keys, records) = (wanted.iter().map(|(key, _)| *key).collect::<Group<_>>(), self.records());
-        self.tree.prefetch_many(&records, &keys, |position| records.prefetch(position));
-        let mut changes = Group::<Change<'_, 'k, D>>::new();
+    /// Steps 1 to 6; `None` if nothing was done.
+    fn try_together<'a, 'k>(
+        &'a self,
+        wanted: &[Wanted<'k>],
+        changes: &mut Group<Change<'a, 'k, D>>,
+        later: &mut Group<usize>,
+    ) -> Option<Ticket> {
+        let (pin, records) = (epoch::pin(), self.records());
+        let keys: Group<_> = wanted.iter().map(|&(key, _)| key).collect();
+        let aims = self.tree.aim_many(pin.pinned(), &records, &keys);
+        self.prepare_group(wanted, changes, later)?;
+        for aim in &aims[..wanted.len()] {
+            self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        }
+        let mut lanes = self.lock_lanes(changes);
+        self.batches.is_learnt().ok()?;
+        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
+        let found = self.look_group(pin.pinned(), &aims, changes, &mut lanes)?;
+        changes.iter_mut().for_each(|change| self.enter_one(change, &mut lanes));
+        let ticket = self.commit_group(changes);
+        self.learn_group(changes, &found, &mut lanes, ticket);
+        drop((lanes, found));
+        drop(pin);
+        for Change { old, outcome, .. } in changes {
+            if let (Ok(()), Some(old)) = (&outcome, *old)
+                && !self.medium.breaks(canary::FREED_BEFORE_COMMIT)
+            {
+                *outcome = self.retire(old);
+            }
+        }
+        Some(ticket)
+    }
+
+    /// Of step 1 what comes before the locks; `None` if a record cannot be prepared.
+    fn prepare_group<'a, 'k>(
+        &'a self,
+        wanted: &[Wanted<'k>],
+        changes: &mut Group<Change<'a, 'k, D>>,
+        later: &mut Group<usize>,
+    ) -> Option<()> {
         for (number, &(key, value)) in wanted.iter().enumerate() {
             let hash = self.hasher.signature(key);
             // Two keys of one hash, if there are such, go as one key does that comes twice.
@@ -128,31 +167,54 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 continue;
             }
             let prepare = |value| self.prepare(&NewItem { key, value, expiry: Expiry::NEVER });
-            let new = value.map(prepare).transpose().ok()?;
+            let (lane, new) = (self.lane_of(hash), value.map(prepare).transpose().ok()?);
+            let (position, old) = (new.as_ref().map(Prepared::position), None);
             changes.push(Change {
                 number,
                 key,
                 hash,
-                lane: self.lane_of(hash),
+                lane,
                 new,
-                old: None,
+                position,
+                old,
                 before: Before::Absent,
+                outcome: Ok(()),
             });
         }
-        Some(changes)
+        Some(())
     }
 
-    /// Steps 2 to 6; `None` if nothing was done.
-    fn enter_group<'k>(&self, mut changes: Group<Change<'_, 'k, D>>) -> Option<(Group<Entered<'k>>, Ticket)> {
-        let mut lanes = self.lock_lanes(&changes);
-        self.batches.is_learnt().ok()?;
-        let (pin, records, mut found) = (epoch::pin(), self.records(), Group::new());
-        for change in &mut changes {
-            let looked = self.tree.look(&pin, &records, change.key).ok()?;
-            change.old = looked.item();
+    /// Locks the lanes of these keys.
+    fn lock_lanes(&self, changes: &mut [Change<'_, '_, D>]) -> Group<Lane<'_>> {
+        const _: () = assert!(LANE_COUNT_MAX <= u64::BITS as usize);
+        let mask = changes.iter().fold(0u64, |mask, change| mask | 1 << change.lane);
+        let (mut lanes, mut left) = (Group::new(), mask);
+        while left != 0 {
+            let log = self.lanes.lock(left.trailing_zeros() as usize);
+            lanes.push(Lane { durable: log.next - 1, log, change_count: 0 });
+            left &= left - 1;
+        }
+        for change in changes {
+            change.lane = (mask & ((1 << change.lane) - 1)).count_ones() as usize;
+        }
+        lanes
+    }
+
+    /// Step 2; `None` if a key cannot be found, or a log finds no room.
+    fn look_group<'t, 'k>(
+        &'t self,
+        pinned: Pinned<'t>,
+        aims: &[Aim<'t, 'k>],
+        changes: &mut [Change<'_, 'k, D>],
+        lanes: &mut [Lane<'_>],
+    ) -> Option<Group<Found<'t, 'k>>> {
+        let (records, mut all) = (self.records(), Group::new());
+        for change in &mut *changes {
+            let found = self.tree.look_at(pinned, &records, &aims[change.number]).ok()?;
+            change.old = found.item();
             change.before = self.before(change.old).ok()?;
-            lane_of(&mut lanes, change.lane).change_count += u64::from(change.edit().is_some());
-            found.push(looked);
+            lanes[change.lane].change_count += u64::from(change.edit().is_some());
+            all.push(found);
         }
         // A region that is full has a segment left for deletes.
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
@@ -160,80 +222,56 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             // Each may have to be taken back.
             self.lanes.provide(log, (&self.medium, &self.heap), 2 * *change_count, spare).ok()?;
         }
-        let mut entered: Group<_> = changes.into_iter().map(|change| self.enter_one(change, &mut lanes)).collect();
-        let ticket = self.commit_group(&entered);
-        self.learn_group(&mut entered, &found, &mut lanes, ticket);
-        drop((lanes, found));
-        drop(pin);
-        for Entered { entry, outcome, .. } in &mut entered {
-            if outcome.is_ok() && entry.old != Position::EMPTY && !self.medium.breaks(canary::FREED_BEFORE_COMMIT) {
-                *outcome = self.retire(entry.old);
-            }
-        }
-        Some((entered, ticket))
-    }
-
-    /// Locks the lanes of these keys.
-    fn lock_lanes(&self, changes: &[Change<'_, '_, D>]) -> Group<Lane<'_>> {
-        let mut numbers: Group<usize> = changes.iter().map(|change| change.lane).collect();
-        numbers.sort_unstable();
-        let lock = |same: &[usize]| {
-            let log = self.lanes.lock(same[0]);
-            Lane { durable: log.next - 1, log, change_count: 0 }
-        };
-        numbers.chunk_by(|one, next| one == next).map(lock).collect()
+        Some(all)
     }
 
     /// Step 3, of one key.
-    fn enter_one<'k>(&self, change: Change<'_, 'k, D>, lanes: &mut [Lane<'_>]) -> Entered<'k> {
-        let edit = change.edit();
-        let Change { number, key, hash, lane, new, old, before } = change;
-        let Lane { log, durable, .. } = lane_of(lanes, lane);
+    fn enter_one(&self, change: &mut Change<'_, '_, D>, lanes: &mut [Lane<'_>]) {
+        let Lane { log, durable, .. } = &mut lanes[change.lane];
         let durable = if self.medium.breaks(canary::GROUP_SAID_DURABLE) { log.next - 1 } else { *durable };
-        let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
-        new.map(|new| new.room.publish());
-        if edit.is_some() {
-            self.lanes.append(log, &self.medium, entry);
+        if change.edit().is_some() {
+            let entry = entry(change.old, change.new.as_ref());
+            self.lanes.append(log, &self.medium, Entry { durable, hash: change.hash, ..entry });
         }
-        Entered { number, key, before, edit, entry, outcome: Ok(()) }
+        change.new.take().into_iter().for_each(Prepared::publish);
     }
 
     /// Step 4. Where no key changes there is nothing to commit.
-    fn commit_group(&self, entered: &[Entered<'_>]) -> Ticket {
-        match changes(entered) && !self.medium.breaks(canary::GROUP_NOT_COMMITTED) {
+    fn commit_group(&self, changes: &[Change<'_, '_, D>]) -> Ticket {
+        let ticket = match any_changes(changes) && !self.medium.breaks(canary::GROUP_NOT_COMMITTED) {
             true => self.medium.commit(Level::default()),
             false => Ticket::default(),
-        }
+        };
+        self.lanes.count_entries(changes.iter().filter(|change| change.edit().is_some()).count() as u64, 0);
+        ticket
     }
 
     /// Step 5. What a failed medium did not take in, readers must not see.
     fn learn_group(
         &self,
-        entered: &mut [Entered<'_>],
+        changes: &mut [Change<'_, '_, D>],
         found: &[Found<'_, '_>],
         lanes: &mut [Lane<'_>],
         ticket: Ticket,
     ) {
         if self.medium.health().is_err() {
-            entered.iter_mut().for_each(|change| change.outcome = self.medium.health().map_err(Error::from));
+            changes.iter_mut().for_each(|change| change.outcome = self.medium.health().map_err(Error::from));
             return;
         }
-        for (Entered { edit, entry, outcome, .. }, found) in entered.iter_mut().zip(found) {
-            let Some(edit) = *edit else { continue };
-            self.tickets.raise(entry.hash, ticket);
+        for (change, found) in changes.iter_mut().zip(found) {
+            let Some(edit) = change.edit() else { continue };
+            self.tickets.raise(change.hash, ticket);
             if let Err(error) = self.learn(found, edit) {
-                let log = &mut lane_of(lanes, self.lane_of(entry.hash)).log;
-                *outcome = self.take_back(log, *entry).and(Err(error));
+                let of = |position: Option<Position>| position.unwrap_or(Position::EMPTY);
+                let (new, old) = (of(change.position), of(change.old));
+                let entry = Entry { new, old, hash: change.hash, ..Entry::VOID };
+                change.outcome = self.take_back(&mut lanes[change.lane].log, entry).and(Err(error));
             }
         }
     }
 }
 
 /// Whether any key changes.
-fn changes(entered: &[Entered<'_>]) -> bool {
-    entered.iter().any(|change| change.edit.is_some())
-}
-
-fn lane_of<'l, 'a>(lanes: &'l mut [Lane<'a>], number: usize) -> &'l mut Lane<'a> {
-    lanes.iter_mut().find(|lane| lane.log.number == number).expect("the group's lanes are locked")
+fn any_changes<D: Dram>(changes: &[Change<'_, '_, D>]) -> bool {
+    changes.iter().any(|change| change.edit().is_some())
 }

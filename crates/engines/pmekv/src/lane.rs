@@ -84,13 +84,23 @@ pub(crate) struct Log {
     pub(crate) segments: VecDeque<Segment>,
     /// Extents for the segments that come next.
     pub(crate) ahead: Vec<Place>,
-    /// The newest segment is of an opening before this one, and the lane goes on in it.
-    pub(crate) goes_on: bool,
+    /// Entries that the newest segment still has room for, and where the next one stands: none if it is of an opening before this one, unless
+    /// the lane goes on in it.
+    pub(crate) left: u64,
+    pub(crate) at: Offset,
     /// What the checksums of entries begin with that are written to the newest segment.
     pub(crate) salt: Checksum,
 }
 
 impl Log {
+    /// The next entry goes to the newest segment, which gets so many.
+    fn fill_on(&mut self, uuid: &[u8; 16], segment_entry_count: u64) {
+        let Some(newest) = self.segments.back() else { return };
+        self.salt = newest.salt(uuid);
+        self.left = (newest.first + segment_entry_count).saturating_sub(self.next);
+        self.at = newest.entry_at(self.next);
+    }
+
     /// Takes away segments all of whose entries lie up to `cut`, but for the newest.
     pub(crate) fn cut(&mut self, cut: u64) -> Vec<Offset> {
         let mut gone = Vec::new();
@@ -113,7 +123,10 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    pub(crate) fn new(logs: Vec<Log>, uuid: [u8; 16], opening: u64, segment_entry_count: u64) -> Lanes {
+    /// Segments are of earlier openings, each of which had a number of its own: none is gone on in.
+    pub(crate) fn new(mut logs: Vec<Log>, uuid: [u8; 16], opening: u64, segment_entry_count: u64) -> Lanes {
+        let is_this = |log: &&mut Log| log.segments.back().is_some_and(|newest| newest.opening == opening);
+        logs.iter_mut().filter(is_this).for_each(|log| log.fill_on(&uuid, segment_entry_count));
         let all = logs.into_iter().map(Mutex::new).collect();
         Lanes { all, uuid, opening, segment_entry_count, entry_count: AtomicU64::new(0) }
     }
@@ -151,13 +164,8 @@ impl Lanes {
         self.entry_count.fetch_add(more.wrapping_sub(fewer), Ordering::Relaxed);
     }
 
-    /// Entries that the newest segment still has room for, if it is of this opening or made like one.
-    fn room(&self, log: &Log) -> u64 {
-        let newest = log.segments.back().filter(|newest| newest.opening == self.opening || log.goes_on);
-        newest.map_or(0, |newest| (newest.first + self.segment_entry_count).saturating_sub(log.next))
-    }
-
     /// Sees that the log has room for so many entries, and then for `spare` segments more.
+    #[inline(always)]
     pub(crate) fn provide<M: Medium, D: Dram>(
         &self,
         log: &mut Log,
@@ -165,7 +173,22 @@ impl Lanes {
         entries: u64,
         spare: usize,
     ) -> Result<(), Error> {
-        let lacking = entries.saturating_sub(self.room(log));
+        if entries <= log.left && spare <= log.ahead.len() {
+            return Ok(());
+        }
+        self.reserve(log, (medium, heap), entries, spare)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reserve<M: Medium, D: Dram>(
+        &self,
+        log: &mut Log,
+        (medium, heap): (&M, &Heap<D>),
+        entries: u64,
+        spare: usize,
+    ) -> Result<(), Error> {
+        let lacking = entries.saturating_sub(log.left);
         let wanted = lacking.div_ceil(self.segment_entry_count) as usize + spare;
         while log.ahead.len() < wanted {
             log.ahead.push(heap.reserve_extent(medium, SEGMENT_BYTES)?.publish());
@@ -180,25 +203,25 @@ impl Lanes {
         let rest = log.next..newest.first + SEGMENT_ENTRY_COUNT;
         rest.for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
         medium.order();
-        (log.goes_on, log.salt) = (true, newest.salt(&self.uuid));
+        log.fill_on(&self.uuid, self.segment_entry_count);
     }
 
-    /// Writes an entry behind the log's last and flushes it. Room was provided; the order is the caller's.
+    /// Writes an entry behind the log's last and flushes it. Room was provided; the order, and counting the entry, are the caller's.
+    /// Nothing here is a locked instruction, which would wait for what was stored past the cache before it.
+    #[inline(always)]
     pub(crate) fn append<M: Medium>(&self, log: &mut Log, medium: &M, entry: Entry) {
-        if self.room(log) == 0 {
+        if log.left == 0 {
             self.begin(log, medium);
         }
-        let segment = *log.segments.back().expect("room was provided");
-        let entry = Entry { sequence: log.next, ..entry };
-        let at = segment.entry_at(entry.sequence);
-        write_line(medium, at, &entry.to_line(log.salt));
+        write_line(medium, log.at, &Entry { sequence: log.next, ..entry }.to_line(log.salt));
+        (log.next, log.left, log.at) = (log.next + 1, log.left - 1, log.at.plus(LINE_BYTES));
         // The lane's next entry will be written there, if the segment goes so far.
-        medium.prefetch_line(at.plus(LINE_BYTES));
-        log.next += 1;
-        self.count_entries(1, 0);
+        medium.prefetch_for_stream(log.at.span(LINE_BYTES));
     }
 
     /// Steps 2 and 3.
+    #[cold]
+    #[inline(never)]
     fn begin<M: Medium>(&self, log: &mut Log, medium: &M) {
         let at = log.ahead.pop().expect("room was provided").offset;
         let previous = log.segments.back().map_or(Offset::NULL, |newest| newest.at);
@@ -210,19 +233,22 @@ impl Lanes {
         store_word(medium, lane_word(log.number), at.0);
         log.segments.push_back(segment);
         log.salt = segment.salt(&self.uuid);
+        (log.left, log.at) = (self.segment_entry_count, segment.entry_at(log.next));
     }
 }
 
 /// The lane of keys of this hash, of so many.
+#[inline(always)]
 pub(crate) fn lane_of(hash: u64, lane_count: usize) -> usize {
-    (hash >> 32) as usize % lane_count
+    // There are few: half a division.
+    ((hash >> 32) as u32 % lane_count as u32) as usize
 }
 
 /// Writes a line and flushes it.
+#[inline(always)]
 pub(crate) fn write_line<M: Medium>(medium: &M, at: Offset, line: &Line) {
     // SAFETY: the caller holds the lane's lock or is alone with the store, and no reader looks at logs.
-    unsafe { medium.write(at, line) };
-    medium.flush(at.span(LINE_BYTES));
+    unsafe { medium.stream(at, &[line]) };
 }
 
 /// Stores a sealed word and flushes it.
@@ -251,7 +277,7 @@ mod tests {
         for image in sim.images(64, 0) {
             assert_eq!((image.line(kept), image.line(torn)), ([u64::MAX; 8], [0; 8]), "{image}");
         }
-        assert!(log.goes_on);
+        assert_eq!((log.left, log.at), (SEGMENT_ENTRY_COUNT - 1, torn));
     }
 
     #[test]

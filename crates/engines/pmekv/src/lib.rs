@@ -19,14 +19,14 @@
 //! # A write
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 the record is written to reserved room; flushed | the key as it was |
-//! | 2 the lane is locked; conditions are decided; a segment begins, if the log needs one | the same |
+//! | 1 room is reserved; the lane is locked; the record is written to the room (a long one before the lock); flushed | the key as it was |
+//! | 2 conditions are decided; a segment begins, if the log needs one | the same |
 //! | 3 the entry is written; flushed | the key as it was, or changed: the entry counts if entry and record are whole |
 //! | 4 commit: the one fence. *The write is acknowledged from here* | the key changed |
 //! | 5 the tree changes; the lane is unlocked | the same |
 //! | 6 the old record is retired | the same |
 //!
-//! A delete is the same without step 1. One fence suffices for a record and an entry since both prove themselves by checksums: an
+//! A delete is the same without a record. One fence suffices for a record and an entry since both prove themselves by checksums: an
 //! entry that is durable without its record does not count, and recovery can tell as long as the record's room has not been used
 //! for anything else, which is until a later entry of the lane is durable (`recover/`). On a log (`Persist::commit` that does not
 //! wait) step 5 comes before the change is durable: readers wait for it (`tickets.rs`), the writer after unlocking.
@@ -51,6 +51,7 @@ mod node;
 mod open;
 mod ops;
 mod ordered;
+mod prepared;
 mod read;
 mod reaper;
 mod record;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    OnExpired, Order, OrderStats, OrderedEngine, Progress, Show, Told, Version, Wanted,
+    Look, OnExpired, Order, OrderStats, OrderedEngine, Progress, Room, Show, Told, Version, Wanted,
 };
+use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -47,6 +48,18 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.may_show(position, &item)?;
         found(version(position, &item), item.value);
         Ok(true)
+    }
+
+    fn looks(&self) -> bool {
+        true
+    }
+
+    fn look<'a>(&'a self, pinned: Pinned<'a>, key: &[u8], _room: &'a mut Room) -> Look<'a> {
+        self.look_for(pinned, key)
+    }
+
+    fn look_at_many<'a>(&'a self, pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+        self.look_for_group(pinned, keys, seen)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {

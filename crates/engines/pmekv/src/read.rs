@@ -1,23 +1,83 @@
 //! Finding a key's record.
 
-use engine::{Error, Expiry, Verify};
+use engine::{Error, Expiry, Limits, Look, Verify};
+use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::GROUP_COUNT;
 use items::Item;
 use pmem::{Dram, Medium, Ticket, Waited};
 
 use crate::Pmekv;
-use crate::record::whole;
+use crate::record::{WithValues, whole};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// The key's record, whatever its time; what is found is durable. The caller is pinned.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
-        let position = match self.batches.held(key) {
-            Some(held) => held,
-            None => self.tree.find(&self.records(), key)?,
-        };
+        let position = self.find_position(key)?;
         self.met_key(key)?;
         position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()
+    }
+
+    fn find_position(&self, key: &[u8]) -> Result<Option<Position>, Error> {
+        match self.batches.held(key) {
+            Some(held) => Ok(held),
+            None => self.tree.find(&self.records(), key),
+        }
+    }
+
+    /// The key's value, if one search tells it. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn look_for(&self, pinned: Pinned<'_>, key: &[u8]) -> Look<'_> {
+        if key.len() > Limits::KEY_BYTES_MAX || self.batches.shown.is_shown(self.batches.shown.turn()) {
+            return Look::UNSURE;
+        }
+        let records = self.records();
+        let found = self.tree.find_aimed(&WithValues(&records), &self.tree.aim(pinned, &records, key));
+        match found {
+            _ if self.tickets.latest() != Ticket::default() => Look::UNSURE,
+            Some(None) => Look::ABSENT,
+            Some(Some(position)) => self.value_of(position).map_or(Look::UNSURE, Look::at),
+            None => Look::UNSURE,
+        }
+    }
+
+    /// The values of up to [`GROUP_COUNT`] keys, up to the first that its leaf does not tell of: how many are `seen`. The caller is pinned.
+    pub(crate) fn look_for_group<'a>(
+        &'a self,
+        pinned: Pinned<'a>,
+        keys: &[&[u8]],
+        seen: &mut [Option<&'a [u8]>],
+    ) -> usize {
+        let keys = &keys[..keys.len().min(GROUP_COUNT)];
+        let (turn, records) = (self.batches.shown.turn(), self.records());
+        if self.batches.shown.is_shown(turn) || keys.iter().any(|key| key.len() > Limits::KEY_BYTES_MAX) {
+            return 0;
+        }
+        let aims = self.tree.aim_many(pinned, &records, keys);
+        for aim in &aims[..keys.len()] {
+            self.tree.likely(&records, aim).into_iter().for_each(|position| records.prefetch_whole(position));
+        }
+        let mut seen_count = 0;
+        for (aim, value) in aims[..keys.len()].iter().zip(seen) {
+            let Some(position) = self.tree.find_aimed(&records, aim) else { break };
+            // What is found once a batch is shown may be of before it, where keys before were found as the batch left them.
+            if self.batches.shown.turn() != turn {
+                break;
+            }
+            *value = match position.map(|position| self.value_of(position)) {
+                Some(None) => break,
+                value => value.flatten(),
+            };
+            seen_count += 1;
+        }
+        if self.tickets.latest() == Ticket::default() { seen_count } else { 0 }
+    }
+
+    /// The record's value, if that is a plain one, and whole as far as reads compare.
+    #[inline(always)]
+    fn value_of(&self, position: Position) -> Option<&[u8]> {
+        let plain = self.records().plain(position)?;
+        (self.verify == Verify::Nothing || plain.is_whole()).then(|| plain.value())
     }
 
     /// Shows the values of several keys to `found`, in order: their searches go together.
@@ -25,13 +85,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let _pin = epoch::pin();
             // It is asked before the tree, as for a single key.
-            let (_, table) = self.batches.shown.now();
+            let (turn, table) = self.batches.shown.now();
             let (records, mut shown) = (self.records(), Ok(()));
             let near = |position| records.prefetch_whole(position);
             self.tree.find_many(&records, keys, near, |number, position| {
                 if shown.is_ok() {
                     let held = table.as_ref().and_then(|table| table.get(keys[number]).copied());
-                    let position = held.map_or(position, Ok);
+                    // A batch that came since may have left the keys before this one, and the index this one as it was.
+                    let position = match held.map_or(position, Ok) {
+                        _ if self.batches.shown.turn() != turn => self.find_position(keys[number]),
+                        position => position,
+                    };
                     shown = self.show_found(keys[number], position, |value| found(group * GROUP_COUNT + number, value));
                 }
             });

@@ -5,7 +5,7 @@ use heap::{Place, PlaceKind};
 use index::Position;
 use index::bplus_tree::Keys;
 use items::{Item, Plain};
-use pmem::{LINE_BYTES, Medium};
+use pmem::Medium;
 
 /// The records of a store, for a thread that is pinned since before it found the positions, or keeps records from being freed
 /// in another way.
@@ -25,29 +25,20 @@ impl<'m, M: Medium> Records<'m, M> {
     /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
-        let PlaceKind::Slot(class) = position.place()?.kind else { return None };
+        let room = position.offset().span(position.slot_bytes()?);
         // SAFETY: as this type's head says; nobody stores to what a slot has behind its record.
-        Plain::in_room(unsafe { self.0.bytes(position.offset().span(class.bytes())) }.ok()?)
+        Plain::in_room(unsafe { self.0.bytes(room) }.ok()?)
     }
 }
 
 /// Records that are asked for ahead of the one that is read: as many as a core has misses in flight, at two or more lines a record.
 const AHEAD_COUNT: usize = 8;
 
-/// So much of a record is asked for before its header has told how long it is.
-const PREFETCHED_BYTES_MAX: u64 = 1024;
-
 impl<M: Medium> Records<'_, M> {
     /// Asks the cache for a small record, and the beginning of a long one. Any position will do.
+    #[inline(always)]
     pub(crate) fn prefetch_whole(&self, position: Position) {
-        let Some(place) = position.place() else { return };
-        let bytes = if let PlaceKind::Slot(class) = place.kind { class.bytes() } else { 0 };
-        let past = place.offset.0 + bytes.clamp(1, PREFETCHED_BYTES_MAX);
-        let mut line = place.offset.line();
-        while line.0 < past {
-            self.0.prefetch_line(line);
-            line = line.plus(LINE_BYTES);
-        }
+        items::prefetch(self.0, position.offset(), position.slot_bytes());
     }
 
     /// The positions, for a caller who reads the record of each before it takes the next; `near` is shown some ahead of it, to ask the
@@ -72,8 +63,35 @@ impl<M: Medium> Keys for Records<'_, M> {
         Ok(self.read(position)?.key)
     }
 
+    #[inline(always)]
+    fn has_key(&self, position: Position, key: &[u8]) -> bool {
+        self.plain(position).is_some_and(|plain| plain.has_key(key))
+    }
+
+    #[inline(always)]
     fn prefetch(&self, position: Position) {
         self.0.prefetch_line(position.offset());
+    }
+}
+
+/// Records whose values are going to be read: of one whose key is compared all is asked for.
+pub(crate) struct WithValues<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
+
+impl<M: Medium> Keys for WithValues<'_, '_, M> {
+    type Error = Error;
+
+    fn key(&self, position: Position) -> Result<&[u8], Error> {
+        self.0.key(position)
+    }
+
+    #[inline(always)]
+    fn has_key(&self, position: Position, key: &[u8]) -> bool {
+        self.0.prefetch_whole(position);
+        self.0.has_key(position, key)
+    }
+
+    fn prefetch(&self, position: Position) {
+        self.0.prefetch(position);
     }
 }
 

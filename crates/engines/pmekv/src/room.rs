@@ -66,7 +66,6 @@ pub(crate) struct Room {
 /// Room for a record, until something names that.
 pub(crate) struct Reserved<'a, D: Dram> {
     room: Option<Reservation<'a, D>>,
-    place: Place,
     bytes: u64,
     known: &'a Room,
     /// When it was reserved; while a checkpoint was under way, the turn before that.
@@ -74,14 +73,15 @@ pub(crate) struct Reserved<'a, D: Dram> {
 }
 
 impl<D: Dram> Reserved<'_, D> {
+    #[inline(always)]
     pub(crate) fn place(&self) -> Place {
-        self.place
+        self.room.as_ref().expect("it goes with this").place()
     }
 
     /// Keeps it.
+    #[inline(always)]
     pub(crate) fn publish(mut self) -> Place {
-        self.room.take().into_iter().for_each(|room| _ = room.publish());
-        self.place
+        self.room.take().expect("it goes with this").publish()
     }
 }
 
@@ -122,11 +122,12 @@ impl Room {
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
+    #[inline(always)]
     pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reserved<'_, D>, Error> {
         let turn = self.room.turn.load(Ordering::Relaxed) & !1;
         let room = self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?;
-        let place = room.place();
-        Ok(Reserved { room: Some(room), place, bytes: self.heap.place_bytes(place), known: &self.room, turn })
+        let bytes = self.heap.place_bytes(room.place());
+        Ok(Reserved { room: Some(room), bytes, known: &self.room, turn })
     }
 
     /// A checkpoint that began when so much was freed found room for so many nodes, which are freed again, and no more.

@@ -51,10 +51,15 @@ impl<P: Place, W: Word> Shown<P, W> {
         self.turn.load(Ordering::Acquire)
     }
 
+    /// Whether something is shown in this turn.
+    pub(crate) fn is_shown(&self, turn: u64) -> bool {
+        turn % 2 == 1
+    }
+
     /// The turn, and what is shown in it.
     pub(crate) fn now(&self) -> (u64, Option<Arc<P::It>>) {
         let turn = self.turn();
-        (turn, if turn % 2 == 1 { self.place.get() } else { None })
+        (turn, if self.is_shown(turn) { self.place.get() } else { None })
     }
 
     pub(crate) fn show(&self, it: P::It) {

@@ -8,20 +8,28 @@ use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
+use crate::prepared::Prepared;
 use crate::record::whole;
-use crate::write::{Expected, Outcome, Prepared, check_key, check_value};
+use crate::write::{Expected, Outcome, check_key, check_value};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Puts or replaces; true if there was such a key.
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        let outcome = self.with_room(|| {
-            let new = self.prepare(item)?;
-            self.change(item.key, &mut Some(new), Expected::Anything)
-        })?;
+        let outcome = self.with_room(|| self.try_put(item))?;
         self.tell_if_expired(item.key, outcome);
         Ok(outcome == Answer::Done(Before::Present))
+    }
+
+    #[inline(always)]
+    fn try_put(&self, item: &NewItem<'_>) -> Result<Outcome, Error> {
+        let pin = epoch::pin();
+        let aim = self.tree.aim(pin.pinned(), &self.records(), item.key);
+        let mut new = Some(self.prepare(item)?);
+        let changed = self.change_at(pin.pinned(), &aim, &mut new, Expected::Anything)?;
+        drop(pin);
+        self.conclude(changed)
     }
 
     /// The source may be slow: nobody is kept from freeing memory meanwhile.
@@ -38,7 +46,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
-        let mut new = Some(Prepared { room, checksum, expires: !expiry.is_never() });
+        let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
         let outcome = self.with_room(|| self.change(key, &mut new, Expected::Anything));
         drop(new);
         if outcome.as_ref().is_err_and(Error::is_full) {

@@ -4,29 +4,16 @@
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
 use engine::{Answer, Before, Error, Limits};
+use epoch::Pinned;
 use index::Position;
-use index::bplus_tree::{ChangeError, Edit, Found};
-use items::NewItem;
+use index::bplus_tree::{Aim, ChangeError, Edit, Found, Keys as _};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
+use crate::prepared::Prepared;
 use crate::record::place_of;
-use crate::room::Reserved;
 use crate::{Pmekv, canary};
-
-/// A record that was written, and is flushed.
-pub(crate) struct Prepared<'a, D: Dram> {
-    pub(crate) room: Reserved<'a, D>,
-    pub(crate) checksum: u32,
-    pub(crate) expires: bool,
-}
-
-impl<D: Dram> Prepared<'_, D> {
-    pub(crate) fn position(&self) -> Position {
-        Position::of(self.room.place())
-    }
-}
 
 /// What a key has to hold to be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,49 +26,66 @@ pub(crate) enum Expected {
 /// The answer of a write.
 pub(crate) type Outcome = Answer<Before>;
 
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Step 1.
-    pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
-        if self.medium.breaks(canary::FREED_BEFORE_COMMIT)
-            && let Some(old) = self.tree.find(&self.records(), item.key)?
-        {
-            self.heap.free(&self.medium, place_of(old)?);
-        }
-        let room = self.reserve(item.item_bytes())?;
-        // SAFETY: the room was just reserved.
-        let checksum = unsafe { item.write(&self.medium, room.place().offset, 0) };
-        Ok(Prepared { room, checksum, expires: !item.expiry.is_never() })
-    }
+/// What came of a change, and what is left to be done of it when the lane is unlocked.
+pub(crate) enum Changed {
+    /// The key does not hold what was expected.
+    Unexpected,
+    /// There was nothing to delete.
+    Nothing {
+        hash: u64,
+    },
+    Done {
+        before: Before,
+        old: Option<Position>,
+        hash: u64,
+        ticket: Ticket,
+    },
+}
 
-    /// Steps 2 to 6. The lane's lock keeps the key's record as it is, so a writer that waits for the lock need not be
-    /// pinned. `new` is taken when it is in the log, and not before: where a write finds no room it can be tried again.
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    /// Changes a key, whose new record may have to be written. `new` is taken when it is in the log, and not before: where a write finds no
+    /// room it can be tried again.
     pub(crate) fn change(
         &self,
         key: &[u8],
-        new: &mut Option<Prepared<'_, D>>,
+        new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Outcome, Error> {
-        let hash = self.hasher.signature(key);
+        let pin = epoch::pin();
+        let aim = self.tree.aim(pin.pinned(), &self.records(), key);
+        let changed = self.change_at(pin.pinned(), &aim, new, expected)?;
+        drop(pin);
+        self.conclude(changed)
+    }
+
+    /// Steps 1 to 5, of a key whose leaf was asked for.
+    #[inline(always)]
+    pub(crate) fn change_at<'t>(
+        &'t self,
+        pinned: Pinned<'t>,
+        aim: &Aim<'t, '_>,
+        new: &mut Option<Prepared<'_, '_, D>>,
+        expected: Expected,
+    ) -> Result<Changed, Error> {
+        let (hash, records) = (self.hasher.signature(aim.key()), self.records());
         let mut log = self.lanes.lock(self.lane_of(hash));
         self.batches.is_learnt()?;
-        let pin = epoch::pin();
-        let found = self.tree.look(&pin, &self.records(), key)?;
+        // The leaf is there by now, or will be; what the key holds is on its way while the record is written.
+        self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        new.iter_mut().for_each(|new| new.write(&self.medium));
+        let found = self.tree.look_at(pinned, &records, aim)?;
         let old = found.item();
         if matches!(expected, Expected::Record(expected) if expected != old) {
-            return Ok(Answer::Unexpected);
+            return Ok(Changed::Unexpected);
         }
-        let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else {
-            drop((log, pin));
-            self.met(hash)?;
-            return Ok(Answer::Done(Before::Absent));
-        };
+        let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else { return Ok(Changed::Nothing { hash }) };
         let before = self.before(old)?;
         // A region that is full has a segment left for deletes.
         self.lanes.provide(&mut log, (&self.medium, &self.heap), 2, usize::from(new.is_some()))?;
         let durable = log.next - 1;
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
-        let expires = new.as_ref().is_some_and(|new| new.expires);
-        new.take().map(|new| new.room.publish());
+        let expires = new.as_ref().is_some_and(Prepared::expires);
+        new.take().into_iter().for_each(Prepared::publish);
         if self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
             self.learn(&found, edit)?;
         }
@@ -90,6 +94,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             true => Ticket::default(),
             false => self.medium.commit(Level::default()),
         };
+        self.lanes.count_entries(1, 0);
         // What a failed medium did not take in, readers must not see.
         self.medium.health()?;
         self.tickets.raise(hash, ticket);
@@ -100,7 +105,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             return Err(error);
         }
         self.expect_if(expires);
-        drop((log, pin));
+        Ok(Changed::Done { before, old, hash, ticket })
+    }
+
+    /// Step 6, and waiting for what the medium makes durable later. The caller is not pinned by then.
+    #[inline(always)]
+    pub(crate) fn conclude(&self, changed: Changed) -> Result<Outcome, Error> {
+        let (before, old, hash, ticket) = match changed {
+            Changed::Done { before, old, hash, ticket } => (before, old, hash, ticket),
+            Changed::Unexpected => return Ok(Answer::Unexpected),
+            Changed::Nothing { hash } => {
+                self.met(hash)?;
+                return Ok(Answer::Done(Before::Absent));
+            }
+        };
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
             self.retire(old)?;
         }
@@ -119,12 +137,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// What a write finds. The clock is looked at once: the caller and the hook go by the same. The key's lane is locked.
+    #[inline(always)]
     pub(crate) fn before(&self, old: Option<Position>) -> Result<Before, Error> {
-        Ok(match old {
-            None => Before::Absent,
-            Some(old) if self.is_past(self.records().read(old)?.expiry) => Before::Expired,
-            Some(_) => Before::Present,
-        })
+        match old {
+            None => Ok(Before::Absent),
+            Some(old) if self.records().plain(old).is_some() => Ok(Before::Present),
+            Some(old) => self.before_of_any(old),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn before_of_any(&self, old: Position) -> Result<Before, Error> {
+        let is_past = self.is_past(self.records().read(old)?.expiry);
+        Ok(if is_past { Before::Expired } else { Before::Present })
     }
 
     pub(crate) fn lane_of(&self, hash: u64) -> usize {
@@ -148,6 +174,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.next - 1, ..entry };
         self.lanes.append(log, &self.medium, back);
+        self.lanes.count_entries(1, 0);
         let ticket = self.medium.commit(Level::default());
         self.medium.health()?;
         self.tickets.raise(entry.hash, ticket);
@@ -183,6 +210,7 @@ pub(crate) fn of_change(error: ChangeError<Error>) -> Error {
 }
 
 /// What happens to the tree; `None` if nothing does.
+#[inline(always)]
 pub(crate) fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit> {
     match (old, new) {
         (None, None) => None,
@@ -193,12 +221,13 @@ pub(crate) fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit>
 }
 
 /// The entry that says so.
-pub(crate) fn entry<D: Dram>(old: Option<Position>, new: Option<&Prepared<'_, D>>) -> Entry {
+#[inline(always)]
+pub(crate) fn entry<D: Dram>(old: Option<Position>, new: Option<&Prepared<'_, '_, D>>) -> Entry {
     Entry {
         kind: if new.is_some() { Kind::Put } else { Kind::Delete },
         new: new.map_or(Position::EMPTY, Prepared::position),
         old: old.unwrap_or(Position::EMPTY),
-        checksum: new.map_or(0, |new| new.checksum),
+        checksum: new.map_or(0, Prepared::checksum),
         ..Entry::VOID
     }
 }

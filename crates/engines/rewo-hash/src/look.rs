@@ -87,7 +87,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let room = position.offset().span(position.slot_bytes()?);
         // SAFETY: the table shows positions to pinned callers; nobody stores to what lies behind the item in its slot.
         let item = Plain::in_room(unsafe { self.medium.bytes(room) }.ok()?)?;
-        if item.is_of(key.bytes) { Some(item) } else { None }
+        if item.has_key(key.bytes) { Some(item) } else { None }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use pmem::{Dram, LINE_BYTES, arch};
 
-use super::descent::{At, Root};
+use super::descent::{At, Near, Root};
 use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, Leaf, SEPARATOR_COUNT_MAX};
 use super::ops::edit_leaf;
@@ -86,7 +86,21 @@ impl<D: Dram> BPlusTree<D> {
         target_of: impl Fn(usize) -> Option<Target<'k, K>>,
     ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
         let root = self.root();
-        let mut travellers = std::array::from_fn(|number| {
+        let mut travellers = self.travel_together(root, target_of);
+        for traveller in travellers.iter_mut().flatten() {
+            traveller.leaf = traveller.land(self, root).ok();
+        }
+        travellers
+    }
+
+    /// The same, up to the leaves, which were asked for and are not looked at.
+    #[inline(always)]
+    pub(super) fn travel_together<'t, 'k, K: Keys>(
+        &'t self,
+        root: Root,
+        target_of: impl Fn(usize) -> Option<Target<'k, K>>,
+    ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
+        let mut travellers: [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] = std::array::from_fn(|number| {
             let seek = Seek::At(target_of(number)?);
             Some(Traveller { seek, from: None, node: root.node(), leaf: None, is_lost: false })
         });
@@ -95,9 +109,6 @@ impl<D: Dram> BPlusTree<D> {
                 let moved = traveller.step(self, root, level);
                 traveller.is_lost |= moved.is_err();
             }
-        }
-        for traveller in travellers.iter_mut().flatten() {
-            traveller.leaf = traveller.land(self, root).ok();
         }
         travellers
     }
@@ -120,6 +131,13 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
         self.check()?;
         let leaf = tree.leaf(self.node);
         tree.arrive(root, self.from, leaf, leaf.version.try_read())
+    }
+
+    /// The leaf that was asked for, unless the way to it was lost.
+    #[inline(always)]
+    pub(super) fn near(&self, root: Root) -> Option<Near<'t>> {
+        self.check().ok()?;
+        Some(Near { root, parent: self.from, node: self.node })
     }
 
     /// The node's address is one only if the node that it was read from has not changed.

@@ -17,6 +17,12 @@ pub trait Keys {
     /// If no item can lie there.
     fn key(&self, position: Position) -> Result<&[u8], Self::Error>;
 
+    /// True if the whole key of the item at `position` is this one. False says nothing: [`Keys::key`] tells.
+    #[inline(always)]
+    fn has_key(&self, _position: Position, _key: &[u8]) -> bool {
+        false
+    }
+
     /// Asks the cache for the item's first line.
     fn prefetch(&self, position: Position);
 }

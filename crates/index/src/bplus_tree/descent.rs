@@ -63,6 +63,14 @@ pub(super) struct Path<'t> {
     pub(super) high: Option<Step<'t>>,
 }
 
+/// A leaf that was asked for and not looked at yet. Its address was read from its parent, or from the root word, and was one then.
+#[derive(Clone, Copy)]
+pub(super) struct Near<'t> {
+    pub(super) root: Root,
+    pub(super) parent: Option<At<'t, Inner>>,
+    pub(super) node: *mut u8,
+}
+
 /// The root: a pointer whose low bits, free by alignment, hold the height: how many levels of inner nodes there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Root(*mut u8);
@@ -130,14 +138,25 @@ impl<D: Dram> BPlusTree<D> {
         if is_linked { Ok(At { node, seen }) } else { Err(Stop::Again) }
     }
 
-    /// Goes down to a leaf; `pass` is shown each inner node on the way, and how it was reached. All of the leaf is asked for at once: a search
-    /// reads some of its lines only when it knows what stands in others.
+    /// Goes down to a leaf; `pass` is shown each inner node on the way, and how it was reached.
     #[inline(always)]
     pub(super) fn descend<'t, K: Keys>(
         &'t self,
         seek: &mut Seek<'_, K>,
-        mut pass: impl FnMut(At<'t, Inner>, &Path<'t>, usize) -> Result<(), Stop<K::Error>>,
+        pass: impl FnMut(At<'t, Inner>, &Path<'t>, usize) -> Result<(), Stop<K::Error>>,
     ) -> Result<(At<'t, Leaf>, Path<'t>), Stop<K::Error>> {
+        let (near, path) = self.approach(seek, pass)?;
+        Ok((self.land(near)?, path))
+    }
+
+    /// As [`BPlusTree::descend`], up to the leaf, which is not looked at. All of it is asked for at once: a search reads some of its lines
+    /// only when it knows what stands in others.
+    #[inline(always)]
+    pub(super) fn approach<'t, K: Keys>(
+        &'t self,
+        seek: &mut Seek<'_, K>,
+        mut pass: impl FnMut(At<'t, Inner>, &Path<'t>, usize) -> Result<(), Stop<K::Error>>,
+    ) -> Result<(Near<'t>, Path<'t>), Stop<K::Error>> {
         let root = self.root();
         let (mut node, mut path) = (root.node(), Path::default());
         for level in (1..=root.height()).rev() {
@@ -160,8 +179,13 @@ impl<D: Dram> BPlusTree<D> {
             }
             inner.check(at.seen)?;
         }
-        let leaf = self.leaf(node);
-        let from = path.parent.map(|step| step.inner);
-        Ok((self.arrive(root, from, leaf, leaf.version.read())?, path))
+        Ok((Near { root, parent: path.parent.map(|step| step.inner), node }, path))
+    }
+
+    /// The leaf that was asked for, if it is still the one.
+    #[inline(always)]
+    pub(super) fn land<'t, E>(&'t self, near: Near<'t>) -> Result<At<'t, Leaf>, Stop<E>> {
+        let leaf = self.leaf(near.node);
+        self.arrive(near.root, near.parent, leaf, leaf.version.read())
     }
 }

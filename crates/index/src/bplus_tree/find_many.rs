@@ -3,10 +3,8 @@
 
 use pmem::Dram;
 
-use super::apply::{GROUP_COUNT, Traveller};
-use super::inner::Seek;
-use super::search::{Stop, Target};
-use super::{BPlusTree, ChangeError, Keys};
+use super::apply::GROUP_COUNT;
+use super::{BPlusTree, Keys};
 use crate::Position;
 
 impl<D: Dram> BPlusTree<D> {
@@ -20,57 +18,16 @@ impl<D: Dram> BPlusTree<D> {
         near: impl Fn(Position),
         mut found: impl FnMut(usize, Result<Option<Position>, K::Error>),
     ) {
-        let _pin = epoch::pin();
+        let pin = epoch::pin();
         for (group, wanted) in wanted.chunks(GROUP_COUNT).enumerate() {
-            let mut travellers = self.approach(keys, wanted, &near);
-            for (number, (traveller, key)) in travellers.iter_mut().flatten().zip(wanted).enumerate() {
-                let result = match traveller.find() {
-                    Ok(position) => Ok(position),
-                    Err(Stop::Failed(ChangeError::Keys(error))) => Err(error),
-                    Err(_) => self.find(keys, key),
-                };
+            let aims = self.aim_many(pin.pinned(), keys, wanted);
+            let aims = &aims[..wanted.len()];
+            aims.iter().filter_map(|aim| self.likely(keys, aim)).for_each(&near);
+            for (number, aim) in aims.iter().enumerate() {
+                // One that lost its way goes on its own.
+                let result = self.find_aimed(keys, aim).map_or_else(|| self.find(keys, aim.key()), Ok);
                 found(group * GROUP_COUNT + number, result);
             }
         }
-    }
-
-    /// Asks the cache for what finding or changing these keys reads of the tree, and shows `near` the items that are likely theirs.
-    pub fn prefetch_many<K: Keys>(&self, keys: &K, wanted: &[&[u8]], near: impl Fn(Position)) {
-        let _pin = epoch::pin();
-        wanted.chunks(GROUP_COUNT).for_each(|wanted| _ = self.approach(keys, wanted, &near));
-    }
-
-    /// Goes down to the leaves of a group, and looks there for what will be read next.
-    #[inline(always)]
-    fn approach<'t, 'k, K: Keys>(
-        &'t self,
-        keys: &'k K,
-        wanted: &[&'k [u8]],
-        near: &impl Fn(Position),
-    ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
-        let mut travellers = self.descend_together(|number| Some(Target::whole(keys, wanted.get(number)?)));
-        for traveller in travellers.iter_mut().flatten() {
-            // One that lost its way goes on its own.
-            traveller.likely().into_iter().for_each(near);
-        }
-        travellers
-    }
-}
-
-impl<K: Keys> Traveller<'_, '_, K> {
-    #[inline(always)]
-    fn likely(&mut self) -> Option<Position> {
-        let (Seek::At(target), Some(at)) = (&mut self.seek, self.leaf) else { return None };
-        at.node.likely(target).ok().flatten()
-    }
-
-    /// The item in the leaf that it came to, if that is still what it was.
-    #[inline(always)]
-    fn find(&mut self) -> Result<Option<Position>, Stop<K::Error>> {
-        let (Seek::At(target), Some(at)) = (&mut self.seek, self.leaf) else { return Err(Stop::Again) };
-        let spot = at.node.find(target, || at.check())?;
-        let found = spot.is_there.then(|| at.node.position(spot.index));
-        at.check()?;
-        Ok(found)
     }
 }

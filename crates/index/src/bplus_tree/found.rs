@@ -1,27 +1,49 @@
 //! What a search found, kept for the change that follows: the change goes to the leaf at once, if nothing else has changed that
-//! meanwhile.
+//! meanwhile. And the way to a leaf that was asked for, for a caller who has other things to do until it is there.
 
-use epoch::Pin;
+use epoch::Pinned;
 use pmem::Dram;
 
-use super::descent::At;
+use super::apply::GROUP_COUNT;
+use super::descent::{At, Near};
 use super::inner::Seek;
-use super::layout::Leaf;
+use super::layout::{LEAF_COUNT_MAX, Leaf};
+use super::leaf::{Entry, Spot};
+use super::ops::Outcome;
 use super::search::{Stop, Target};
 use super::{BPlusTree, Change, ChangeError, Edit, KeyStart, Keys};
 use crate::Position;
+
+/// A key whose leaf was asked for, for as long as the thread stays pinned.
+pub struct Aim<'t, 'k> {
+    key: &'k [u8],
+    /// Nothing if the search has lost its way.
+    near: Option<Near<'t>>,
+}
 
 /// A key that was searched for, for as long as the thread stays pinned.
 pub struct Found<'t, 'k> {
     key: &'k [u8],
     item: Option<Position>,
+    /// Where in the leaf it is, or would be.
+    index: usize,
     /// The key's leaf, and the version it had. While the thread is pinned no other node comes to this place: the version tells whether the leaf
     /// is the same.
     at: At<'t, Leaf>,
 }
 
+impl<'k> Aim<'_, 'k> {
+    /// The key.
+    #[inline(always)]
+    #[must_use]
+    pub fn key(&self) -> &'k [u8] {
+        self.key
+    }
+}
+
 impl Found<'_, '_> {
     /// The key's item, if it has one.
+    #[inline(always)]
     #[must_use]
     pub fn item(&self) -> Option<Position> {
         self.item
@@ -29,15 +51,84 @@ impl Found<'_, '_> {
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// As [`BPlusTree::find`], for a caller who is going to change the key.
+    /// Goes down to the key's leaf, and asks the cache for it.
+    #[inline]
+    pub fn aim<'t, 'k, K: Keys>(&'t self, _pinned: Pinned<'t>, keys: &K, key: &'k [u8]) -> Aim<'t, 'k> {
+        let mut seek = Seek::At(Target::whole(keys, key));
+        Aim { key, near: self.approach(&mut seek, |_, _, _| Ok(())).ok().map(|(near, _)| near) }
+    }
+
+    /// As [`BPlusTree::aim`], at [`GROUP_COUNT`] keys at the most, which go down together. A key beyond those of `wanted` is empty.
+    #[inline]
+    pub fn aim_many<'t, 'k, K: Keys>(
+        &'t self,
+        _pinned: Pinned<'t>,
+        keys: &K,
+        wanted: &[&'k [u8]],
+    ) -> [Aim<'t, 'k>; GROUP_COUNT] {
+        let root = self.root();
+        let travellers = self.travel_together(root, |number| Some(Target::whole(keys, wanted.get(number)?)));
+        let mut number = 0;
+        travellers.map(|traveller| {
+            let key = wanted.get(number).copied().unwrap_or_default();
+            number += 1;
+            Aim { key, near: traveller.and_then(|traveller| traveller.near(root)) }
+        })
+    }
+
+    /// The item that is likely the key's, which may be none that is there: to ask the cache for what will be read of it.
+    #[inline]
+    pub fn likely<K: Keys>(&self, keys: &K, aim: &Aim<'_, '_>) -> Option<Position> {
+        let at = self.land::<K::Error>(aim.near?).ok()?;
+        at.node.likely(&mut Target::whole(keys, aim.key)).ok()?
+    }
+
+    /// As [`BPlusTree::look`], at the leaf that was asked for, if that is still the key's.
     ///
     /// # Errors
     /// If an item's key cannot be read.
     #[inline]
-    pub fn look<'t, 'k, K: Keys>(&'t self, _pin: &'t Pin, keys: &K, key: &'k [u8]) -> Result<Found<'t, 'k>, K::Error> {
+    pub fn look_at<'t, 'k, K: Keys>(
+        &'t self,
+        pinned: Pinned<'t>,
+        keys: &K,
+        aim: &Aim<'t, 'k>,
+    ) -> Result<Found<'t, 'k>, K::Error> {
+        match self.try_look_at(keys, aim) {
+            Ok(found) => Ok(found),
+            Err(Stop::Failed(ChangeError::Keys(error))) => Err(error),
+            Err(_) => self.look(pinned, keys, aim.key),
+        }
+    }
+
+    /// The item of the key whose leaf was asked for. `None` if that leaf does not tell: a search does.
+    #[inline(always)]
+    pub fn find_aimed<K: Keys>(&self, keys: &K, aim: &Aim<'_, '_>) -> Option<Option<Position>> {
+        Some(self.try_look_at(keys, aim).ok()?.item())
+    }
+
+    #[inline(always)]
+    fn try_look_at<'t, 'k, K: Keys>(&'t self, keys: &K, aim: &Aim<'t, 'k>) -> Result<Found<'t, 'k>, Stop<K::Error>> {
+        let at = self.land(aim.near.ok_or(Stop::Again)?)?;
+        find_at(at, &mut Target::whole(keys, aim.key), aim.key)
+    }
+
+    /// As [`BPlusTree::find`], for a caller who is going to change the key.
+    ///
+    /// # Errors
+    /// If an item's key cannot be read.
+    #[inline(never)]
+    pub fn look<'t, 'k, K: Keys>(
+        &'t self,
+        _pinned: Pinned<'t>,
+        keys: &K,
+        key: &'k [u8],
+    ) -> Result<Found<'t, 'k>, K::Error> {
         loop {
-            match self.try_find(keys, key) {
-                Ok((at, item)) => return Ok(Found { key, item, at }),
+            let mut seek = Seek::At(Target::whole(keys, key));
+            let leaf = self.descend(&mut seek, |_, _, _| Ok(()));
+            match leaf.and_then(|(at, _)| find_at(at, &mut Target::whole(keys, key), key)) {
+                Ok(found) => return Ok(found),
                 Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
                 Err(_) => {}
             }
@@ -50,16 +141,52 @@ impl<D: Dram> BPlusTree<D> {
     /// See [`ChangeError`]; the tree is as it was before.
     #[inline]
     pub fn apply_to<K: Keys>(&self, keys: &K, found: &Found<'_, '_>, edit: Edit) -> Result<(), ChangeError<K::Error>> {
-        let key = KeyStart::whole(found.key);
-        let mut seek = Seek::At(Target::of_item(keys, key, edit.item()));
-        let applied = match self.edit_at(found.at, &mut seek, edit) {
-            Ok(()) => Ok(()),
-            Err(Stop::Failed(error)) => Err(error),
-            Err(Stop::Again | Stop::Full) => self.apply_one(keys, &Change { key, edit }),
-        };
-        if applied.is_ok() {
-            self.grow(edit.growth());
+        match edit_found(keys, found, edit) {
+            Some(Outcome { is_sparse: false, .. }) => {}
+            Some(_) => self.merge_around(&mut Seek::At(Target::whole(keys, found.key))),
+            None => self.apply_one(keys, &Change { key: KeyStart::whole(found.key), edit })?,
         }
-        applied
+        self.grow(edit.growth());
+        Ok(())
     }
+}
+
+/// Finds the key in its leaf.
+#[inline(always)]
+pub(super) fn find_at<'t, 'k, K: Keys>(
+    at: At<'t, Leaf>,
+    target: &mut Target<'_, K>,
+    key: &'k [u8],
+) -> Result<Found<'t, 'k>, Stop<K::Error>> {
+    let Spot { index, is_there } = at.node.find(target, || at.check())?;
+    let item = is_there.then(|| at.node.position(index));
+    at.check()?;
+    Ok(Found { key, item, index, at })
+}
+
+/// Changes the leaf where the key was found; `None` if that has changed since, or another item is meant, or the leaf is full.
+#[inline(always)]
+fn edit_found<K: Keys>(keys: &K, found: &Found<'_, '_>, edit: Edit) -> Option<Outcome> {
+    let (leaf, index) = (found.at.node, found.index);
+    let old = match edit {
+        Edit::Insert(_) => None,
+        Edit::Replace { old, .. } | Edit::Remove(old) => Some(old),
+    };
+    if found.item != old {
+        return None;
+    }
+    let lock = leaf.version.try_lock(found.at.seen)?;
+    match edit {
+        Edit::Replace { new, .. } => leaf.set_position(index, new),
+        Edit::Remove(_) => leaf.remove(index),
+        Edit::Insert(new) => {
+            let head = Target::whole(keys, found.key).head(leaf.prefix_bytes()).ok();
+            let Some(head) = head.filter(|_| leaf.count() < LEAF_COUNT_MAX) else {
+                lock.release_unchanged();
+                return None;
+            };
+            leaf.insert(index, Entry { head, position: new });
+        }
+    }
+    Some(Outcome::of(leaf, found.at.seen, edit))
 }

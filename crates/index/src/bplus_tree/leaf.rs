@@ -97,10 +97,18 @@ impl Leaf {
         if equal.0 == equal.1 {
             return Ok(Spot { index: equal.0, is_there: false });
         }
+        if equal.1 - equal.0 == 1 {
+            let position = self.position(equal.0);
+            check()?;
+            if target.is_at(position) {
+                return Ok(Spot { index: equal.0, is_there: true });
+            }
+        }
         self.find_among(equal, target, check)
     }
 
     #[cold]
+    #[inline(never)]
     fn find_among<K: Keys>(
         &self,
         (from, past): (usize, usize),

@@ -56,7 +56,7 @@ pub use apply::GROUP_COUNT;
 pub use bulk::{Loader, Part};
 pub use change::{Change, ChangeError, Edit, KeyStart, Keys, LoadError, NoDram};
 pub use check::TreeDamage;
-pub use found::Found;
+pub use found::{Aim, Found};
 pub use page::{Direction, Page};
 
 use descent::Root;

@@ -26,6 +26,15 @@ pub(super) struct Outcome {
     pub(super) is_sparse: bool,
 }
 
+impl Outcome {
+    /// Of an edit of a leaf that had this version before.
+    #[inline(always)]
+    pub(super) fn of(leaf: &Leaf, seen: Seen, edit: Edit) -> Outcome {
+        let is_sparse = matches!(edit, Edit::Remove(_)) && leaf.count() <= LEAF_COUNT_SPARSE;
+        Outcome { seen: seen.next(), is_sparse }
+    }
+}
+
 impl<D: Dram> BPlusTree<D> {
     /// Applies one change, however often it takes.
     pub(super) fn apply_one<K: Keys>(&self, keys: &K, change: &Change<'_>) -> Result<(), ChangeError<K::Error>> {
@@ -84,10 +93,7 @@ pub(super) fn edit_leaf<K: Keys>(
         Edit::Remove(old) => find_item(leaf, target, old).map(|index| leaf.remove(index)),
     };
     match result {
-        Ok(()) => {
-            let is_sparse = matches!(edit, Edit::Remove(_)) && leaf.count() <= LEAF_COUNT_SPARSE;
-            Ok(Outcome { seen: at.seen.next(), is_sparse })
-        }
+        Ok(()) => Ok(Outcome::of(leaf, at.seen, edit)),
         Err(stop) => {
             lock.release_unchanged();
             Err(stop)

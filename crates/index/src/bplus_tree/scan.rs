@@ -10,14 +10,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use pmem::Dram;
 
 use super::descent::{At, Path};
+use super::found::find_at;
 use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::search::{Stop, Target};
 use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
-
-/// The leaf of a key, and the key's item.
-pub(super) type Searched<'t> = (At<'t, Leaf>, Option<Position>);
 
 impl<D: Dram> BPlusTree<D> {
     /// The item of this key, if there is one.
@@ -28,7 +26,7 @@ impl<D: Dram> BPlusTree<D> {
         let _pin = epoch::pin();
         loop {
             match self.try_find(keys, key) {
-                Ok((_, item)) => return Ok(item),
+                Ok(item) => return Ok(item),
                 Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
                 Err(_) => {}
             }
@@ -37,14 +35,9 @@ impl<D: Dram> BPlusTree<D> {
 
     /// One search from the root.
     #[inline(always)]
-    pub(super) fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Searched<'_>, Stop<K::Error>> {
-        let mut seek = Seek::At(Target::whole(keys, key));
-        let (at, _) = self.descend(&mut seek, |_, _, _| Ok(()))?;
-        let Seek::At(target) = &mut seek else { unreachable!("it seeks a key") };
-        let spot = at.node.find(target, || at.check())?;
-        let item = spot.is_there.then(|| at.node.position(spot.index));
-        at.check()?;
-        Ok((at, item))
+    fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, Stop<K::Error>> {
+        let (at, _) = self.descend(&mut Seek::At(Target::whole(keys, key)), |_, _, _| Ok(()))?;
+        Ok(find_at(at, &mut Target::whole(keys, key), key)?.item())
     }
 
     /// Reads one leaf's items from `from` on, in `direction`: [`Page::next`] says where to go on.

@@ -84,6 +84,12 @@ impl<'a, K: Keys> Target<'a, K> {
         Ok(head_of(self.at_least(prefix_bytes + HEAD_BYTES)?, prefix_bytes))
     }
 
+    /// True if the whole key is at hand, and the item at `position` has it. False says nothing.
+    #[inline(always)]
+    pub(super) fn is_at(&self, position: Position) -> bool {
+        self.bytes.len() == self.key_bytes && self.keys.has_key(position, self.bytes)
+    }
+
     /// The key compared with `other`.
     pub(super) fn compare(&mut self, other: &[u8]) -> Result<Ordering, Stop<K::Error>> {
         let at_hand = self.bytes.len().min(other.len());

@@ -22,7 +22,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{count_below_scalar, match4_scalar};
 pub use checksum::{crc32c, crc32c_in_line, crc32c_of_many};
-use registers::{count_fours_below, match4_at_once, put_lines, put16, take_pairs_at_once};
+use registers::{
+    count_below_8, count_below_32, count_fours_below, match4_at_once, put_lines, put16, take_pairs_at_once,
+};
 
 const DETECTED: u32 = 1;
 const CLWB: u32 = 2;
@@ -32,6 +34,8 @@ const AVX: u32 = 16;
 const AVX2: u32 = 32;
 /// What folding lines needs (`x86_64_folds.rs`).
 const FOLDS: u32 = 64;
+/// What comparing eight words at once needs.
+const EIGHTS: u32 = 128;
 
 /// The processor's features, once they have been detected.
 static FEATURES: AtomicU32 = AtomicU32::new(0);
@@ -48,7 +52,9 @@ fn detect() -> u32 {
     const XMM_AND_YMM: u64 = 0b110;
     const ZMM: u64 = 0b1110_0110;
     const AVX512_F_AND_VL: u32 = 1 << 16 | 1 << 31;
+    const AVX512_F_AND_BW: u32 = 1 << 16 | 1 << 30;
     const VPCLMULQDQ: u32 = 1 << 10;
+    const POPCNT: u32 = 1 << 23;
     let basic = __cpuid(1).ecx;
     let (extended, further) = if __cpuid(0).eax >= 7 {
         let leaf = __cpuid_count(7, 0);
@@ -60,6 +66,7 @@ fn detect() -> u32 {
     let kept = if basic & OSXSAVE != 0 { unsafe { _xgetbv(0) } } else { 0 };
     let keeps_ymm = kept & XMM_AND_YMM == XMM_AND_YMM;
     let folds = extended & AVX512_F_AND_VL == AVX512_F_AND_VL && further & VPCLMULQDQ != 0 && kept & ZMM == ZMM;
+    let eights = extended & AVX512_F_AND_BW == AVX512_F_AND_BW && basic & POPCNT != 0 && kept & ZMM == ZMM;
     let mut found = DETECTED;
     for (present, feature) in [
         (extended >> 24 & 1 == 1, CLWB),
@@ -68,6 +75,7 @@ fn detect() -> u32 {
         (basic >> 28 & 1 == 1 && keeps_ymm, AVX),
         (extended >> 5 & 1 == 1 && keeps_ymm, AVX2),
         (cfg!(target_feature = "sse2") && folds && basic >> 20 & 1 == 1, FOLDS),
+        (cfg!(target_feature = "sse2") && eights, EIGHTS),
     ] {
         if present {
             found |= feature;
@@ -247,6 +255,15 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
 /// How many of `words` are below `word`. Each is loaded atomically, in no given order.
 #[inline(always)]
 pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
+    if has(EIGHTS) {
+        let (many, rest) = words.as_chunks();
+        let (eights, rest) = rest.as_chunks();
+        // SAFETY: what they need exists (just checked).
+        let many = many.iter().map(|many| unsafe { count_below_32(many, word) }).sum::<usize>();
+        // SAFETY: as above.
+        let eights = eights.iter().map(|eight| unsafe { count_below_8(eight, word) }).sum::<usize>();
+        return many + eights + count_below_scalar(rest, word);
+    }
     let (fours, rest) = words.as_chunks::<4>();
     if fours.is_empty() || !has(AVX2) {
         return count_below_scalar(words, word);
@@ -316,5 +333,15 @@ mod tests {
         let fours = [7u64, 8, 7, 9].map(AtomicU64::new);
         // SAFETY: this one needs nothing.
         assert_eq!(unsafe { words::count_fours_below(&[fours], 8) }, 2);
+        let many: [_; 32] = core::array::from_fn(|number| AtomicU64::new(number as u64));
+        let eight: &[_; 8] = many.first_chunk().expect("there are more");
+        // SAFETY: as above.
+        assert_eq!(unsafe { (words::count_below_32(&many, 20), words::count_below_8(eight, 3)) }, (20, 3));
+        let pairs: [[AtomicU64; 2]; 5] = std::array::from_fn(|i| [0, 1].map(|half| AtomicU64::new(2 * i as u64 + half)));
+        let mut taken = [[MaybeUninit::new(0); 2]; 5];
+        // SAFETY: both have five pairs.
+        unsafe { words::take_pairs_at_once(pairs.as_ptr(), taken.as_mut_ptr(), pairs.len()) };
+        // SAFETY: they were initialised from the beginning.
+        assert!(taken.as_flattened().iter().map(|word| unsafe { word.assume_init() }).eq(0..10));
     }
 }

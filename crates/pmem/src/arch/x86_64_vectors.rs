@@ -171,3 +171,58 @@ pub(super) unsafe fn take_pairs_at_once(
         }
     }
 }
+
+/// How many of the words are below `word`.
+///
+/// Registers above the fifteenth are used alone, as `fold_lines` does.
+///
+/// # Safety
+/// AVX-512 (F, BW) and POPCNT exist, and the system keeps the registers.
+#[inline(always)]
+pub(super) unsafe fn count_below_32(words: &[AtomicU64; 32], word: u64) -> usize {
+    let mut count: u64;
+    // SAFETY: the caller vouches for the instructions; the words are readable. Other threads may store to them meanwhile: see
+    // `count_fours_below`.
+    unsafe {
+        asm!(
+            "vpbroadcastq zmm16, {count}",
+            "vpcmpnleuq k1, zmm16, [{words}]",
+            "vpcmpnleuq k2, zmm16, [{words} + 64]",
+            "vpcmpnleuq k3, zmm16, [{words} + 128]",
+            "vpcmpnleuq k4, zmm16, [{words} + 192]",
+            "kunpckbw k1, k1, k2",
+            "kunpckbw k3, k3, k4",
+            "kunpckwd k1, k1, k3",
+            "kmovd {count:e}, k1",
+            "popcnt {count:e}, {count:e}",
+            words = in(reg) words.as_ptr(),
+            count = inout(reg) word => count,
+            out("xmm16") _, out("k1") _, out("k2") _, out("k3") _, out("k4") _,
+            options(nostack, readonly),
+        );
+    }
+    count as usize
+}
+
+/// As [`count_below_32`].
+///
+/// # Safety
+/// As for [`count_below_32`].
+#[inline(always)]
+pub(super) unsafe fn count_below_8(words: &[AtomicU64; 8], word: u64) -> usize {
+    let mut count: u64;
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "vpbroadcastq zmm16, {count}",
+            "vpcmpnleuq k1, zmm16, [{words}]",
+            "kmovw {count:e}, k1",
+            "popcnt {count:e}, {count:e}",
+            words = in(reg) words.as_ptr(),
+            count = inout(reg) word => count,
+            out("xmm16") _, out("k1") _,
+            options(nostack, readonly),
+        );
+    }
+    count as usize
+}

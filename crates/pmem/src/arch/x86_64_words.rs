@@ -68,3 +68,21 @@ pub(super) unsafe fn take_pairs_at_once(from: *const [AtomicU64; 2], into: *mut 
     let (from, into) = unsafe { (slice::from_raw_parts(from, count), slice::from_raw_parts_mut(into, count)) };
     super::super::take_pairs_scalar(from, into);
 }
+
+/// The same.
+///
+/// # Safety
+/// As for [`count_fours_below`].
+#[inline(always)]
+pub(super) unsafe fn count_below_32(words: &[AtomicU64; 32], word: u64) -> usize {
+    super::count_below_scalar(words, word)
+}
+
+/// The same.
+///
+/// # Safety
+/// As for [`count_fours_below`].
+#[inline(always)]
+pub(super) unsafe fn count_below_8(words: &[AtomicU64; 8], word: u64) -> usize {
+    super::count_below_scalar(words, word)
+}

@@ -121,7 +121,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
         // SAFETY: positions are shown by the index to pinned callers, as for `item_of`.
-        unsafe { item::read_plain(&self.medium, position) }.filter(|item| item.is_of(key))
+        unsafe { item::read_plain(&self.medium, position) }.filter(|item| item.has_key(key))
     }
 
     /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `glance` is what a look at

@@ -10,7 +10,7 @@ use engine::{BatchOp, Engine, OpenError, OrderedEngine};
 use engine_pmekv::{Options, Pmekv, canary};
 use heap::Parameters;
 use parking_lot::Mutex;
-use pmem::Canary;
+use pmem::{Canary, Probe, Probed, Span};
 use pmem_os::HostDram;
 use pmem_sim::{Image, Model, Sim, StepKind};
 
@@ -147,7 +147,7 @@ fn the_order_is_checked_when_nobody_writes() {
     store.put(b"key", b"1").unwrap();
     let (theirs, outcome) = (Arc::clone(&store), Arc::new(Mutex::new(None)));
     let noted = Arc::clone(&outcome);
-    at_first(&sim, StepKind::Write, move |_| {
+    at_first(&sim, StepKind::Stream, move |_| {
         let theirs = Arc::clone(&theirs);
         let checking = thread::spawn(move || theirs.check_order(&mut |damage| panic!("{damage:?}")).unwrap());
         for _ in (0..LOOK_COUNT).take_while(|_| !checking.is_finished()) {
@@ -157,7 +157,7 @@ fn the_order_is_checked_when_nobody_writes() {
     });
     store.put(b"meanwhile", b"2").unwrap();
     sim.unobserve();
-    let (is_early, checking) = outcome.lock().take().expect("an entry was written");
+    let (is_early, checking) = outcome.lock().take().expect("a record was written");
     assert_eq!((is_early, checking.join().unwrap()), (false, 2));
 }
 
@@ -233,7 +233,7 @@ fn keeps_what_was_dropped_away(canary: Canary) -> bool {
 fn images_of(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
     let images = Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
-    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(12, sim.step_count()))));
+    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(32, sim.step_count()))));
     work();
     sim.unobserve();
     let mut images = std::mem::take(&mut *images.lock().unwrap());
@@ -247,4 +247,72 @@ fn what_was_dropped_does_not_return() {
     assert!(keeps_what_was_dropped_away(NONE));
     assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED));
     assert!(!keeps_what_was_dropped_away(canary::DROPPED_NOT_VOIDED));
+}
+
+/// What happens when records are read.
+type Reading = Box<dyn Fn(Span) + Send + Sync>;
+
+#[derive(Default)]
+struct AtReads(Mutex<Option<Arc<Reading>>>);
+
+impl Probe for AtReads {
+    fn read(&self, span: Span) {
+        let reading = self.0.lock().clone();
+        reading.into_iter().for_each(|reading| reading(span));
+    }
+}
+
+/// What a reader of two keys finds, whose first record is about to be read when a batch of both is shown, and which ends before the
+/// index knows of the second.
+fn beside_half_a_batch(read: impl Fn(&dyn Engine, [&[u8]; 2]) -> Vec<u8>) -> Vec<u8> {
+    let sim = Probed::with_probe(Sim::new(0, Model::Line), AtReads::default());
+    let store = Arc::new(Pmekv::format(sim, HostDram, &PARAMETERS, ROOMY).unwrap());
+    let keys: [&[u8]; 2] = [b"first key", b"second key"];
+    keys.iter().for_each(|key| store.put(key, b"o").unwrap());
+    let (reader, writer) = (thread::current().id(), Arc::clone(&store));
+    let ((is_half, half), (is_over, over)) = (mpsc::channel(), mpsc::channel());
+    let (half, over, is_begun) = (Mutex::new(half), Mutex::new(over), AtomicBool::new(false));
+    // Records of the second key are read by the batch in turn with those of the first: to find it, for its expiry, and for the index.
+    let (last, turns) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (batch, batches) = mpsc::channel();
+    let reading: Reading = Box::new(move |span| {
+        if thread::current().id() == reader {
+            if !is_begun.swap(true, Ordering::AcqRel) {
+                batch.send(()).unwrap();
+                half.lock().recv_timeout(PATIENCE).unwrap();
+            }
+        } else if last.swap(span.start.0, Ordering::AcqRel) != span.start.0
+            && turns.fetch_add(1, Ordering::AcqRel) + 1 == 6
+        {
+            is_half.send(()).unwrap();
+            over.lock().recv_timeout(PATIENCE).unwrap();
+        }
+    });
+    let AtReads(at_reads) = store.medium().probe();
+    *at_reads.lock() = Some(Arc::new(reading));
+    let writes = thread::spawn(move || {
+        batches.recv().unwrap();
+        writer.write_batch(&keys.map(|key| BatchOp::Put { key, value: b"n" })).unwrap();
+    });
+    let found = read(&*store, keys);
+    is_over.send(()).unwrap();
+    writes.join().unwrap();
+    found
+}
+
+/// A reader that has seen one key of a batch sees the whole batch, though the search began before the batch was shown.
+#[test]
+fn several_keys_are_read_as_one_batch_left_them() {
+    let searched = beside_half_a_batch(|store, keys| {
+        let mut values = Vec::new();
+        store.multi_get(&keys, &mut |_, value| values.extend(value.unwrap())).unwrap();
+        values
+    });
+    assert_eq!(searched, b"nn");
+    let looked = beside_half_a_batch(|store, keys| {
+        let (pin, mut seen) = (epoch::pin(), [None; 2]);
+        let seen_count = store.look_at_many(pin.pinned(), &keys, &mut seen);
+        seen[..seen_count].iter().flat_map(|value| value.unwrap()).copied().collect()
+    });
+    assert!(looked.is_empty(), "{looked:?}");
 }

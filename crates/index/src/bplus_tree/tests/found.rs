@@ -33,7 +33,7 @@ fn changes_find_their_leaves(family: usize, meanwhile: Meanwhile) {
         })
         .collect();
     let pin = epoch::pin();
-    let found: Vec<_> = targets.iter().map(|target| rig.tree.look(&pin, &rig.items, target).unwrap()).collect();
+    let found: Vec<_> = targets.iter().map(|target| rig.tree.look(pin.pinned(), &rig.items, target).unwrap()).collect();
     assert!(found.iter().zip(&targets).all(|(found, target)| found.item() == rig.map.get(target).copied()));
     let pass = |edit: fn(crate::Position) -> Edit| {
         passing.iter().for_each(|&(key, item)| assert_eq!(rig.apply_one(key, edit(item)), Ok(())));

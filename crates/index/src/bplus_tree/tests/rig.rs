@@ -72,6 +72,11 @@ impl Keys for Items {
         self.keys.borrow().get(&position).copied().ok_or(Unreadable(position))
     }
 
+    /// Of every other item, so that both ways are gone.
+    fn has_key(&self, position: Position, key: &[u8]) -> bool {
+        number(position) % 2 == 1 && self.key(position) == Ok(key)
+    }
+
     fn prefetch(&self, position: Position) {
         assert!(self.key(position).is_ok());
     }
