@@ -12,6 +12,7 @@ const LINEAR_SIZES: u32 = 32;
 ///
 /// # Panics
 /// In builds with overflow checks if `size` is 0.
+#[inline]
 pub(crate) const fn step_at_most(size: u32) -> usize {
     if size <= LINEAR_SIZES {
         return size as usize - 1;
@@ -22,6 +23,7 @@ pub(crate) const fn step_at_most(size: u32) -> usize {
 }
 
 /// The smallest step that is at least `size`.
+#[inline]
 pub(crate) const fn step_at_least(size: u32) -> usize {
     if size <= 1 { 0 } else { step_at_most(size - 1) + 1 }
 }

@@ -43,13 +43,19 @@ impl NewItem<'_> {
             return unsafe { self.write_in_parts(medium, at, header) };
         }
         let checksum = checksum(&header, Expiry::NEVER, self.key, self.value);
+        let header = Header { checksum, ..header };
+        if self.key.len().is_multiple_of(SIXTEEN) {
+            // SAFETY: the caller's promise.
+            unsafe { write_parts(medium, at, [&header.to_bytes(), self.key, self.value]) };
+            return checksum;
+        }
         let mut head = [0; HEADER_BYTES + HEADED_KEY_BYTES_MAX + SIXTEEN];
-        *head.first_chunk_mut().expect("it begins with a header") = Header { checksum, ..header }.to_bytes();
+        *head.first_chunk_mut().expect("it begins with a header") = header.to_bytes();
         let key_end = HEADER_BYTES + self.key.len();
         copy_short(&mut head[HEADER_BYTES..key_end], self.key);
         let (head_bytes, rest) = match self.value.first_chunk::<SIXTEEN>() {
             Some(first) => {
-                head[key_end..key_end + SIXTEEN].copy_from_slice(first);
+                *head[key_end..].first_chunk_mut().expect("there is room") = *first;
                 let head_bytes = key_end.next_multiple_of(SIXTEEN);
                 (head_bytes, &self.value[head_bytes - key_end..])
             }
@@ -77,18 +83,20 @@ impl NewItem<'_> {
     }
 }
 
-/// Media write by sixteens. The header and a key of up to so many bytes are put together on the stack with the value's first bytes, as
-/// many as fill up the last sixteen: so the rest of the value is stored from where it lies.
+/// Media write by sixteens. A key of whole sixteens is stored from where it lies, and so is the value behind it. Otherwise header and
+/// key, of up to so many bytes, are put together on the stack with the value's first bytes, as many as fill up the last sixteen: so the
+/// rest of the value is stored from where it lies.
 const HEADED_KEY_BYTES_MAX: usize = 48;
 const SIXTEEN: usize = 16;
 
 /// Copies a key. Those of the usual lengths by two words that may overlap: a call costs more.
 #[inline(always)]
 fn copy_short(to: &mut [u8], from: &[u8]) {
-    match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
-        (Some(first), Some(last)) if from.len() <= 16 => {
-            to[..8].copy_from_slice(first);
-            to[from.len() - 8..].copy_from_slice(last);
+    match (from.first_chunk::<8>(), from.last_chunk::<8>(), to.first_chunk_mut::<8>()) {
+        (Some(first), Some(last), Some(to_first)) if from.len() <= 16 => {
+            // Not `copy_from_slice`, which is a call even of a known length.
+            *to_first = *first;
+            *to.last_chunk_mut().expect("it has eight bytes") = *last;
         }
         _ => to.copy_from_slice(from),
     }

@@ -58,10 +58,13 @@ impl Mapped {
 
     /// Steps 3 to 5 for `piece`, which is mapped.
     pub(crate) fn take_space(&self, piece: Range<u64>, attempts: &mut Attempts) -> Result<(), Errno> {
-        if let Some(page_bytes) = self.huge_page_bytes {
-            self.put_together(piece.clone(), page_bytes, attempts);
+        let small_pages_of =
+            self.huge_page_bytes.filter(|&page_bytes| !self.put_together(piece.clone(), page_bytes, attempts));
+        let start = Instant::now();
+        self.backing.allocate(piece.clone())?;
+        if let Some(page_bytes) = small_pages_of {
+            attempts.took_without(start.elapsed(), huge::page_count(piece, page_bytes));
         }
-        self.backing.allocate(piece)?;
         match self.durability {
             Durability::Power => self.backing.sync(),
             Durability::Process | Durability::Buffered => Ok(()),
@@ -69,15 +72,18 @@ impl Mapped {
     }
 
     /// Asks for huge pages, now and (by the kernel's own daemon) later. Refusal costs speed only, and lack of space
-    /// comes to light in step 4.
-    fn put_together(&self, piece: Range<u64>, page_bytes: u64, attempts: &mut Attempts) {
+    /// comes to light in step 4. False where this growth is left out.
+    fn put_together(&self, piece: Range<u64>, page_bytes: u64, attempts: &mut Attempts) -> bool {
         let _ = self.addresses.advise(piece.clone(), Advice::LinuxHugepage);
-        if attempts.is_due() && self.backing.seed(piece.clone(), page_bytes).is_ok() {
-            let (start, pages) = (Instant::now(), huge::whole_pages(piece, page_bytes));
-            let page_count = ((pages.end - pages.start) / page_bytes).max(1);
-            self.addresses.collapse(pages);
-            attempts.took(start.elapsed(), page_count as u32);
+        if !attempts.is_due() {
+            return false;
         }
+        if self.backing.seed(piece.clone(), page_bytes).is_ok() {
+            let start = Instant::now();
+            self.addresses.collapse(huge::whole_pages(piece.clone(), page_bytes));
+            attempts.took(start.elapsed(), huge::page_count(piece, page_bytes));
+        }
+        true
     }
 
     /// Takes `piece`, of which nobody knows yet, away again. Where even that fails the file stays longer, as after a

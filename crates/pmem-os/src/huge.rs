@@ -20,6 +20,12 @@ pub(crate) fn whole_pages(range: Range<u64>, page_bytes: u64) -> Range<u64> {
     start..(range.end - range.end % page_bytes).max(start)
 }
 
+/// How many of those there are; 1 where there is none.
+pub(crate) fn page_count(range: Range<u64>, page_bytes: u64) -> u32 {
+    let pages = whole_pages(range, page_bytes);
+    ((pages.end - pages.start) / page_bytes).max(1) as u32
+}
+
 /// How many bytes of `addresses` this process has mapped by huge pages.
 pub(crate) fn mapped_bytes(addresses: Range<u64>) -> io::Result<u64> {
     Ok(mapped_bytes_in(&fs::read_to_string("/proc/self/smaps")?, addresses))
@@ -54,9 +60,13 @@ fn huge_bytes_of(line: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// For putting one huge page together where the kernel has one at hand; making its small pages takes a quarter of that. Where memory is in
-/// pieces, the kernel moves other pages out of the way first: tens of milliseconds were seen, in which writers wait for the growth.
+/// For putting one huge page together where the kernel has one at hand. Where memory is in pieces, the kernel moves other pages out of the
+/// way first: tens of milliseconds were seen, in which writers wait for the growth.
 const AT_HAND_MAX: Duration = Duration::from_millis(2);
+/// As many times what its small pages took is no sign of that: memory that a virtual machine touches for the first time is slow in any size.
+const SMALL_PAGES_FACTOR: u32 = 4;
+/// However slow small pages were: one of them may have been seen while others had the processor.
+const SLOW_MAX: Duration = Duration::from_millis(16);
 /// Growths that get small pages between two attempts, at most.
 const LEFT_OUT_COUNT_MAX: u32 = 64;
 
@@ -65,6 +75,8 @@ const LEFT_OUT_COUNT_MAX: u32 = 64;
 pub(crate) struct Attempts {
     left_out: u32,
     left_out_next: u32,
+    /// What a growth without took for as many bytes as one huge page has.
+    small_pages: Duration,
 }
 
 impl Attempts {
@@ -77,8 +89,14 @@ impl Attempts {
 
     /// So long did it take to put so many together.
     pub(crate) fn took(&mut self, time: Duration, page_count: u32) {
-        self.left_out = if time > AT_HAND_MAX * page_count { self.left_out_next.max(1) } else { 0 };
+        let quick_max = (self.small_pages * SMALL_PAGES_FACTOR).clamp(AT_HAND_MAX, SLOW_MAX);
+        self.left_out = if time > quick_max * page_count { self.left_out_next.max(1) } else { 0 };
         self.left_out_next = (2 * self.left_out).min(LEFT_OUT_COUNT_MAX);
+    }
+
+    /// So long did a growth take that asked for none, of as many bytes as so many have.
+    pub(crate) fn took_without(&mut self, time: Duration, page_count: u32) {
+        self.small_pages = time / page_count;
     }
 }
 
@@ -95,6 +113,28 @@ mod tests {
         };
         assert_eq!([slow; 9].map(&mut left_out), [1, 2, 4, 8, 16, 32, 64, 64, 64]);
         assert_eq!([quick, quick, slow, slow].map(&mut left_out), [0, 0, 1, 2]);
+    }
+
+    /// In a virtual machine whose memory is touched for the first time, huge pages take no longer than the small ones of as many bytes.
+    #[test]
+    fn what_takes_as_long_in_small_pages_is_not_left_out() {
+        let mut attempts = Attempts::default();
+        let mut left_out = |time: Duration, without: Duration| {
+            attempts.took(time * 2, 2);
+            (0..1000)
+                .take_while(|_| {
+                    !attempts.is_due() && {
+                        attempts.took_without(without * 2, 2);
+                        true
+                    }
+                })
+                .count()
+        };
+        let (fresh, in_pieces) = (Duration::from_millis(5), Duration::from_millis(50));
+        assert_eq!([fresh; 3].map(|time| left_out(time, fresh)), [1, 0, 0]);
+        assert_eq!([in_pieces; 3].map(|time| left_out(time, fresh / 10)), [1, 2, 4]);
+        assert_eq!([fresh; 2].map(|time| left_out(time, fresh / 10)), [8, 16]);
+        assert_eq!([in_pieces; 2].map(|time| left_out(time, in_pieces)), [32, 64]);
     }
 
     const SMAPS: &str = "\

@@ -75,13 +75,13 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
         self.bound_garbage();
-        self.with_room(|| self.try_put(&NewItem { key, value, expiry: Expiry::NEVER }))
+        self.put_item(&NewItem { key, value, expiry: Expiry::NEVER })
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
         self.bound_garbage();
-        self.with_room(|| self.try_put(&NewItem { key, value, expiry }))
+        self.put_item(&NewItem { key, value, expiry })
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {

@@ -145,6 +145,11 @@ pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
         // SAFETY: the caller's promise.
         [head, rest] if head.len() & 15 == 0 => unsafe { put_padded(put_all(target, head.as_ptr(), head.len()), rest) },
         // SAFETY: the caller's promise.
+        [head, key, rest] if (head.len() | key.len()) & 15 == 0 => unsafe {
+            let behind_head = put_all(target, head.as_ptr(), head.len());
+            put_padded(put_all(behind_head, key.as_ptr(), key.len()), rest);
+        },
+        // SAFETY: the caller's promise.
         _ => unsafe { stream_any(target, parts) },
     }
 }

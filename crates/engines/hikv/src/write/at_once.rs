@@ -7,11 +7,11 @@
 
 use epoch::Pin;
 use index::cached_table::{Write, canary as cached_table};
-use index::partitioned_hash::{Aim, Published, Sight};
+use index::partitioned_hash::{Aim, Sight};
 use pmem::{Medium, Offset};
 
-use crate::order::{self, Written};
-use crate::write::publish::{Hidden, Pending, Prepared, Target};
+use crate::order::Written;
+use crate::write::publish::{Prepared, Target};
 use crate::{HiKv, Memory};
 use engine::{Before, Error, Verify};
 
@@ -61,7 +61,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         new.room.publish();
         let crowded = published.crowded;
-        self.settle_at_once(Written { key, old, new: Some(position) }, published, ticket, hidden)?;
+        self.settle_parts(Written { key, old, new: Some(position) }, published, ticket, &mut hidden)?;
         if let Some(segment) = crowded {
             self.relieve(aim.signature(), segment);
         }
@@ -90,9 +90,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             drop(bucket);
             return self.remove_after_all(pin, &aim, key);
         };
-        let hidden = self.hide(aim.signature(), key);
+        let mut hidden = self.hide(aim.signature(), key);
         let published = bucket.remove(&found);
-        self.settle_at_once(Written { key, old: Some(found.position), new: None }, published, ticket, hidden)?;
+        self.settle_parts(Written { key, old: Some(found.position), new: None }, published, ticket, &mut hidden)?;
         Ok(true)
     }
 
@@ -101,17 +101,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[cold]
     pub(crate) fn relieve(&self, signature: u64, segment: Offset) {
         let _ = self.index.split(self.cx(), signature, segment);
-    }
-
-    #[inline(always)]
-    fn settle_at_once<'a, 'k>(
-        &'a self,
-        written: Written<'k>,
-        published: Published,
-        ticket: order::Ticket<'a>,
-        hidden: Hidden<'a, 'k>,
-    ) -> Result<(), Error> {
-        Ok(self.settle(Pending { written, old_expiry: None, published, ticket, hidden })?)
     }
 
     #[cold]

@@ -83,9 +83,26 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         });
     }
 
-    /// A put, unless the region is full.
+    /// A put.
     #[inline(always)]
-    pub(crate) fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
+    pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
+        match self.try_put(item) {
+            Err(error) if error.is_full() => self.put_in_room(item),
+            done => done,
+        }
+    }
+
+    /// The second attempt.
+    #[cold]
+    #[inline(never)]
+    fn put_in_room(&self, item: &NewItem<'_>) -> Result<(), Error> {
+        self.make_room()?;
+        self.try_put(item)
+    }
+
+    /// A put, unless the region is full. Not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's lengths.
+    #[inline(never)]
+    fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
         let aim = self.index.aim(&self.medium, signature);

@@ -183,7 +183,19 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 5 and 6. Where 5 fails the change is published all the same, and the order follows.
     #[inline(always)]
     pub(crate) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), MediumError> {
-        let Pending { written, published, ticket, hidden, .. } = pending;
+        let Pending { written, published, ticket, mut hidden, .. } = pending;
+        self.settle_parts(written, published, ticket, &mut hidden)
+    }
+
+    /// As [`HiKv::settle`], of parts that were put nowhere together.
+    #[inline(always)]
+    pub(crate) fn settle_parts<'a, 'k>(
+        &'a self,
+        written: Written<'k>,
+        published: Published,
+        ticket: order::Ticket<'a>,
+        hidden: &mut Hidden<'a, 'k>,
+    ) -> Result<(), MediumError> {
         let settled = published.settle(&self.medium);
         if self.medium.breaks(canary::PLAIN_ZERO_DELETE)
             && let Written { old: Some(old), new: None, .. } = written
@@ -191,8 +203,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             old.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
             return Ok(());
         }
-        if settled.is_ok() {
-            self.reveal(hidden, written.new);
+        if hidden.is_some() && settled.is_ok() {
+            self.reveal(hidden.take(), written.new);
         }
         self.tell(ticket, written);
         settled
