@@ -140,7 +140,7 @@ fn kernel_and_module(work: &Path, kind: Kind) -> Result<(PathBuf, PathBuf, Built
     if kind.is_kasan {
         let kernel = kasan::kernel(work)?;
         let built = module::build_for(work, &kernel, kind)?;
-        return Ok((kernel.join("vmlinux"), kernel, built));
+        return Ok((kernel.join(kasan::IMAGE), kernel, built));
     }
     let (kernel, modules) = files::kernel(&work.with_file_name("vm").join("kernel"))?;
     let version = modules.file_name().expect("a name").to_string_lossy().into_owned();
@@ -190,8 +190,10 @@ impl Guest {
         let wanted = if kind.is_kasan { &[] } else { &MODULES[..] };
         let first =
             FirstFiles { init: &init, applets: &APPLETS, modules: wanted, programs: &programs, files: &[built.file] };
-        let (initrd, nvdimm) = (work.join("initrd.cpio"), work.join("nvdimm"));
-        first.pack(&work.join("root"), &modules, &initrd)?;
+        // One of each kind may run at a time.
+        let of_kind = |name: &str| work.join(format!("{name}{}", kind.suffix()));
+        let (initrd, nvdimm) = (of_kind("initrd"), of_kind("nvdimm"));
+        first.pack(&of_kind("root"), &modules, &initrd)?;
         let guest = Guest { kernel, initrd, nvdimm, size_bytes };
         guest.empty()?;
         Ok(guest)

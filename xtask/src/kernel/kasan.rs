@@ -13,8 +13,17 @@ use crate::vm::files;
 const SOURCE: &str = "/usr/src/linux-source-6.1.tar.xz";
 const CONFIG: &str = "kernel/ink/kasan.config";
 /// What is run here, and the package of Debian that has it.
-const TOOLS: [(&str, &str); 6] =
-    [("make", "make"), ("gcc", "gcc"), ("flex", "flex"), ("bison", "bison"), ("bc", "bc"), ("xz", "xz-utils")];
+const TOOLS: [(&str, &str); 7] = [
+    ("make", "make"),
+    ("gcc", "gcc"),
+    ("flex", "flex"),
+    ("bison", "bison"),
+    ("bc", "bc"),
+    ("lz4", "lz4"),
+    ("xz", "xz-utils"),
+];
+/// What the emulator begins: the entry of `vmlinux` for emulators (PVH) reads shadow memory that is not there yet.
+pub(super) const IMAGE: &str = "arch/x86/boot/bzImage";
 /// Headers that its own tools are compiled with.
 const HEADERS: [(&str, &str); 2] =
     [("/usr/include/libelf.h", "libelf-dev"), ("/usr/include/openssl/opensslv.h", "libssl-dev")];
@@ -29,7 +38,7 @@ fn missing() -> Vec<&'static str> {
     missing
 }
 
-/// Builds it, unless that was done; the directory that has `vmlinux`, and what modules are built with.
+/// Builds it, unless that was done; the directory that has [`IMAGE`], and what modules are built with.
 pub(super) fn kernel(work: &Path) -> Result<PathBuf, Failure> {
     let missing = missing();
     if !missing.is_empty() {
@@ -58,7 +67,7 @@ pub(super) fn kernel(work: &Path) -> Result<PathBuf, Failure> {
     make(&["allnoconfig"], format!("KCONFIG_ALLCONFIG={}", config.display()))?;
     has_all(&built.join(".config"), &wanted)?;
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-    make(&["vmlinux", "modules"], format!("-j{processors}"))?;
+    make(&["bzImage", "modules"], format!("-j{processors}"))?;
     fs::write(stamp, wanted).map_err(|error| error.to_string())?;
     Ok(built)
 }

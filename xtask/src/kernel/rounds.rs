@@ -19,9 +19,9 @@ use crate::vm::judge::Judge;
 use crate::vm::life::{Ended, Image, Lives};
 
 const NVDIMM_BYTES: u64 = 64 << 20;
-/// Between two cuts: some ten changes, or a part of the opening.
-const STORE_COUNT_MAX: u64 = 4000;
-const FENCE_COUNT_MAX: u64 = 100;
+/// Stores and fences between two cuts: some ten changes; in one life of three, parts of the opening and of a change.
+const FAR: [u64; 2] = [4000, 100];
+const CLOSE: [u64; 2] = [60, 4];
 const LIFE_CUT_COUNT_MAX: u64 = 10;
 /// A twin that is not caught in so many cuts is not seen.
 const TWIN_CUT_COUNT_MAX: u64 = 120;
@@ -123,7 +123,8 @@ impl<'a> Rounds<'a> {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let image = self.judge.image();
-        let cuts = Cuts { count: cut_count, stores_max: STORE_COUNT_MAX, fences_max: FENCE_COUNT_MAX, image: &image };
+        let [stores_max, fences_max] = if self.random.is_multiple_of(3) { CLOSE } else { FAR };
+        let cuts = Cuts { count: cut_count, stores_max, fences_max, image: &image };
         let arguments = self.cache.before(By::Kernel, &self.guest.nvdimm, self.random, EVICTED_ONE_IN, cuts)?;
         let run = self.lives.arguments("ink_cut");
         let boot = Boot {
