@@ -2,7 +2,7 @@
 //!
 //! usage: ink_judge DIR SEED ACKNOWLEDGED…
 //!
-//! DIR has the region as `store.hikv`. The library opens it as its own, looks at all of it, and compares it with what `ink_cut` had
+//! DIR has the region as `store.hikv`. The library opens that store and checks all nodes. Its items are compared with what `ink_cut` had
 //! acknowledged.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 

@@ -233,7 +233,7 @@ impl Guest {
         qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))
     }
 
-    /// Switches it on, until its program has ended, and shows what it says; what it objects to, if it does.
+    /// Lets the guest run until its program has ended, and shows each line; what the program objects to, if anything.
     pub(super) fn attend(&self, boot: &Boot<'_>, each: &mut dyn FnMut(&str)) -> Result<Option<String>, Failure> {
         let mut qemu = self.boot(boot)?;
         let mut ended = Err("the guest says nothing".to_owned());

@@ -2,8 +2,8 @@
 //!
 //! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it
 //! left out. `run` shows it in a guest. `rounds COUNT [SEED]` cuts the power of a guest, `hostile --minutes COUNT [SEED]` lets processes
-//! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone; with `kasan` in the place of `hostile` they do so in
-//! a kernel that looks for its own faults, which is built first, once. `speed [COUNT]` compares calls of the module with calls of the library.
+//! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone; `kasan` in the place of `hostile` means
+//! a kernel with KASAN and lockdep, built first, once. `speed [COUNT]` compares calls of the module with calls of the library.
 
 mod guest;
 mod hostile;

@@ -4,7 +4,7 @@
 //! evicted. A cut comes before any store to the region, or before any fence that lines wait for.
 //!
 //! A life has some cuts, since a boot takes far longer than an opening. The last cut ends the life, and the module judges at the next boot what
-//! is left; of each other one the model writes what it would have left, and the library opens that here, and judges it.
+//! is left. Of each other cut the model writes an image, which the library opens and judges here.
 //!
 //! Before the rounds three broken twins of the module must lose data, each another step left out: a rig that does not
 //! notice that would notice no loss of ours.
@@ -59,7 +59,7 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
     let cache = Cache::build(work)?;
     let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_traced: true, ..Kind::default() }, &guest::programs()?)?;
     let program = guest::judge()?;
-    let judge = Judge::new(&program, &[])?;
+    let judge = Judge::new(work, &program, &[])?;
     for twin in TWINS {
         let mut rounds = Rounds::begin(&guest, &cache, &judge, Some(twin), seed)?;
         match rounds.cuts(TWIN_CUT_COUNT_MAX)? {

@@ -46,7 +46,7 @@ pub(super) fn cached(count: u64, seed: u64) -> Result<(), Failure> {
     let guest = Guest::make(&work, power_cut.clone(), &NVDIMM_MODULES)?;
     let cache = Cache::build(&work)?;
     let made = made(&guest, &work)?;
-    let judge = Judge::new(&power_cut, &["process", "power", "batches"])?;
+    let judge = Judge::new(&work, &power_cut, &["process", "power", "batches"])?;
     let begin = |twin| {
         cache.take(&made)?;
         let (guest, cache, judge) = (&guest, &cache, &judge);

@@ -18,13 +18,15 @@ pub(crate) struct Judge<'a> {
     /// Told between the store's directory and the seed.
     words: &'a [&'a str],
     dir: PathBuf,
+    /// Where an image is kept that was objected to.
+    kept: PathBuf,
 }
 
 impl<'a> Judge<'a> {
-    pub(crate) fn new(program: &'a Path, words: &'a [&'a str]) -> Result<Judge<'a>, Failure> {
+    pub(crate) fn new(work: &Path, program: &'a Path, words: &'a [&'a str]) -> Result<Judge<'a>, Failure> {
         let dir = Path::new("/dev/shm").join(format!("hikv-cuts-{}", std::process::id()));
         fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-        Ok(Judge { program, words, dir })
+        Ok(Judge { program, words, dir, kept: work.join("objected") })
     }
 
     /// Where images are written.
@@ -35,17 +37,20 @@ impl<'a> Judge<'a> {
     /// What is wrong with the images that a life has left.
     pub(crate) fn objection(&self, lives: &Lives) -> Result<Option<String>, Failure> {
         for image in &lives.images {
-            if let Some(why) = self.one(image, lives.seed)? {
-                return Ok(Some(format!("at image {}: {why}", image.number)));
+            let file = self.dir.join(format!("image.{}", image.number));
+            let told = |error: std::io::Error| format!("{}: {error}", file.display());
+            if let Some(why) = self.one(&file, image, lives.seed)? {
+                fs::copy(&file, &self.kept).map_err(told)?;
+                return Ok(Some(format!("at image {}, kept as {}: {why}", image.number, self.kept.display())));
             }
+            fs::remove_file(&file).map_err(told)?;
         }
         Ok(None)
     }
 
-    fn one(&self, image: &Image, seed: u64) -> Result<Option<String>, Failure> {
-        let file = self.dir.join(format!("image.{}", image.number));
+    fn one(&self, file: &Path, image: &Image, seed: u64) -> Result<Option<String>, Failure> {
         let store = self.dir.join("store");
-        if !lay_out(&file, &store).map_err(|error| format!("{}: {error}", file.display()))? {
+        if !lay_out(file, &store).map_err(|error| format!("{}: {error}", file.display()))? {
             let is_lost = image.acknowledged.iter().any(|&count| count > 0);
             return Ok(is_lost.then(|| "there is no store".to_owned()));
         }
@@ -72,7 +77,6 @@ impl Drop for Judge<'_> {
 fn lay_out(image: &Path, store: &Path) -> std::io::Result<bool> {
     _ = fs::remove_dir_all(store);
     let bytes = fs::read(image)?;
-    fs::remove_file(image)?;
     let Some(start) = bytes.chunks(4096).position(|page| page.starts_with(MAGIC)) else { return Ok(false) };
     fs::create_dir_all(store)?;
     copy(&mut &bytes[start * 4096..], &mut File::create(store.join("store.hikv"))?)?;
