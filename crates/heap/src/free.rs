@@ -49,10 +49,7 @@ impl<D: Dram> Heap<D> {
     /// True if the allocator may hand the place out, which is damage to a place that something names.
     pub fn is_free(&self, place: Place) -> bool {
         let Some(slot_kind) = place.kind.slot_kind() else { return false };
-        self.slot(slot_kind, place.offset).is_ok_and(|(slab, slot)| {
-            let word = slab.free_bits().nth(slot as usize / 64).unwrap_or(0);
-            !slab.is_unswept() && word >> (slot % 64) & 1 == 1
-        })
+        self.slot(slot_kind, place.offset).is_ok_and(|(slab, slot)| slab.is_known_free(slot))
     }
 
     /// Takes back a place that was reserved and that nothing refers to. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the

@@ -14,11 +14,12 @@
  * first byte, which tells where it lies. Of processes (by=processes) the stores go through the cache and the fences count; what
  * the kernel stores is durable at once. There a process stores PLACE in the NVDIMM's first word, which tells where it lies.
  *
- * The cut comes before a store to the region, or before a fence that lines wait for, after so many of them, between two instructions:
- * the plugin ends the emulator. Of the lines whose write-back no fence followed each may have arrived by then. With images=COUNT
- * it ends at the last of so many cuts before fences; what each other one would have left is written to image=FILE, a point and its number.
+ * A cut comes between two instructions: before a store to the region, or before a fence that lines wait for, after so many of them at
+ * most since the cut before. Of the lines whose write-back no fence followed each may have arrived by then. The plugin ends the
+ * emulator at the last of cuts=COUNT; what each other one would have left is written to image=FILE, a point and its number. That
+ * number is said between two control characters, within whatever line the guest is about to say.
  *
- * arguments: by=WHO size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN stores=COUNT fences=COUNT images=COUNT image=FILE
+ * arguments: by=WHO size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN stores=COUNT fences=COUNT cuts=COUNT image=FILE
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -41,8 +42,8 @@ enum { DIRTY = 1, PENDING = 2 };
 /* What an instruction does. */
 enum { PLAIN, PAST_CACHE, MARKED, AT_ONCE };
 
-static uint64_t base, size, random_state = 88172645463325252ull, evict, stores_left = UINT64_MAX, fences_left = UINT64_MAX;
-static uint64_t fences_max, images_left;
+static uint64_t base, size, random_state = 88172645463325252ull, evict, stores_left, fences_left;
+static uint64_t stores_max, fences_max, cuts_left = 1;
 static const char *image_file;
 static int is_placed, is_of_processes;
 static uint8_t *live, *durable, *states;
@@ -102,17 +103,24 @@ static void write_image(void)
 		if (arrives(pending[i]) && pwrite(fd, live + pending[i] * LINE, LINE, pending[i] * LINE) < 0)
 			_exit(1);
 	close(fd);
-	dprintf(1, "image %u\n", number++);
+	dprintf(1, "\001%u\002\n", number++);
 }
 
-static void cut_before_fence(void)
+/* Where the next cut comes: before a store, or before a fence, where both may be. */
+static void choose_next(void)
 {
-	if (!images_left)
+	int is_before_fence = fences_max && (!stores_max || next_random() % 2);
+
+	fences_left = is_before_fence ? 1 + next_random() % fences_max : UINT64_MAX;
+	stores_left = is_before_fence ? UINT64_MAX : 1 + next_random() % stores_max;
+}
+
+static void on_cut(void)
+{
+	if (--cuts_left == 0)
 		cut();
 	write_image();
-	if (--images_left == 0)
-		cut();
-	fences_left = 1 + next_random() % fences_max;
+	choose_next();
 }
 
 /* True if this access is the one that tells where the region lies. */
@@ -161,7 +169,7 @@ static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t add
 		return;
 	}
 	if (what != AT_ONCE && --stores_left == 0)
-		cut();
+		on_cut();
 	last = at + (1ull << qemu_plugin_mem_size_shift(info)) - 1;
 	store(at / LINE, what);
 	if (last / LINE != at / LINE && last < size)
@@ -171,7 +179,7 @@ static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t add
 static void on_fence(unsigned int cpu, void *unused)
 {
 	if (pending_count && --fences_left == 0)
-		cut_before_fence();
+		on_cut();
 	for (size_t i = 0; i < pending_count; i++)
 		if (states[pending[i]] & PENDING)
 			make_durable(pending[i]);
@@ -257,18 +265,19 @@ IS_EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 		else if (!strcmp(argv[i], "evict"))
 			evict = strtoull(value, NULL, 0);
 		else if (!strcmp(argv[i], "stores"))
-			stores_left = strtoull(value, NULL, 0);
+			stores_max = strtoull(value, NULL, 0);
 		else if (!strcmp(argv[i], "fences"))
-			fences_left = fences_max = strtoull(value, NULL, 0);
-		else if (!strcmp(argv[i], "images"))
-			images_left = strtoull(value, NULL, 0);
+			fences_max = strtoull(value, NULL, 0);
+		else if (!strcmp(argv[i], "cuts"))
+			cuts_left = strtoull(value, NULL, 0);
 		else if (!strcmp(argv[i], "image"))
 			image_file = value;
 		else if (!strcmp(argv[i], "by"))
 			is_of_processes = !strcmp(value, "processes");
 	}
-	if (!live_file || !durable_file || !size)
+	if (!live_file || !durable_file || !size || !(stores_max || fences_max))
 		return -1;
+	choose_next();
 	live = map(live_file, PROT_READ | PROT_WRITE);
 	/* What the last life told. */
 	memset(live, 0, is_of_processes ? sizeof(uint64_t) : 0);

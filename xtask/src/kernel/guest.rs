@@ -3,25 +3,33 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use super::module;
+use super::module::Built;
+use super::{kasan, module};
 use crate::failure::Failure;
 use crate::rustc::{cargo, run};
 use crate::vm::files::{self, FirstFiles, place_of};
-use crate::vm::machine;
+use crate::vm::{lines_of, machine};
 
-const TOOLS: [(&str, &str); 1] = [("ndctl", "ndctl")];
-const MODULES: [&str; 2] = ["nfit", "nd_pmem"];
-const APPLETS: [&str; 11] =
-    ["sh", "mount", "insmod", "rmmod", "poweroff", "cat", "dmesg", "grep", "sleep", "cut", "mknod"];
+const TOOLS: [(&str, &str); 2] = [("ndctl", "ndctl"), ("mkfs.ext4", "e2fsprogs")];
+const MODULES: [&str; 3] = ["nfit", "nd_pmem", "ext4"];
+const APPLETS: [&str; 12] =
+    ["sh", "mount", "insmod", "rmmod", "poweroff", "cat", "dmesg", "grep", "sleep", "cut", "mknod", "mkdir"];
 const EXAMPLES: [&str; 3] = ["ink", "ink_cut", "ink_hostile"];
+/// What judges images beside the guest.
+const JUDGE: &str = "ink_judge";
+pub(super) const SPEED: &str = "ink_speed";
 /// Where a guest of this memory finds its NVDIMM.
 const NVDIMM_AT: u64 = 4 << 30;
 const MEMORY_MIB: u32 = 768;
+/// A wave of hostile processes takes less, on a machine however busy.
+const SILENCE_MAX: Duration = Duration::from_secs(900);
 /// Threads of a program that writes until it is cut.
 pub(super) const THREAD_COUNT: usize = 2;
 /// What the guest says where it cannot go on.
-pub(super) const NOT_LOADED: &str = "lost: the module cannot be loaded";
+const NOT_LOADED: &str = "lost: the module cannot be loaded";
+const NOT_MOUNTED: &str = "lost: the file system cannot be mounted";
 
 /// The first process. Everything it needs is on the kernel's command line: where the module finds its region, and what is run then.
 const INIT: &str = r#"#!/bin/sh
@@ -40,8 +48,15 @@ else
     [ $region = old ] || ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
 fi
 show() { echo "\$ $*"; "$@"; }
-show insmod /hikv_ink.ko $where || echo "NOT_LOADED"
-dmesg | grep hikv_ink | cut -d']' -f2
+case $region in
+    ext4*)
+        mkfs.ext4 -q -F -b 4096 /dev/pmem0
+        mkdir /store
+        mount -t ext4 -o dax=${region#ext4-} /dev/pmem0 /store || echo "NOT_MOUNTED";;
+    *)
+        show insmod /hikv_ink.ko $where || echo "NOT_LOADED"
+        dmesg | grep hikv_ink | cut -d']' -f2;;
+esac
 IFS=,
 set -- $run
 unset IFS
@@ -68,6 +83,8 @@ pub(super) enum Region {
     Device { is_new: bool },
     /// The NVDIMM's physical addresses.
     Raw,
+    /// None: the NVDIMM has a file system, for the library.
+    Ext4 { has_dax: bool },
 }
 
 /// What does not change from boot to boot.
@@ -77,6 +94,27 @@ pub(super) struct Guest {
     /// What the NVDIMM is kept in.
     pub(super) nvdimm: PathBuf,
     size_bytes: u64,
+}
+
+/// Which module a guest loads, into which kernel.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Kind {
+    /// The module has markers for the model of the cache, and twins.
+    pub(super) is_traced: bool,
+    /// The kernel is the one of [`kasan`], and the module is made for it.
+    pub(super) is_kasan: bool,
+}
+
+impl Kind {
+    /// Behind the names of what is made of this kind.
+    pub(super) fn suffix(self) -> &'static str {
+        match (self.is_kasan, self.is_traced) {
+            (false, false) => "",
+            (false, true) => "-traced",
+            (true, false) => "-kasan",
+            (true, true) => "-kasan-traced",
+        }
+    }
 }
 
 /// One boot.
@@ -97,28 +135,65 @@ pub(super) fn missing() -> Vec<&'static str> {
     files::missing(files::TOOLS.iter().chain(&TOOLS))
 }
 
+/// The kernel, where its modules lie, and ours.
+fn kernel_and_module(work: &Path, kind: Kind) -> Result<(PathBuf, PathBuf, Built), Failure> {
+    if kind.is_kasan {
+        let kernel = kasan::kernel(work)?;
+        let built = module::build_for(work, &kernel, kind)?;
+        return Ok((kernel.join(kasan::IMAGE), kernel, built));
+    }
+    let (kernel, modules) = files::kernel(&work.with_file_name("vm").join("kernel"))?;
+    let version = modules.file_name().expect("a name").to_string_lossy().into_owned();
+    let built = module::build(work, Some(&version), kind)?;
+    Ok((kernel, modules, built))
+}
+
+/// The programs of `names`, built.
+fn examples(names: &[&str], arguments: &[&str], profile: &str) -> Result<Vec<PathBuf>, Failure> {
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--package", "hikv-ink-client"]).args(arguments);
+    run(build.args(names.iter().flat_map(|name| ["--example", name])))?;
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let dir = this.ancestors().nth(2).ok_or("the program lies in no target directory")?.join(profile).join("examples");
+    Ok(names.iter().map(|name| dir.join(name)).collect())
+}
+
+/// Those that most guests run.
+pub(super) fn programs() -> Result<Vec<PathBuf>, Failure> {
+    examples(&EXAMPLES, &[], "debug")
+}
+
+/// The program that judges images, beside the guest.
+pub(super) fn judge() -> Result<PathBuf, Failure> {
+    Ok(examples(&[JUDGE], &[], "debug")?.remove(0))
+}
+
+/// The program that measures, as those are built that are used.
+pub(super) fn speed() -> Result<Vec<PathBuf>, Failure> {
+    examples(&[SPEED], &["--release"], "release")
+}
+
 impl Guest {
     /// Made in `work`; the kernel is kept for the next time. The NVDIMM is empty.
-    pub(super) fn make(work: &Path, size_bytes: u64, is_traced: bool) -> Result<Guest, Failure> {
+    pub(super) fn make(work: &Path, size_bytes: u64, kind: Kind, examples: &[PathBuf]) -> Result<Guest, Failure> {
         let missing = missing();
         if !missing.is_empty() {
             let packages = missing.join(" ");
             return Err(format!("a guest needs more: apt-get install --no-install-recommends {packages}"));
         }
-        let (kernel, modules) = files::kernel(&work.with_file_name("vm").join("kernel"))?;
-        let version = modules.file_name().expect("a name").to_string_lossy().into_owned();
-        let built = module::build(work, Some(&version), is_traced)?;
+        let (kernel, modules, built) = kernel_and_module(work, kind)?;
         println!("hikv_ink.ko: {}", built.facts);
-        run(cargo().args(["build", "--quiet", "--package", "hikv-ink-client", "--examples"]))?;
-        let this = std::env::current_exe().map_err(|error| error.to_string())?;
-        let examples = this.parent().expect("a directory").join("examples");
-        let mut programs: Vec<PathBuf> = EXAMPLES.iter().map(|name| examples.join(name)).collect();
-        programs.extend(place_of("ndctl"));
-        let init = INIT.replace("PHYS", &format!("{NVDIMM_AT:#x}")).replace("NOT_LOADED", NOT_LOADED);
+        let programs = [examples, &TOOLS.iter().filter_map(|(tool, _)| place_of(tool)).collect::<Vec<_>>()].concat();
+        let init = INIT.replace("PHYS", &format!("{NVDIMM_AT:#x}"));
+        let init = init.replace("NOT_LOADED", NOT_LOADED).replace("NOT_MOUNTED", NOT_MOUNTED);
+        // The kernel that looks for its own faults has all that it needs in itself.
+        let wanted = if kind.is_kasan { &[] } else { &MODULES[..] };
         let first =
-            FirstFiles { init: &init, applets: &APPLETS, modules: &MODULES, programs: &programs, files: &[built.file] };
-        let (initrd, nvdimm) = (work.join("initrd.cpio"), work.join("nvdimm"));
-        first.pack(&work.join("root"), &modules, &initrd)?;
+            FirstFiles { init: &init, applets: &APPLETS, modules: wanted, programs: &programs, files: &[built.file] };
+        // One of each kind may run at a time.
+        let of_kind = |name: &str| work.join(format!("{name}{}", kind.suffix()));
+        let (initrd, nvdimm) = (of_kind("initrd"), of_kind("nvdimm"));
+        first.pack(&of_kind("root"), &modules, &initrd)?;
         let guest = Guest { kernel, initrd, nvdimm, size_bytes };
         guest.empty()?;
         Ok(guest)
@@ -136,6 +211,8 @@ impl Guest {
             Region::Device { is_new: true } => "new",
             Region::Device { is_new: false } => "old",
             Region::Raw => "raw",
+            Region::Ext4 { has_dax: true } => "ext4-always",
+            Region::Ext4 { has_dax: false } => "ext4-never",
         };
         let memory = format!(
             "memory-backend-file,id=nvdimm,share=on,mem-path={},size={}",
@@ -154,5 +231,28 @@ impl Guest {
         qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.initrd).args(["-append", &append]);
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))
+    }
+
+    /// Lets the guest run until its program has ended, and shows each line; what the program objects to, if anything.
+    pub(super) fn attend(&self, boot: &Boot<'_>, each: &mut dyn FnMut(&str)) -> Result<Option<String>, Failure> {
+        let mut qemu = self.boot(boot)?;
+        let mut ended = Err("the guest says nothing".to_owned());
+        let lines = lines_of(&mut qemu);
+        while let Ok(line) = lines.recv_timeout(SILENCE_MAX) {
+            println!("  | {line}");
+            each(&line);
+            if [NOT_LOADED, NOT_MOUNTED].contains(&&*line) {
+                ended = Err(line);
+                break;
+            }
+            if line.starts_with("lost") || line.contains("Kernel panic") || line.starts_with("ended") {
+                ended = Ok((line != "ended 0").then_some(line));
+                break;
+            }
+            ended = Err(format!("the guest says nothing more after '{line}'"));
+        }
+        _ = qemu.kill();
+        _ = qemu.wait();
+        ended
     }
 }

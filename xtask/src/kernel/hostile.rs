@@ -8,22 +8,18 @@
 //! memory that it gave back. What does not see these sees nothing. `hostile twins [SEED]` runs them alone.
 
 use std::path::Path;
-use std::time::Duration;
 
-use super::guest::{Boot, Guest, NOT_LOADED, Region};
+use super::guest::{self, Boot, Guest, Kind, Region};
 use crate::failure::Failure;
-use crate::vm::lines_of;
 
 const NVDIMM_BYTES: u64 = 64 << 20;
 const APPEND: &str = "slub_debug=FZPU page_poison=1 preempt=full";
-/// A wave takes less, on a machine however busy.
-const SILENCE_MAX: Duration = Duration::from_secs(900);
 const TWINS: [&str; 5] = ["LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst"];
 
 /// Lets them try for so long, after the twins.
-pub(super) fn hostile(work: &Path, minutes: u64, seed: u64) -> Result<(), Failure> {
-    twins(work, seed)?;
-    let guest = Guest::make(work, NVDIMM_BYTES, false)?;
+pub(super) fn hostile(work: &Path, is_kasan: bool, minutes: u64, seed: u64) -> Result<(), Failure> {
+    twins(work, is_kasan, seed)?;
+    let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_kasan, ..Kind::default() }, &guest::programs()?)?;
     match attack(&guest, None, minutes * 60, seed)? {
         None => Ok(()),
         Some(objection) => Err(format!("seed {seed}: {objection}")),
@@ -31,8 +27,8 @@ pub(super) fn hostile(work: &Path, minutes: u64, seed: u64) -> Result<(), Failur
 }
 
 /// Lets them try the twins.
-pub(super) fn twins(work: &Path, seed: u64) -> Result<(), Failure> {
-    let guest = Guest::make(work, NVDIMM_BYTES, true)?;
+pub(super) fn twins(work: &Path, is_kasan: bool, seed: u64) -> Result<(), Failure> {
+    let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_traced: true, is_kasan }, &guest::programs()?)?;
     for twin in TWINS {
         guest.empty()?;
         let objection = attack(&guest, Some(twin), 0, seed)?.ok_or_else(|| {
@@ -47,22 +43,5 @@ pub(super) fn twins(work: &Path, seed: u64) -> Result<(), Failure> {
 fn attack(guest: &Guest, twin: Option<&str>, seconds: u64, seed: u64) -> Result<Option<String>, Failure> {
     let run = ["ink_hostile".to_owned(), seconds.to_string(), seed.to_string()];
     let boot = Boot { region: Region::Raw, twin, processor_count: 2, run: &run, arguments: &[], append: APPEND };
-    let mut qemu = guest.boot(&boot)?;
-    let mut ended = Err("the guest says nothing".to_owned());
-    let lines = lines_of(&mut qemu);
-    while let Ok(line) = lines.recv_timeout(SILENCE_MAX) {
-        println!("  | {line}");
-        if line == NOT_LOADED {
-            ended = Err(line);
-            break;
-        }
-        if line.starts_with("lost") || line.contains("Kernel panic") || line.starts_with("ended") {
-            ended = Ok((line != "ended 0").then_some(line));
-            break;
-        }
-        ended = Err(format!("seed {seed}: the guest says nothing more after '{line}'"));
-    }
-    _ = qemu.kill();
-    _ = qemu.wait();
-    ended
+    guest.attend(&boot, &mut |_| {})
 }

@@ -2,21 +2,27 @@
 //!
 //! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it
 //! left out. `run` shows it in a guest. `rounds COUNT [SEED]` cuts the power of a guest, `hostile --minutes COUNT [SEED]` lets processes
-//! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone.
+//! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone; `kasan` in the place of `hostile` means
+//! a kernel with KASAN and lockdep, built first, once. `speed [COUNT]` compares calls of the module with calls of the library.
 
 mod guest;
 mod hostile;
+mod kasan;
 mod module;
 mod object;
 mod rounds;
 mod show;
+mod speed;
 mod toolchain;
 
 use std::path::PathBuf;
 
 use crate::failure::Failure;
+use guest::Kind;
 
-const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile (--minutes COUNT | twins) [SEED]";
+/// Operations of each kind that are measured.
+const SPEED_COUNT: u64 = 5000;
+const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | twins) [SEED] | speed [COUNT]";
 
 /// Does what is asked for.
 pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
@@ -27,10 +33,14 @@ pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
         ["check"] => check(),
         ["run"] => show::show(&work()?),
         ["rounds", count, ref rest @ ..] if rest.len() < 2 => rounds::rounds(&work()?, number(count)?, seed(rest)?),
-        ["hostile", "--minutes", minutes, ref rest @ ..] if rest.len() < 2 => {
-            hostile::hostile(&work()?, number(minutes)?, seed(rest)?.unwrap_or(1))
+        [kernel @ ("hostile" | "kasan"), "--minutes", minutes, ref rest @ ..] if rest.len() < 2 => {
+            hostile::hostile(&work()?, kernel == "kasan", number(minutes)?, seed(rest)?.unwrap_or(1))
         }
-        ["hostile", "twins", ref rest @ ..] if rest.len() < 2 => hostile::twins(&work()?, seed(rest)?.unwrap_or(1)),
+        [kernel @ ("hostile" | "kasan"), "twins", ref rest @ ..] if rest.len() < 2 => {
+            hostile::twins(&work()?, kernel == "kasan", seed(rest)?.unwrap_or(1))
+        }
+        ["speed"] => speed::speed(&work()?, SPEED_COUNT),
+        ["speed", count] => speed::speed(&work()?, number(count)?),
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -45,7 +55,7 @@ fn work() -> Result<PathBuf, Failure> {
 
 /// Builds the module.
 fn build(version: Option<&str>) -> Result<(), Failure> {
-    let built = module::build(&work()?, version, false)?;
+    let built = module::build(&work()?, version, Kind::default())?;
     println!("{}: {}", built.file.display(), built.facts);
     Ok(())
 }
@@ -61,7 +71,7 @@ fn check() -> Result<(), Failure> {
         println!("the Rust code of the module has no type error, and its C header compiles");
         println!("left out: the module; missing: {}", missing.join("; "));
         if toolchain::Toolchain::find().is_some() && module::has_binutils() {
-            let (object, facts) = module::rust_object(&work()?, false)?;
+            let (object, facts) = module::rust_object(&work()?, Kind::default())?;
             println!("{}: {facts}", object.display());
         }
     }

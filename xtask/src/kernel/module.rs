@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
+use crate::kernel::guest::Kind;
 use crate::kernel::toolchain::Toolchain;
 use crate::kernel::{object, toolchain};
 use crate::rustc::{cargo, run};
@@ -83,27 +84,31 @@ pub(super) fn has_binutils() -> bool {
 }
 
 /// The Rust code for the kernel, as one object that was looked at.
-pub(super) fn rust_object(work: &Path, is_traced: bool) -> Result<(PathBuf, String), Failure> {
+pub(super) fn rust_object(work: &Path, kind: Kind) -> Result<(PathBuf, String), Failure> {
     let toolchain = Toolchain::find().ok_or(toolchain::MISSING)?;
-    let object = object::make(&toolchain, &root()?.join(SOURCE).join("core"), work, is_traced)?;
-    let object::Facts { text_bytes, frame_bytes } = object::check(&object)?;
+    let object = object::make(&toolchain, &root()?.join(SOURCE).join("core"), work, kind)?;
+    let object::Facts { text_bytes, frame_bytes } = object::check(&object, kind)?;
     let version = &toolchain.version;
     Ok((object, format!("{version}; {text_bytes} bytes of code, the largest frame {frame_bytes}")))
 }
 
 /// Builds the module for the kernel `version`, or the last whose headers are there.
-pub(super) fn build(work: &Path, version: Option<&str>, is_traced: bool) -> Result<Built, Failure> {
+pub(super) fn build(work: &Path, version: Option<&str>, kind: Kind) -> Result<Built, Failure> {
     let missing = missing(version);
     if !missing.is_empty() {
         return Err(format!("the module cannot be built here; missing:\n  {}", missing.join("\n  ")));
     }
-    let (object, facts) = rust_object(work, is_traced)?;
-    let headers = headers(version).ok_or("they were there just now")?;
-    let dir = work.join(if is_traced { "module-traced" } else { "module" });
+    build_for(work, &headers(version).ok_or("they were there just now")?, kind)
+}
+
+/// Builds it for the kernel whose headers, or whose own build, lie there.
+pub(super) fn build_for(work: &Path, headers: &Path, kind: Kind) -> Result<Built, Failure> {
+    let (object, facts) = rust_object(work, kind)?;
+    let dir = work.join(format!("module{}", kind.suffix()));
     lay_out(&root()?.join(SOURCE), &object, &dir)?;
     let mut make = Command::new("make");
-    make.arg("-s").arg("-C").arg(&headers).arg(format!("M={}", dir.display()));
-    make.args(is_traced.then_some("HIKV_INK_TRACE=y")).arg("modules");
+    make.arg("-s").arg("-C").arg(headers).arg(format!("M={}", dir.display()));
+    make.args(kind.is_traced.then_some("HIKV_INK_TRACE=y")).arg("modules");
     let output = make.output().map_err(|error| format!("{make:?}: {error}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());

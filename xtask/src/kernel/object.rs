@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
-use crate::kernel::toolchain::{FLAGS, TARGET, Toolchain};
+use crate::kernel::guest::Kind;
+use crate::kernel::toolchain::{TARGET, Toolchain, flags};
 use crate::rustc::{answer, cargo, run};
 
 /// What it may want of the kernel, and of the module's C.
@@ -26,6 +27,8 @@ const ALLOWED: [&str; 14] = [
     "memmove",
     "memset",
 ];
+/// With what the questions begin that each access asks of a kernel which checks its memory.
+const KASAN: &str = "__asan_";
 /// Relocations that the kernel's loader knows.
 const RELOCATIONS: [&str; 5] = ["R_X86_64_64", "R_X86_64_PC32", "R_X86_64_PLT32", "R_X86_64_32S", "R_X86_64_32"];
 /// Of the 16 KiB that a kernel's stack has.
@@ -47,17 +50,16 @@ pub(super) struct Facts {
 }
 
 /// Compiles the crate at `source` into one object in `work`.
-pub(super) fn make(toolchain: &Toolchain, source: &Path, work: &Path, is_traced: bool) -> Result<PathBuf, Failure> {
-    let sysroot = toolchain.sysroot(work)?;
-    let mut flags = vec!["--sysroot".to_owned(), sysroot.display().to_string()];
-    flags.extend(FLAGS.map(str::to_owned));
-    let target_dir = work.join(if is_traced { "traced" } else { "plain" });
+pub(super) fn make(toolchain: &Toolchain, source: &Path, work: &Path, kind: Kind) -> Result<PathBuf, Failure> {
+    let sysroot = toolchain.sysroot(work, kind)?.display().to_string();
+    let flags = [vec!["--sysroot", &sysroot], flags(kind)].concat();
+    let target_dir = work.join(format!("object{}", kind.suffix()));
     let mut command = cargo();
     command
         .args(["build", "--quiet", "--release", "--locked", "--target", TARGET])
         .arg("--target-dir")
         .arg(&target_dir);
-    command.args(is_traced.then_some("--features=trace")).current_dir(source);
+    command.args(kind.is_traced.then_some("--features=trace")).current_dir(source);
     // Two of the processor's features are unknown to the compiler by name, which it says for each crate.
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).stderr(std::process::Stdio::piped());
     let output = toolchain.unstable(command).output().map_err(|error| error.to_string())?;
@@ -86,10 +88,10 @@ fn link(archive: &Path, work: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Looks at every symbol, relocation and instruction.
-pub(super) fn check(object: &Path) -> Result<Facts, Failure> {
+pub(super) fn check(object: &Path, kind: Kind) -> Result<Facts, Failure> {
     let symbols = answer(Command::new("nm").arg("-u").arg(object))?;
     let wanted: BTreeSet<&str> = symbols.split_whitespace().filter(|word| *word != "U").collect();
-    let strange: Vec<_> = wanted.iter().filter(|symbol| !ALLOWED.contains(symbol)).collect();
+    let strange: Vec<_> = wanted.iter().filter(|symbol| !is_allowed(symbol, kind)).collect();
     refuse("it wants symbols that nobody has", &strange)?;
     let relocations = answer(Command::new("readelf").arg("-rW").arg(object))?;
     let kinds: BTreeSet<&str> = relocations.split_whitespace().filter(|word| word.starts_with("R_X86")).collect();
@@ -101,12 +103,18 @@ pub(super) fn check(object: &Path) -> Result<Facts, Failure> {
     let bad: Vec<_> = code.lines().filter(|line| is_unfit(line)).take(5).collect();
     refuse("instructions that a kernel must not have", &bad)?;
     let frame_bytes = largest_frame(&code);
-    if frame_bytes > FRAME_BYTES_MAX {
-        return Err(format!("a function takes {frame_bytes} bytes of the stack, of at most {FRAME_BYTES_MAX}"));
+    // A kernel that checks its memory has stacks of twice the size.
+    let allowed_bytes = FRAME_BYTES_MAX << u32::from(kind.is_kasan);
+    if frame_bytes > allowed_bytes {
+        return Err(format!("a function takes {frame_bytes} bytes of the stack, of at most {allowed_bytes}"));
     }
     let size = answer(Command::new("size").arg(object))?;
     let text_bytes = size.split_whitespace().nth(6).and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
     Ok(Facts { text_bytes, frame_bytes })
+}
+
+fn is_allowed(symbol: &str, kind: Kind) -> bool {
+    ALLOWED.contains(&symbol) || kind.is_kasan && symbol.starts_with(KASAN)
 }
 
 fn refuse<T: std::fmt::Debug>(what: &str, found: &[T]) -> Result<(), Failure> {

@@ -1,24 +1,34 @@
 //! `cargo xtask kernel rounds N [SEED]`: power cuts of the module, round after round on one store.
 //!
 //! The processor's cache is modelled (`kernel/ink/plugin`): of what was stored and not written back a cut takes what the model has not
-//! evicted. Before the rounds three broken twins of the module must lose data, each another step left out: a rig that does not
+//! evicted. A cut comes before any store to the region, or before any fence that lines wait for.
+//!
+//! A life has some cuts, since a boot takes far longer than an opening. The last cut ends the life, and the module judges at the next boot what
+//! is left. Of each other cut the model writes an image, which the library opens and judges here.
+//!
+//! Before the rounds three broken twins of the module must lose data, each another step left out: a rig that does not
 //! notice that would notice no loss of ours.
 
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::guest::{Boot, Guest, Region, THREAD_COUNT};
+use super::guest::{self, Boot, Guest, Kind, Region, THREAD_COUNT};
 use crate::failure::Failure;
-use crate::vm::cache::{By, Cache, Cut};
-use crate::vm::life::{Ended, Lives};
+use crate::vm::cache::{By, Cache, Cuts};
+use crate::vm::judge::Judge;
+use crate::vm::life::{Ended, Image, Lives};
 
 const NVDIMM_BYTES: u64 = 64 << 20;
-/// A round is cut before so many stores to the region: some hundred changes, or in the middle of the opening.
-const STORE_COUNT_MAX: u64 = 30_000;
-/// A twin that is not caught in so many rounds is not seen.
-const TWIN_ROUND_COUNT_MAX: u64 = 12;
+/// Stores and fences between two cuts: some ten changes; in one life of three, parts of the opening and of a change.
+const FAR: [u64; 2] = [4000, 100];
+const CLOSE: [u64; 2] = [60, 4];
+const LIFE_CUT_COUNT_MAX: u64 = 10;
+/// A twin that is not caught in so many cuts is not seen.
+const TWIN_CUT_COUNT_MAX: u64 = 120;
 /// The model evicts a line at one store of so many.
 const EVICTED_ONE_IN: u64 = 50;
+/// In the place of an image's number.
+const LAST: &str = "last";
 const TWINS: [&str; 3] = ["NothingFlushed", "DeleteNotFlushed", "NodeNotFlushed"];
 
 /// A store, and the model of the cache before it.
@@ -26,8 +36,19 @@ struct Rounds<'a> {
     guest: &'a Guest,
     lives: Lives,
     cache: &'a Cache,
+    judge: &'a Judge<'a>,
     random: u64,
     twin: Option<&'a str>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    cuts: u64,
+    /// Before the module had opened the store.
+    cuts_of_openings: u64,
+    /// Those that the module itself judged.
+    boots: u64,
 }
 
 /// Runs `count` rounds, after the twins.
@@ -36,56 +57,75 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
     let seed = seed.unwrap_or_else(now);
     println!("seed {seed}");
     let cache = Cache::build(work)?;
-    let guest = Guest::make(work, NVDIMM_BYTES, true)?;
+    let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_traced: true, ..Kind::default() }, &guest::programs()?)?;
+    let program = guest::judge()?;
+    let judge = Judge::new(work, &program, &[])?;
     for twin in TWINS {
-        catch(&guest, &cache, twin, seed)?;
-    }
-    let mut rounds = Rounds::begin(&guest, &cache, None, seed)?;
-    for round in 1..=count {
-        if let Ended::Lost(why) = rounds.round()? {
-            return Err(format!("seed {seed}, round {round}: {why}"));
+        let mut rounds = Rounds::begin(&guest, &cache, &judge, Some(twin), seed)?;
+        match rounds.cuts(TWIN_CUT_COUNT_MAX)? {
+            Some(why) => println!("the twin {twin}: caught: {why}"),
+            None => {
+                return Err(format!("the twin {twin} was not caught: what these rounds see is not to be relied on"));
+            }
         }
-        println!(
-            "round {round}: {} changes acknowledged so far, {} begun ones taken back at an opening",
-            rounds.lives.total, rounds.lives.undone
-        );
+    }
+    let mut rounds = Rounds::begin(&guest, &cache, &judge, None, seed)?;
+    if let Some(why) = rounds.cuts(count)? {
+        return Err(format!("seed {seed}: {why}"));
     }
     if count > 0 && rounds.lives.total == 0 {
         return Err("no change was acknowledged: these rounds show nothing".to_owned());
     }
-    println!("{count} cuts, {} acknowledged changes, nothing lost", rounds.lives.total);
+    println!("{}, nothing lost", rounds.told());
     Ok(())
 }
 
-fn catch(guest: &Guest, cache: &Cache, twin: &str, seed: u64) -> Result<(), Failure> {
-    let mut rounds = Rounds::begin(guest, cache, Some(twin), seed)?;
-    for round in 1..=TWIN_ROUND_COUNT_MAX {
-        if let Ended::Lost(why) = rounds.round()? {
-            println!("the twin {twin}: caught in round {round}: {why}");
-            return Ok(());
-        }
-    }
-    Err(format!("the twin {twin} was not caught: what these rounds see is not to be relied on"))
-}
-
 impl<'a> Rounds<'a> {
-    fn begin(guest: &'a Guest, cache: &'a Cache, twin: Option<&'a str>, seed: u64) -> Result<Rounds<'a>, Failure> {
+    fn begin(
+        guest: &'a Guest,
+        cache: &'a Cache,
+        judge: &'a Judge<'a>,
+        twin: Option<&'a str>,
+        seed: u64,
+    ) -> Result<Rounds<'a>, Failure> {
         cache.empty(NVDIMM_BYTES)?;
-        Ok(Rounds { guest, lives: Lives::new(THREAD_COUNT, seed), cache, random: seed.max(1), twin })
+        let (lives, random, counts) = (Lives::new(THREAD_COUNT, seed), seed.max(1), Counts::default());
+        Ok(Rounds { guest, lives, cache, judge, random, twin, counts })
     }
 
-    /// Xorshift.
-    fn random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+    /// What is objected to, and after how many cuts.
+    fn cuts(&mut self, count: u64) -> Result<Option<String>, Failure> {
+        while self.counts.cuts < count {
+            let cut_count = LIFE_CUT_COUNT_MAX.min(count - self.counts.cuts);
+            let first = self.counts.cuts + 1;
+            if let Some(why) = self.life(cut_count)? {
+                return Ok(Some(format!("of cuts {first} to {}: {why}", self.counts.cuts)));
+            }
+            if self.twin.is_none() {
+                println!("{}", self.told());
+            }
+        }
+        Ok(None)
+    }
+
+    fn told(&self) -> String {
+        let Counts { cuts, cuts_of_openings, boots } = self.counts;
+        let Lives { total, undone, .. } = self.lives;
+        format!(
+            "{cuts} cuts in {boots} boots, {cuts_of_openings} of openings; {total} changes acknowledged, {undone} begun ones taken back"
+        )
     }
 
     /// Boots on what is durable; the model cuts.
-    fn round(&mut self) -> Result<Ended, Failure> {
-        let (cut, seed) = (Cut::Stores(1 + self.random() % STORE_COUNT_MAX), self.random());
-        let arguments = self.cache.before(By::Kernel, &self.guest.nvdimm, seed, EVICTED_ONE_IN, cut)?;
+    fn life(&mut self, cut_count: u64) -> Result<Option<String>, Failure> {
+        // Xorshift.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let image = self.judge.image();
+        let [stores_max, fences_max] = if self.random.is_multiple_of(3) { CLOSE } else { FAR };
+        let cuts = Cuts { count: cut_count, stores_max, fences_max, image: &image };
+        let arguments = self.cache.before(By::Kernel, &self.guest.nvdimm, self.random, EVICTED_ONE_IN, cuts)?;
         let run = self.lives.arguments("ink_cut");
         let boot = Boot {
             region: Region::Raw,
@@ -95,6 +135,17 @@ impl<'a> Rounds<'a> {
             arguments: &arguments,
             append: "",
         };
-        self.lives.live(self.guest.boot(&boot)?, None, &mut |_, _| {})
+        let ended = self.lives.live(self.guest.boot(&boot)?, None, &mut |_| {})?;
+        self.counts.cuts += cut_count;
+        self.counts.boots += 1;
+        self.counts.cuts_of_openings += self.lives.images.iter().filter(|image| !image.is_open).count() as u64;
+        if let Ended::Lost(why) = ended {
+            return Ok(Some(format!("at the boot: {why}")));
+        }
+        // What the last cut left is judged here, too, for the sake of the last life.
+        self.cache.leave(&image.with_extension(LAST))?;
+        let acknowledged = self.lives.acknowledged.clone();
+        self.lives.images.push(Image { number: LAST.to_owned(), acknowledged, is_open: true });
+        self.judge.objection(&self.lives)
     }
 }

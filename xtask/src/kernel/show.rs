@@ -1,7 +1,7 @@
 //! `cargo xtask kernel run`: the module in a guest, before one's eyes. Keys are put by one process and read by another; a program
 //! writes, and says what is acknowledged; the machine is cut off; the next boot has every acknowledged key.
 
-use super::guest::{Boot, Guest, Region, THREAD_COUNT};
+use super::guest::{self, Boot, Guest, Kind, Region, THREAD_COUNT};
 use crate::failure::Failure;
 use crate::vm::life::{Ended, Lives};
 
@@ -11,7 +11,7 @@ const CHANGE_COUNT: u64 = 300;
 
 /// Shows it.
 pub(super) fn show(work: &std::path::Path) -> Result<(), Failure> {
-    let guest = Guest::make(work, NVDIMM_BYTES, false)?;
+    let guest = Guest::make(work, NVDIMM_BYTES, Kind::default(), &guest::programs()?)?;
     let mut lives = Lives::new(THREAD_COUNT, 1);
     println!("\nthe machine is switched on, with an empty NVDIMM; it is emulated, so this takes a while");
     live(&guest, &mut lives, true)?;
@@ -39,7 +39,7 @@ fn live(guest: &Guest, lives: &mut Lives, is_new: bool) -> Result<(), Failure> {
     };
     let wanted = if is_new { CHANGE_COUNT } else { 0 };
     let mut fruits: Vec<&str> = Vec::new();
-    let ended = lives.live(guest.boot(&boot)?, Some(wanted), &mut |line, _| {
+    let ended = lives.live(guest.boot(&boot)?, Some(wanted), &mut |line| {
         println!("  | {line}");
         fruits.extend(["apple\tred", "pear\tgreen", "plum\tblue"].iter().filter(|fruit| line == **fruit).copied());
     })?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
+use crate::kernel::guest::Kind;
 use crate::rustc::{answer, run, rustc};
 use crate::vm::files::place_of;
 
@@ -15,7 +16,7 @@ use crate::vm::files::place_of;
 pub(super) const TARGET: &str = "x86_64-unknown-none";
 
 /// What Debian's 6.1 is compiled with: retpolines, return thunks, no straight-line speculation, no global offset table.
-pub(super) const FLAGS: [&str; 12] = [
+const FLAGS: [&str; 12] = [
     "-Crelocation-model=static",
     "-Cforce-unwind-tables=yes",
     "-Crelro-level=off",
@@ -29,6 +30,21 @@ pub(super) const FLAGS: [&str; 12] = [
     "-Cpanic=abort",
     "-Copt-level=2",
 ];
+
+/// For a kernel that checks its memory (KASAN): each access asks first. On the stack and in what is constant nothing is checked.
+const KASAN_FLAGS: [&str; 5] = [
+    "-Zsanitizer=kernel-address",
+    "-Cllvm-args=-asan-mapping-offset=0xdffffc0000000000",
+    "-Cllvm-args=-asan-instrumentation-with-call-threshold=0",
+    "-Cllvm-args=-asan-stack=0",
+    "-Cllvm-args=-asan-globals=0",
+];
+
+/// What this kind is compiled with.
+pub(super) fn flags(kind: Kind) -> Vec<&'static str> {
+    let more = if kind.is_kasan { &KASAN_FLAGS[..] } else { &[] };
+    FLAGS.iter().chain(more).copied().collect()
+}
 
 /// The kernel has the functions that this crate would have.
 const BUILTINS: &str = "#![feature(compiler_builtins)]\n#![allow(internal_features)]\n#![compiler_builtins]\n#![no_builtins]\n#![no_std]\n";
@@ -66,10 +82,11 @@ impl Toolchain {
     }
 
     /// Compiles `core` for the kernel, unless that was done; where it lies.
-    pub(super) fn sysroot(&self, work: &Path) -> Result<PathBuf, Failure> {
-        let sysroot = work.join("sysroot");
+    pub(super) fn sysroot(&self, work: &Path, kind: Kind) -> Result<PathBuf, Failure> {
+        let sysroot = work.join(if kind.is_kasan { "sysroot-kasan" } else { "sysroot" });
+        let flags = flags(kind);
         let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
-        let (stamp, made_of) = (sysroot.join("made-of"), format!("{}\n{}\n", self.version, FLAGS.join("\n")));
+        let (stamp, made_of) = (sysroot.join("made-of"), format!("{}\n{}\n", self.version, flags.join("\n")));
         if fs::read_to_string(&stamp).is_ok_and(|found| found == made_of) {
             return Ok(sysroot);
         }
@@ -79,16 +96,17 @@ impl Toolchain {
         let builtins = work.join("builtins.rs");
         fs::write(&builtins, BUILTINS).map_err(told)?;
         let core = self.library.join("core/src/lib.rs");
-        self.compile("core", &core, &sysroot, &libraries)?;
-        self.compile("compiler_builtins", &builtins, &sysroot, &libraries)?;
+        self.compile("core", &core, &sysroot, &flags)?;
+        self.compile("compiler_builtins", &builtins, &sysroot, &flags)?;
         fs::write(stamp, made_of).map_err(told)?;
         Ok(sysroot)
     }
 
-    fn compile(&self, name: &str, source: &Path, sysroot: &Path, libraries: &Path) -> Result<(), Failure> {
+    fn compile(&self, name: &str, source: &Path, sysroot: &Path, flags: &[&str]) -> Result<(), Failure> {
+        let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
         let mut command = Command::new(&self.rustc);
         command.args(["--crate-type=rlib", "--edition=2024", "--cap-lints=allow", "-Ccodegen-units=1"]);
-        command.args(["--crate-name", name, "--target", TARGET]).args(FLAGS);
+        command.args(["--crate-name", name, "--target", TARGET]).args(flags);
         command.arg("--sysroot").arg(sysroot).arg("-o").arg(libraries.join(format!("lib{name}.rlib"))).arg(source);
         run(&mut self.unstable(command))
     }

@@ -21,16 +21,15 @@ pub(crate) enum By {
     Processes,
 }
 
-/// The cut comes before that one, counted from the boot.
+/// The cuts of a boot, each after so many stores or fences at most; with none of one kind, cuts come before the other alone.
 #[derive(Clone, Copy)]
-pub(crate) enum Cut<'a> {
-    Stores(u64),
-    /// So many cuts, each after so many fences at most: the last is one, the others leave images in these files, a point and a number behind.
-    Images {
-        count: u64,
-        fences_max: u64,
-        file: &'a Path,
-    },
+pub(crate) struct Cuts<'a> {
+    /// The last one ends the boot; the others leave images.
+    pub(crate) count: u64,
+    pub(crate) stores_max: u64,
+    pub(crate) fences_max: u64,
+    /// Of each image, a point and a number behind.
+    pub(crate) image: &'a Path,
 }
 
 impl Cache {
@@ -54,6 +53,11 @@ impl Cache {
         copy(nvdimm, &self.durable)
     }
 
+    /// What is durable is put there.
+    pub(crate) fn leave(&self, file: &Path) -> Result<(), Failure> {
+        copy(&self.durable, file)
+    }
+
     /// What is durable is put into `nvdimm`. The emulator's arguments that put the model before it.
     pub(crate) fn before(
         &self,
@@ -61,21 +65,16 @@ impl Cache {
         nvdimm: &Path,
         seed: u64,
         evicted_one_in: u64,
-        cut: Cut<'_>,
+        cuts: Cuts<'_>,
     ) -> Result<[String; 2], Failure> {
         copy(&self.durable, nvdimm)?;
         let len_bytes = nvdimm.metadata().map_err(|error| format!("{}: {error}", nvdimm.display()))?.len();
         let by = if by == By::Kernel { "kernel" } else { "processes" };
-        let cut = match cut {
-            Cut::Stores(count) => format!("stores={count}"),
-            Cut::Images { count, fences_max, file } => {
-                format!("fences={fences_max},images={count},image={}", file.display())
-            }
-        };
+        let Cuts { count, stores_max, fences_max, image } = cuts;
         let [plugin, live, durable] = [&self.plugin, nvdimm, &self.durable].map(|file: &Path| file.display());
-        let told =
-            format!("by={by},size={len_bytes},live={live},durable={durable},seed={seed},evict={evicted_one_in},{cut}");
-        Ok(["-plugin".to_owned(), format!("{plugin},{told}")])
+        let told = format!("by={by},size={len_bytes},live={live},durable={durable},seed={seed},evict={evicted_one_in}");
+        let cuts = format!("cuts={count},stores={stores_max},fences={fences_max},image={}", image.display());
+        Ok(["-plugin".to_owned(), format!("{plugin},{told},{cuts}")])
     }
 }
 

@@ -9,13 +9,12 @@
 //!
 //! Before that two twins must lose: a store that writes nothing back, and one that commits a batch before its entries are durable.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, copy};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use super::cache::{By, Cache, Cut};
+use super::cache::{By, Cache, Cuts};
 use super::guest::{Guest, NVDIMM_MODULES};
+use super::judge::Judge;
 use super::life::{Ended, Lives};
 use super::{lines_of, traced, work};
 use crate::failure::Failure;
@@ -28,17 +27,12 @@ const EVICTED_ONE_IN: u64 = 2;
 /// Between two cuts: some batches.
 const FENCE_COUNT_MAX: u64 = 40;
 const NVDIMM_BYTES: u64 = 64 << 20;
-/// With what a region begins.
-const MAGIC: &[u8] = b"\x89hikv\r\n\x1a";
 
 /// A store, and the model of the cache before it.
 struct Rounds<'a> {
     guest: &'a Guest,
     cache: &'a Cache,
-    judge: &'a Path,
-    /// Where images are written, and where one is judged.
-    image: PathBuf,
-    judged: PathBuf,
+    judge: &'a Judge<'a>,
     twin: &'a str,
     lives: Lives,
     random: u64,
@@ -52,16 +46,13 @@ pub(super) fn cached(count: u64, seed: u64) -> Result<(), Failure> {
     let guest = Guest::make(&work, power_cut.clone(), &NVDIMM_MODULES)?;
     let cache = Cache::build(&work)?;
     let made = made(&guest, &work)?;
-    let judged = Path::new("/dev/shm").join(format!("hikv-cached-{}", std::process::id()));
+    let judge = Judge::new(&work, &power_cut, &["process", "power", "batches"])?;
     let begin = |twin| {
         cache.take(&made)?;
-        let (lives, image) = (Lives::new(1, seed), work.join("image"));
-        let (guest, cache, judge, judged) = (&guest, &cache, power_cut.as_path(), judged.clone());
-        Ok::<_, Failure>(Rounds { guest, cache, judge, image, judged, twin, lives, random: seed.max(1) })
+        let (guest, cache, judge) = (&guest, &cache, &judge);
+        Ok::<_, Failure>(Rounds { guest, cache, judge, twin, lives: Lives::new(1, seed), random: seed.max(1) })
     };
-    let tried = TWINS.iter().try_for_each(|twin| catch(&mut begin(twin)?)).and_then(|()| hold(&mut begin("")?, count));
-    _ = fs::remove_dir_all(&judged);
-    tried
+    TWINS.iter().try_for_each(|twin| catch(&mut begin(twin)?)).and_then(|()| hold(&mut begin("")?, count))
 }
 
 /// An NVDIMM that a guest has made a device-DAX device.
@@ -114,15 +105,15 @@ impl Rounds<'_> {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        let cut = Cut::Images { count: cut_count, fences_max: FENCE_COUNT_MAX, file: &self.image };
-        let model = self.cache.before(By::Processes, &self.guest.nvdimm(), self.random, EVICTED_ONE_IN, cut)?;
+        let image = self.judge.image();
+        let cuts = Cuts { count: cut_count, stores_max: 0, fences_max: FENCE_COUNT_MAX, image: &image };
+        let model = self.cache.before(By::Processes, &self.guest.nvdimm(), self.random, EVICTED_ONE_IN, cuts)?;
         let run = self.lives.arguments("power,power,batches").join(",");
         let words = format!("fs=devdax dax=old model=yes twin={} run={run}", self.twin);
         let qemu = self.guest.boot(&words, &[&self.guest.nvdimm_arguments()?[..], &model].concat())?;
-        let (mut images, mut said) = (Vec::new(), Vec::new());
-        let ended = self.lives.live(qemu, None, &mut |line, acknowledged| match line.strip_prefix("image ") {
-            Some(number) => images.push((number.to_owned(), acknowledged[0])),
-            None => said.extend(line.strip_prefix("said ").map(str::to_owned)),
+        let mut said = Vec::new();
+        let ended = self.lives.live(qemu, None, &mut |line| {
+            said.extend(line.strip_prefix("said ").map(str::to_owned));
         })?;
         if let Some(wrong) = said.iter().find(|said| *said != "devdax power") {
             return Err(format!("the store says {wrong}"));
@@ -130,40 +121,6 @@ impl Rounds<'_> {
         if let Ended::Lost(why) = ended {
             return Ok(Some(format!("at the boot: {why}")));
         }
-        for (number, acknowledged) in images {
-            if let Some(why) = self.objection(&number, acknowledged)? {
-                return Ok(Some(format!("at image {number}: {why}")));
-            }
-        }
-        Ok(None)
-    }
-
-    /// What is wrong with an image, after so many batches were acknowledged.
-    fn objection(&self, number: &str, acknowledged: u64) -> Result<Option<String>, Failure> {
-        let image = PathBuf::from(format!("{}.{number}", self.image.display()));
-        if !self.lay_out(&image).map_err(|error| format!("{}: {error}", image.display()))? {
-            return Ok((acknowledged > 0).then(|| "there is no store".to_owned()));
-        }
-        let mut judge = Command::new(self.judge);
-        judge.arg(&self.judged).args(["process", "power", "batches"]).arg(self.lives.seed.to_string());
-        judge.arg(acknowledged.to_string()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut judge = judge.spawn().map_err(|error| error.to_string())?;
-        let lines = BufReader::new(judge.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
-        let verdict = lines.into_iter().find(|line| line.starts_with("judged") || line.starts_with("lost"));
-        _ = judge.kill();
-        _ = judge.wait();
-        let verdict = verdict.ok_or("the judge says nothing")?;
-        Ok(verdict.starts_with("lost").then_some(verdict))
-    }
-
-    /// Puts the region of an image where a store in a directory has its own; false if there is none yet.
-    fn lay_out(&self, image: &Path) -> std::io::Result<bool> {
-        _ = fs::remove_dir_all(&self.judged);
-        let bytes = fs::read(image)?;
-        fs::remove_file(image)?;
-        let Some(start) = bytes.chunks(4096).position(|page| page.starts_with(MAGIC)) else { return Ok(false) };
-        fs::create_dir_all(&self.judged)?;
-        copy(&mut &bytes[start * 4096..], &mut File::create(self.judged.join("store.hikv"))?)?;
-        Ok(true)
+        self.judge.objection(&self.lives)
     }
 }

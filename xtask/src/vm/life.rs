@@ -2,19 +2,27 @@
 
 use std::process::Child;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
 
-use super::lines_of;
+use super::{SILENCE_MAX, lines_of};
 use crate::failure::Failure;
-
-/// No boot and no change takes as long, on a machine however busy.
-const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 /// How a life ended.
 pub(crate) enum Ended {
     Held,
     /// What the program objects to.
     Lost(String),
+}
+
+/// What the model of the processor's cache says around the number of an image.
+const IMAGE: [char; 2] = ['\u{1}', '\u{2}'];
+
+/// What a cut would have left, had it ended the life.
+pub(crate) struct Image {
+    pub(crate) number: String,
+    /// What was acknowledged before.
+    pub(crate) acknowledged: Vec<u64>,
+    /// True if the store was open by then.
+    pub(crate) is_open: bool,
 }
 
 /// What one life leaves to the next.
@@ -25,11 +33,13 @@ pub(crate) struct Lives {
     /// Changes that openings took back.
     pub(crate) undone: u64,
     pub(crate) total: u64,
+    /// Of the last life.
+    pub(crate) images: Vec<Image>,
 }
 
 impl Lives {
     pub(crate) fn new(thread_count: usize, seed: u64) -> Lives {
-        Lives { seed, acknowledged: vec![0; thread_count], undone: 0, total: 0 }
+        Lives { seed, acknowledged: vec![0; thread_count], undone: 0, total: 0, images: Vec::new() }
     }
 
     /// What the guest's program is told.
@@ -38,12 +48,12 @@ impl Lives {
         std::iter::once(program.to_owned()).chain(numbers).collect()
     }
 
-    /// Lets `wanted` changes be acknowledged, and cuts; with `None` the machine cuts itself. `each` is told every other line, and what was acknowledged before.
+    /// Lets `wanted` changes be acknowledged, and cuts; with `None` the machine cuts itself. `each` is told every other line.
     pub(crate) fn live(
         &mut self,
         mut qemu: Child,
         wanted: Option<u64>,
-        each: &mut dyn FnMut(&str, &[u64]),
+        each: &mut dyn FnMut(&str),
     ) -> Result<Ended, Failure> {
         let ended = self.watch(&mut qemu, wanted, each);
         _ = qemu.kill();
@@ -51,14 +61,10 @@ impl Lives {
         ended
     }
 
-    fn watch(
-        &mut self,
-        qemu: &mut Child,
-        wanted: Option<u64>,
-        each: &mut dyn FnMut(&str, &[u64]),
-    ) -> Result<Ended, Failure> {
+    fn watch(&mut self, qemu: &mut Child, wanted: Option<u64>, each: &mut dyn FnMut(&str)) -> Result<Ended, Failure> {
         let lines = lines_of(qemu);
-        let (mut said, mut is_judged, mut last) = (0, false, String::new());
+        let (mut said, mut is_judged, mut last, mut begun) = (0, false, String::new(), String::new());
+        self.images.clear();
         while !is_judged || wanted.is_none_or(|wanted| said < wanted) {
             let line = match lines.recv_timeout(SILENCE_MAX) {
                 Ok(line) => line,
@@ -66,13 +72,20 @@ impl Lives {
                 Err(_) => return Err(format!("seed {}: the guest says nothing more after '{last}'", self.seed)),
             };
             last.clone_from(&line);
+            let line = std::mem::take(&mut begun) + &line;
+            if let Some((before, number)) = line.strip_suffix(IMAGE[1]).and_then(|line| line.rsplit_once(IMAGE[0])) {
+                let (number, acknowledged) = (number.to_owned(), self.acknowledged.clone());
+                self.images.push(Image { number, acknowledged, is_open: is_judged });
+                before.clone_into(&mut begun);
+                continue;
+            }
             if line.starts_with("lost") || line.contains("Kernel panic") {
                 return Ok(Ended::Lost(line));
             }
             is_judged |= self.take(&line)?;
             said += u64::from(line.starts_with("a "));
             if !line.starts_with("a ") {
-                each(&line, &self.acknowledged);
+                each(&line);
             }
         }
         _ = qemu.kill();

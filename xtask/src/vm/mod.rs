@@ -16,6 +16,7 @@ mod cached;
 mod disk;
 pub(crate) mod files;
 mod guest;
+pub(crate) mod judge;
 pub(crate) mod life;
 mod traced;
 
@@ -41,6 +42,9 @@ const CHANGE_COUNT_MAX: u64 = 400;
 const TWIN_ROUND_COUNT_MAX: u64 = 12;
 /// No boot and no change takes as long, on a machine however busy.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
+/// What an instruction takes by the clock of a guest with one processor.
+pub(crate) const ICOUNT_NS: u64 = 1 << ICOUNT_SHIFT;
+const ICOUNT_SHIFT: u32 = 3;
 
 /// What is tried.
 #[derive(Clone, Copy)]
@@ -303,7 +307,7 @@ pub(crate) fn machine(memory_mib: u32, processor_count: u32) -> Command {
     // Time is counted in instructions: a guest on a machine that is busy takes its own slowness for broken timers, and dies. With
     // two processors it would not come up.
     if processor_count == 1 {
-        qemu.args(["-icount", "shift=3,sleep=off"]);
+        qemu.args(["-icount", &format!("shift={ICOUNT_SHIFT},sleep=off")]);
     }
     qemu.args(["-nodefaults", "-no-reboot", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
     qemu
@@ -316,7 +320,7 @@ pub(crate) fn lines_of(qemu: &mut Child) -> Receiver<String> {
     thread::spawn(move || {
         let mut line = Vec::new();
         while output.read_until(b'\n', &mut line).is_ok_and(|_| line.ends_with(b"\n")) {
-            let text = String::from_utf8_lossy(&line).trim().to_owned();
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             if sender.send(text).is_err() {
                 break;
             }

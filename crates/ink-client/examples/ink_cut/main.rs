@@ -1,0 +1,68 @@
+//! What `cargo xtask kernel` runs in its guest: judges what the life before left on `/dev/hikv-ink`, and writes until the power is cut.
+//!
+//! usage: ink_cut SEED ACKNOWLEDGED…
+//!
+//! Each of as many threads as there are numbers makes changes that follow from the seed, the thread and a number, one after the
+//! other, and says `a THREAD COUNT` when so many are acknowledged. Given those counts again it knows what must be there: all
+//! of them, and at most the next one.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+mod script;
+
+use std::error::Error;
+use std::{env, io, process, thread};
+
+use ink_client::Ink;
+use script::{Change, Found, change};
+
+fn make(store: &Ink, (key, value): Change) -> io::Result<()> {
+    match value {
+        Some(value) => store.put(&key, &value),
+        None => store.delete(&key).map(drop),
+    }
+}
+
+/// Says so, and waits until it has left the machine: what is said behind that is not acknowledged yet.
+fn acknowledge(thread: u8, count: u64) {
+    println!("a {thread} {count}");
+    // SAFETY: a call without memory.
+    unsafe { libc::tcdrain(libc::STDOUT_FILENO) };
+}
+
+fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let ((seed, acknowledged), store) = (script::arguments(arguments)?, Ink::open()?);
+    let (_, damage_count) = store.check()?;
+    if damage_count > 0 {
+        return Err(format!("{damage_count} contradictions: see the kernel's log").into());
+    }
+    let mut found = Found::new(acknowledged.len());
+    for item in store.scan(b"") {
+        let (key, value) = item?;
+        found.insert(key, value);
+    }
+    let counts = found.judged(seed, &acknowledged)?;
+    println!("said undone {}", store.stat()?.undone);
+    script::say_judged(&counts);
+    thread::scope(|scope| {
+        for (thread, count) in (0u8..).zip(counts) {
+            let store = &store;
+            scope.spawn(move || {
+                for number in count.. {
+                    make(store, change(seed, thread, number)).unwrap_or_else(|error| {
+                        println!("lost {error}");
+                        process::exit(1)
+                    });
+                    acknowledge(thread, number + 1);
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let Err(error) = run(&arguments) {
+        println!("lost {error}");
+    }
+}
