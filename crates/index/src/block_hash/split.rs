@@ -13,9 +13,9 @@
 //! stopped: the old segment's buckets stay as they were at the freeze, and stay true until step 6.
 //!
 //! Writers wait while the segment is locked, so nothing is done then that may take long: room for the new segments is reserved before, and
-//! its pages are made ready, and so a file that has to grow does so while no writer waits for a bucket. Where the old segment has more chained
-//! to it than was reserved for, its locks are let go, and more is reserved. The partition's lock comes first: a thread that is overtaken by
-//! another one's split of the segment reserves nothing, and so keeps no room of a nearly full region from others.
+//! the room's pages are made ready, and so a file that has to grow does so while no writer waits for a bucket. Where the old segment has more
+//! chained to it than was reserved for, the buckets' locks are let go, and more is reserved. The partition's lock comes first: a thread that
+//! another one's split overtakes reserves nothing, and so keeps no room of a nearly full region from others.
 
 use std::sync::atomic::Ordering;
 
