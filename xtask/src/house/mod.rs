@@ -6,6 +6,7 @@
 mod crates;
 mod modules;
 mod names;
+mod pages;
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
@@ -47,8 +48,9 @@ pub(crate) fn show() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether no circle is larger than it may be.
+/// Whether no circle is larger than it may be, and the pages lead where they say.
 pub(crate) fn check() -> Result<(), Failure> {
+    pages::check()?;
     for package in packages()? {
         let largest =
             circles(&Modules::of(&package.root)?.arrows()).into_iter().max_by_key(Vec::len).unwrap_or_default();

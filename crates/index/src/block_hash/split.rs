@@ -12,9 +12,10 @@
 //! A slot stays in the bucket of its number, so that each half's buckets have room for what comes. Readers are never
 //! stopped: the old segment's buckets stay as they were at the freeze, and stay true until step 6.
 //!
-//! Writers wait from step 1 to 6, so nothing is done there that may take long: room for the new segments is reserved before, and its
-//! pages are made ready, and so a file that has to grow does so while nobody waits. Where the old segment has more chained to it than was
-//! reserved for, the locks are let go, and more is reserved.
+//! Writers wait while the segment is locked, so nothing is done then that may take long: room for the new segments is reserved before, and
+//! the room's pages are made ready, and so a file that has to grow does so while no writer waits for a bucket. Where the old segment has more
+//! chained to it than was reserved for, the buckets' locks are let go, and more is reserved. The partition's lock comes first: a thread that
+//! another one's split overtakes reserves nothing, and so keeps no room of a nearly full region from others.
 
 use std::sync::atomic::Ordering;
 
@@ -43,7 +44,7 @@ type Room<'a, D> = Vec<Reservation<'a, D>>;
 
 /// What became of a split.
 enum Attempt {
-    /// There is room for the key, or another thread has split.
+    /// There is room for the key.
     Ended,
     /// Nothing has changed: so many segments are needed.
     Short(usize),
@@ -80,11 +81,17 @@ impl BlockHash {
         others: &[u64],
     ) -> Result<(), HeapError> {
         let _pin = epoch::pin();
+        let partition = self.geometry.partition(signature);
+        let _partition = self.partitions[partition].lock();
+        let segment = self.segment(signature);
+        if segment.offset() != full.segment {
+            return Ok(());
+        }
         let (mut room, mut count) = (Room::new(), ROOM_COUNT);
         loop {
             // Where there is less, it may be enough all the same.
             let made_ready = make_ready(cx, &mut room, count);
-            match self.try_split(cx, signature, full, others, &mut room)? {
+            match self.try_split(cx, segment, signature, others, &mut room)? {
                 Attempt::Ended => return Ok(()),
                 Attempt::Short(needed_count) => count = needed_count,
             }
@@ -92,21 +99,16 @@ impl BlockHash {
         }
     }
 
-    /// Steps 1 to 6, into the room that there is.
-    fn try_split<'a, M: Medium, D: Dram>(
+    /// Steps 1 to 6, into the room that there is. The caller has locked the partition.
+    fn try_split<M: Medium, D: Dram>(
         &self,
-        cx: Context<'a, M, D>,
+        cx: Context<'_, M, D>,
+        segment: &Segment,
         signature: u64,
-        full: Full,
         others: &[u64],
-        room: &mut Room<'a, D>,
+        room: &mut Room<'_, D>,
     ) -> Result<Attempt, HeapError> {
         let partition = self.geometry.partition(signature);
-        let _partition = self.partitions[partition].lock();
-        let segment = self.segment(signature);
-        if segment.offset() != full.segment {
-            return Ok(Attempt::Ended);
-        }
         let _frozen = segment.lock_all();
         segment.make_durable(cx.medium);
         let images = segment.images(cx.medium);
@@ -201,7 +203,7 @@ impl BlockHash {
     }
 }
 
-/// Reserves segments until there are so many. The caller holds no lock: the file may have to grow.
+/// Reserves segments until there are so many. The caller holds no lock of a bucket: the file may have to grow.
 fn make_ready<'a, M: Medium, D: Dram>(
     cx: Context<'a, M, D>,
     room: &mut Room<'a, D>,

@@ -1,6 +1,8 @@
 //! What the table owes to the sweep, to readers who may still look at what was unlinked, and to the process after a killed one.
 
-use std::sync::Arc;
+use std::iter;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use heap::layout::SEGMENTS_CHUNK_SLOTS;
@@ -10,9 +12,11 @@ use pmem_sim::{Image, Model, Sim};
 
 use super::rig::{Name, Rig, mixed};
 use crate::Position;
-use crate::block_hash::Slot;
+use crate::block_hash::{Full, Slot};
 use crate::segmented::Segmented;
 
+/// Segments that two splits need.
+const ROOM_LEFT: usize = 4;
 const NAME: Name = (0x1234_5678_9ABC_DEF0, 1);
 
 /// A store whose sweep has not come by, with a key whose item lies beside the table; the item's place.
@@ -113,6 +117,46 @@ fn nothing_is_allocated_while_a_segment_is_frozen() {
     assert!(!free.is_empty(), "no chunk was made");
     assert!(frozen.iter().all(|(_, mark)| *mark == rig.heap.mark_bytes()), "{frozen:?}");
     assert!((4..STEPS_MAX).contains(&frozen.len()), "{}", frozen.len());
+}
+
+/// A split that another thread overtakes holds no room meanwhile: of what the region has left, that would be another segment's, whose writer
+/// would be told that the region is full.
+#[test]
+fn a_split_that_is_overtaken_keeps_no_room_from_others() {
+    const LOOK_COUNT: usize = 100;
+    let rig = Rig::new(Model::Line);
+    (0..200).for_each(|number| rig.put(mixed(number), 1));
+    rig.medium.fail_grow_after(0);
+    let room: Vec<_> = iter::from_fn(|| Some(rig.heap.reserve_segment(&rig.medium).ok()?.publish())).collect();
+    room.iter().take(ROOM_LEFT).for_each(|&place| rig.heap.free(&rig.medium, place));
+    let (signature, full) = (mixed(0).0, Full { segment: rig.table.segment(mixed(0).0).offset() });
+    let (rig, has_begun) = (Arc::new(rig), AtomicBool::new(false));
+    let (theirs, (sender, overtaken)) = (Arc::clone(&rig), mpsc::channel());
+    rig.medium.observe(Box::new(move |_, _| {
+        let is_frozen = {
+            let _pin = epoch::pin();
+            theirs.table.segment(signature).is_frozen()
+        };
+        if !is_frozen || has_begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (late, (begins, began)) = (Arc::clone(&theirs), mpsc::channel());
+        let split = thread::spawn(move || {
+            begins.send(()).unwrap();
+            late.table.split(late.cx(), signature, full).unwrap();
+        });
+        began.recv().unwrap();
+        let is_refused = |_: &usize| {
+            thread::yield_now();
+            theirs.heap.reserve_segment(&theirs.medium).is_err()
+        };
+        sender.send((split, (0..LOOK_COUNT).filter(is_refused).count())).unwrap();
+    }));
+    rig.table.split(rig.cx(), signature, full).unwrap();
+    rig.medium.unobserve();
+    let (overtaken, refused_count) = overtaken.recv().unwrap();
+    overtaken.join().unwrap();
+    assert_eq!((rig.table.split_counts().0, refused_count), (1, 0));
 }
 
 /// A thread that waits for its lock meanwhile looks it up again.

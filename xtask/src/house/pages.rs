@@ -1,0 +1,106 @@
+//! Whether the pages lead where they say: each link within the repository to a file that is there, and ARCHITECTURE.md to every
+//! decision, in the order of their numbers.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+const HOUSE: &str = "ARCHITECTURE.md";
+const DECISIONS: &str = "docs/decisions/";
+
+/// Whether all links lead somewhere, and the list of decisions has all of them.
+pub(super) fn check() -> Result<(), Failure> {
+    let mut pages = Vec::new();
+    find_pages(Path::new(""), &mut pages)?;
+    for page in &pages {
+        let text = read(page)?;
+        let lost = lost_links(&text, page.parent().unwrap_or(Path::new("")), &|path| path.exists());
+        if let Some(link) = lost.first() {
+            return Err(format!("{}: {link} leads nowhere", page.display()));
+        }
+    }
+    let mut decisions: Vec<String> = pages.iter().filter_map(|page| decision(page.to_str()?)).collect();
+    decisions.sort();
+    let listed: Vec<String> = links(&read(Path::new(HOUSE))?).into_iter().filter_map(decision).collect();
+    if let Some(wrong) = first_difference(&decisions, &listed) {
+        return Err(format!("{HOUSE}: the list of decisions is not that of {DECISIONS}, from {wrong} on"));
+    }
+    println!("{} pages lead where they say, to {} decisions among others", pages.len(), decisions.len());
+    Ok(())
+}
+
+fn read(page: &Path) -> Result<String, Failure> {
+    fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))
+}
+
+/// Those of the repository: not of what was built, and of no directory whose name begins with a dot.
+fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let shown = if dir == Path::new("") { Path::new(".") } else { dir };
+    for entry in fs::read_dir(shown).map_err(|error| format!("{}: {error}", shown.display()))? {
+        let entry = entry.map_err(|error| error.to_string())?;
+        let (name, path) = (entry.file_name(), dir.join(entry.file_name()));
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_dir && name != "target" && !name.to_string_lossy().starts_with('.') {
+            find_pages(&path, pages)?;
+        } else if !is_dir && path.extension() == Some(OsStr::new("md")) {
+            pages.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The name of a decision's page, of a path or a link to it.
+fn decision(path: impl AsRef<str>) -> Option<String> {
+    let name = path.as_ref().strip_prefix(DECISIONS)?.split('#').next()?;
+    name.starts_with(|letter: char| letter.is_ascii_digit()).then(|| name.to_owned())
+}
+
+/// What a page's text links to, outside of code.
+fn links(text: &str) -> Vec<&str> {
+    let prose = text.split("```").step_by(2);
+    prose
+        .flat_map(|prose| prose.split("](").skip(1))
+        .filter_map(|rest| rest.split_once(')').map(|(link, _)| link))
+        .collect()
+}
+
+/// The links to files that are not there, of a page in `dir`.
+fn lost_links<'t>(text: &'t str, dir: &Path, is_there: &dyn Fn(&Path) -> bool) -> Vec<&'t str> {
+    let is_lost = |link: &&str| {
+        let file = link.split('#').next().unwrap_or_default();
+        !link.contains("://") && !file.is_empty() && !file.contains(' ') && !is_there(&dir.join(file))
+    };
+    links(text).into_iter().filter(is_lost).collect()
+}
+
+/// What either list has first where they differ.
+fn first_difference<'l>(all: &'l [String], listed: &'l [String]) -> Option<&'l str> {
+    let same = all.iter().zip(listed).take_while(|(one, other)| one == other).count();
+    all.get(same).or(listed.get(same)).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found() {
+        let text = "[a](there.md#part), [b](gone.md), [c](https://x.org), [d](#here)\n```text\n[e](gone too.md)\n```\n[f](gone/f.md)";
+        let is_there = |path: &Path| path == Path::new("docs/there.md");
+        assert_eq!(lost_links(text, Path::new("docs"), &is_there), ["gone.md", "gone/f.md"]);
+    }
+
+    #[test]
+    fn a_list_that_lacks_or_mixes_up_decisions_is_found() {
+        let names = |numbers: &[&str]| numbers.iter().map(|&number| number.to_owned()).collect::<Vec<_>>();
+        let all = names(&["0001-a.md", "0002-b.md", "0003-c.md"]);
+        assert_eq!(first_difference(&all, &all), None);
+        assert_eq!(first_difference(&all, &names(&["0001-a.md", "0003-c.md"])), Some("0002-b.md"));
+        assert_eq!(first_difference(&all, &names(&["0001-a.md", "0002-b.md"])), Some("0003-c.md"));
+        assert_eq!(first_difference(&all[..1], &all[..2]), Some("0002-b.md"));
+        assert_eq!(decision("docs/decisions/0001-a.md#why"), Some("0001-a.md".to_owned()));
+        assert_eq!(decision("docs/decisions/").or(decision("docs/cli.md")), None);
+    }
+}
