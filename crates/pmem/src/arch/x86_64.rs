@@ -342,7 +342,8 @@ mod tests {
         let eight: &[_; 8] = many.first_chunk().expect("there are more");
         // SAFETY: as above.
         assert_eq!(unsafe { (words::count_below_32(&many, 20), words::count_below_8(eight, 3)) }, (20, 3));
-        let pairs: [[AtomicU64; 2]; 5] = std::array::from_fn(|i| [0, 1].map(|half| AtomicU64::new(2 * i as u64 + half)));
+        let pairs: [[AtomicU64; 2]; 5] =
+            core::array::from_fn(|i| [0, 1].map(|half| AtomicU64::new(2 * i as u64 + half)));
         let mut taken = [[MaybeUninit::new(0); 2]; 5];
         // SAFETY: both have five pairs.
         unsafe { words::take_pairs_at_once(pairs.as_ptr(), taken.as_mut_ptr(), pairs.len()) };
