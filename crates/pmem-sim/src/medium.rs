@@ -205,9 +205,13 @@ impl Sim {
         }
     }
 
+    /// An empty span touches no line, and puts nothing into a log, as on the media that this one stands for.
     fn start_flush(&self, span: Span) {
-        let mut state = self.0.state.lock();
-        state.pending.flushed(Agent::current(), &[(span.start, &self.bytes_now(span))]);
+        self.assert_within(span.start, span.len_bytes);
+        if span.len_bytes > 0 {
+            let mut state = self.0.state.lock();
+            state.pending.flushed(Agent::current(), &[(span.start, &self.bytes_now(span))]);
+        }
     }
 
     fn log_publish(&self, words: &[(Offset, u64)]) {
@@ -216,9 +220,8 @@ impl Sim {
         self.0.state.lock().pending.flushed(Agent::current(), &pieces);
     }
 
-    /// A copy of the span's bytes, taken word by word, since other threads may store beside it.
+    /// A copy of the bytes of a span that has some, taken word by word, since other threads may store beside it.
     fn bytes_now(&self, span: Span) -> Vec<u8> {
-        self.assert_within(span.start, span.len_bytes);
         let mut bytes = Vec::with_capacity(span.len_bytes.next_multiple_of(LINE_BYTES) as usize + LINE_BYTES as usize);
         lines(span).for_each(|line| bytes.extend_from_slice(self.line_now(line).map(u64::to_ne_bytes).as_flattened()));
         bytes.drain(..(span.start.0 - span.start.line().0) as usize);

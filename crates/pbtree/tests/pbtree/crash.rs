@@ -42,7 +42,7 @@ fn one_split(seed: u64, count: u32, behind: u32) -> Script {
     Script::after(seed, filled, [put(behind + 5, 8)])
 }
 
-/// A root that is split, then leaves, then inner nodes.
+/// A root that is split, then leaves, then inner nodes; and the last child of its parent, behind which the parent has no pair.
 fn splits() -> Vec<Script> {
     let setup = |count: u32| (0..count).map(|i| put(i * 10, 8));
     let explored = |from: u32, count: u32| (from..from + count).map(|i| put(i, 8));
@@ -50,6 +50,7 @@ fn splits() -> Vec<Script> {
         Script::after(2, setup(7), explored(31, 3)),
         Script::after(3, setup(30), explored(101, 6)),
         Script::after(4, setup(35), (0..8).map(|i| put(i * 37 % 350 + 1, 8))),
+        Script::after(11, setup(10), [put(101, 8)]),
     ]
 }
 

@@ -23,6 +23,30 @@ fn growth_moves_nothing_and_adds_zeroes() {
     }
 }
 
+/// At the start of a line, within one, at the region's end: whether by a flush or by a stream.
+#[test]
+fn an_empty_span_is_in_no_line_and_no_record() {
+    for (model, image_count) in [(Model::Line, 2), (Model::Span, 1)] {
+        let sim = Sim::new(4096, model);
+        sim.store(Offset(32), 1, Ordering::Relaxed);
+        for at in [0, 16, 32, 64, 4096].map(Offset) {
+            sim.flush(at.span(0));
+            // SAFETY: nobody else uses the region.
+            unsafe { sim.stream(at, &[&[]]) };
+        }
+        sim.wait(sim.commit(Level::Strongest)).expect("a simulated wait succeeds");
+        let images = sim.images(8, 0);
+        assert_eq!(images.len(), image_count, "{model:?}");
+        assert!(images.iter().any(|image| image.line(Offset(0)) == [0; 8]), "{model:?}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "0 bytes at offset 0x1001 lie outside the region")]
+fn an_empty_span_behind_the_region_is_refused() {
+    Sim::new(4096, Model::Line).flush(Offset(4097).span(0));
+}
+
 #[test]
 fn growth_fails_where_it_was_asked_to() {
     let sim = Sim::new(4096, Model::Line);

@@ -25,7 +25,7 @@ pub trait Persist: Bytes {
         false
     }
 
-    /// Starts write-back of exactly the bytes that their owner stored.
+    /// Starts write-back of exactly the bytes that their owner stored; of none for an empty span, which may lie at the region's end.
     fn flush(&self, span: Span);
 
     /// What was flushed before is durable before anything flushed after.

@@ -1,9 +1,11 @@
 //! Lanes without crashes: which writer holds one, how many fences a change has, what is refused.
 
+use std::sync::atomic::Ordering;
+
 use heap::HeapError;
-use pmem::{Bytes, Counted, Medium, Offset, Persist, seal};
-use pmem_sim::{Lent, Model};
-use undo_log::{Lanes, layout};
+use pmem::{Bytes, Counted, Level, Medium, Offset, Persist, seal};
+use pmem_sim::{Lent, Model, Sim};
+use undo_log::{Lanes, Recovered, layout};
 
 use crate::scene::{LANE_COUNT, Scene};
 
@@ -26,11 +28,31 @@ fn a_change_has_three_fences() {
     let before = counted.counts().unwrap();
     // SAFETY: nobody else uses the region.
     unsafe { lane.log(&counted, &[at.span(8)]) };
-    counted.store(at, 1, std::sync::atomic::Ordering::Release);
+    counted.store(at, 1, Ordering::Release);
     counted.flush(at.span(8));
     lane.finish(&counted);
     let after = counted.counts().unwrap();
     assert_eq!(after.fence_count - before.fence_count, 3);
+}
+
+/// What a caller means by "the words behind the last one", which is within a line.
+#[test]
+fn a_range_without_words_is_logged_and_restores_nothing() {
+    for model in [Model::Line, Model::Span] {
+        let scene = Scene::format(model, None, false);
+        scene.sim.unobserve();
+        let (changed, empty) = (Offset(40_000).span(8), Offset(40_040).span(0));
+        // SAFETY: nobody else uses the region.
+        unsafe { scene.lanes.take(0).log(&scene.sim, &[changed, empty]) };
+        scene.sim.store(changed.start, 1, Ordering::Release);
+        scene.sim.flush(changed);
+        scene.sim.wait(scene.sim.commit(Level::default())).unwrap();
+        let left = Sim::from_image(&scene.sim.images(1, 0)[0], model);
+        assert_eq!(left.load(changed.start, Ordering::Relaxed), 1);
+        let heap = heap::Heap::open(&left, heap::EngineNumber::INK, Lent).unwrap();
+        let recovered = Lanes::open(&left, &heap, LANE_COUNT, Lent).unwrap().recover(&left);
+        assert_eq!((recovered, left.load(changed.start, Ordering::Relaxed)), (Ok(Recovered { undone_count: 1 }), 0));
+    }
 }
 
 #[test]
@@ -38,7 +60,7 @@ fn damaged_lanes_are_refused() {
     for (at, word) in [(layout::number_at(1), 7), (layout::log_at(0), 7), (layout::log_at(0), seal(77))] {
         let scene = Scene::format(Model::Line, None, false);
         scene.sim.unobserve();
-        scene.sim.store(at, word, std::sync::atomic::Ordering::Release);
+        scene.sim.store(at, word, Ordering::Release);
         let heap = heap::Heap::open(&scene.sim, heap::EngineNumber::INK, Lent).unwrap();
         let opened: Result<_, HeapError> = Lanes::open(&scene.sim, &heap, LANE_COUNT, Lent);
         assert!(matches!(opened, Err(HeapError::Damaged { offset, .. }) if offset == at.0));
