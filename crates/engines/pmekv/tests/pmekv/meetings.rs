@@ -216,24 +216,24 @@ fn batches_of_two_openings_are_not_mistaken() {
 }
 
 /// Whether what an opening did not show stays away, whatever the next write leaves of it: images of the images of writes.
-fn keeps_what_was_dropped_away(canary: Canary) -> bool {
+fn keeps_what_was_dropped_away(canary: Canary, count_max: usize) -> bool {
     let (sim, store) = made(canary, ROOMY, 1);
     store.put(b"a", b"1").unwrap();
-    images_of(&sim, || store.put(b"b", b"2").unwrap()).iter().all(|image| {
+    images_of(&sim, count_max, || store.put(b"b", b"2").unwrap()).iter().all(|image| {
         let Ok((_, store)) = opened(image, canary, ROOMY) else { return false };
         let was_there = value(&store, b"b").is_some();
         let (sim, store) = opened(image, canary, ROOMY).unwrap();
-        images_of(&sim, || store.put(b"c", b"3").unwrap()).iter().all(|image| {
+        images_of(&sim, count_max, || store.put(b"c", b"3").unwrap()).iter().all(|image| {
             opened(image, canary, ROOMY).is_ok_and(|(_, store)| value(&store, b"b").is_some() == was_there)
         })
     })
 }
 
-/// Images of every step of `work`.
-fn images_of(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
+/// Images of every step of `work`, so many of each.
+fn images_of(sim: &Sim, count_max: usize, work: impl FnOnce()) -> Vec<Image> {
     let images = Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
-    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(32, sim.step_count()))));
+    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(count_max, sim.step_count()))));
     work();
     sim.unobserve();
     let mut images = std::mem::take(&mut *images.lock().unwrap());
@@ -244,9 +244,9 @@ fn images_of(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
 
 #[test]
 fn what_was_dropped_does_not_return() {
-    assert!(keeps_what_was_dropped_away(NONE));
-    assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED));
-    assert!(!keeps_what_was_dropped_away(canary::DROPPED_NOT_VOIDED));
+    assert!(keeps_what_was_dropped_away(NONE, 32));
+    assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED, 32));
+    assert!(!keeps_what_was_dropped_away(canary::DROPPED_NOT_VOIDED, 200));
 }
 
 /// What happens when records are read.
