@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
-use pbtree::{BatchWrite, Change, Value};
+use pbtree::{BatchWrite, Change, Merged, Value};
 use pmem_sim::{Image, Model, Sim, StepKind};
 use testkit::{Direction, Operations, Subject};
 
@@ -89,6 +89,32 @@ fn what_a_split_has_moved_is_durable_when_it_is_met() {
     sim.unobserve();
     let outcomes = outcomes.lock().unwrap();
     let [(seen, left)] = &outcomes[..] else { panic!("the leaf was split {} times", outcomes.len()) };
+    assert_eq!(seen.as_deref(), Some(&b"new"[..]));
+    assert!(left.iter().all(|value| value == seen), "{left:?}");
+}
+
+/// A merge takes a value to a new node while the value's writer waits for the log, and waits for nothing itself.
+#[test]
+fn what_a_merge_has_moved_is_durable_when_it_is_met() {
+    let sim = Sim::new(0, Model::Span);
+    let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());
+    // A leaf more than one holds, of which two leaves with few pairs stay.
+    [KEY, b"a", b"b", b"c", b"d", b"x", b"y", b"z"].iter().for_each(|key| store.put(key, b"old").unwrap());
+    [&b"a"[..], b"b", b"c", b"x", b"y"].iter().for_each(|key| _ = store.delete(key).unwrap());
+    let (theirs, outcomes) = (Arc::clone(&store), Arc::new(Mutex::new(Vec::new())));
+    let noted = Arc::clone(&outcomes);
+    sim.observe(Box::new(move |sim, kind| {
+        if kind == StepKind::WaitBegin {
+            assert_eq!(theirs.0.merge(1, 1, None, &mut |_| ()).unwrap(), Merged::Fewer);
+            let seen = get(&*theirs);
+            let left = sim.images(16, 1).into_iter().map(|image| get(&reopened(&image)));
+            noted.lock().unwrap().push((seen.clone(), left.collect::<Vec<_>>()));
+        }
+    }));
+    store.put(KEY, b"new").unwrap();
+    sim.unobserve();
+    let outcomes = outcomes.lock().unwrap();
+    let [(seen, left)] = &outcomes[..] else { panic!("the writer waited {} times", outcomes.len()) };
     assert_eq!(seen.as_deref(), Some(&b"new"[..]));
     assert!(left.iter().all(|value| value == seen), "{left:?}");
 }
