@@ -116,7 +116,7 @@ struct Object<'a> {
 
 fn tell(finding: &Finding, list: Option<&mut BufWriter<File>>) -> io::Result<()> {
     let (what, offset) = (name(finding.weight), finding.offset);
-    let key = finding.key.as_ref().map(|key| format!(" key '{}'", Escaped(key))).unwrap_or_default();
+    let key = finding.key.as_ref().map(|key| format!(" key '{}':", Escaped(key))).unwrap_or_default();
     unless_closed(writeln!(io::stdout(), "{what} at offset {offset:#x}:{key} {}", finding.what))?;
     let Some(list) = list else { return Ok(()) };
     let key = finding.key.as_deref();

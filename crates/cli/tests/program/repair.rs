@@ -70,7 +70,7 @@ fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
     let ended = place.run("repair", &[out.to_str().unwrap(), "--lost", listed]);
     let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
     ended.failed(1, &["store: not everything could be salvaged"]);
-    assert!(told.contains("key 'key-77' an item's checksum does not fit"), "{told}");
+    assert!(told.contains("key 'key-77': an item's checksum does not fit"), "{told}");
     assert!(told.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{told}");
     let object: serde_json::Value = serde_json::from_slice(&fs::read(list).unwrap()).unwrap();
     assert_eq!((&object["finding"], &object["key"]), (&"lost".into(), &"key-77".into()));

@@ -1,6 +1,6 @@
 //! Stores of engines that lack something: commands that need it are refused before anything is done.
 
-use hikv::{EngineKind, Options, Order};
+use hikv::{Durability, EngineKind, Options, Order};
 use server::Config;
 
 use crate::common::{TestServer, Value, bulk, error, ok};
@@ -49,5 +49,27 @@ fn what_is_refused_does_nothing_and_is_counted() {
     for command in ["range", "prefix"] {
         let line = format!("cmdstat_{command}:calls=0,usec=0,usec_per_call=0.00,rejected_calls=1,failed_calls=0\r\n");
         assert!(stats.contains(&line), "{stats}");
+    }
+}
+
+/// What `docs/watching.md` lists and what is told have the same names, of every engine.
+#[test]
+fn metrics_have_their_rows_in_the_docs() {
+    let docs = include_str!("../../../../docs/watching.md");
+    let listed = |name: &str| docs.contains(&format!("`{name}`"));
+    for &engine in EngineKind::ALL {
+        let options = Options::new().engine(engine).durability(Durability::Buffered);
+        let server = TestServer::of(&options, Config { http: Some("127.0.0.1:0".into()), ..Config::default() });
+        let text = crate::watching::get(&server, "/metrics").body;
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+        let unlisted: Vec<_> = types
+            .map(|(name, kind)| match kind {
+                "counter" => format!("{name}_total"),
+                "info" => format!("{name}_info"),
+                _ => name.to_string(),
+            })
+            .filter(|name| !listed(name))
+            .collect();
+        assert!(unlisted.is_empty(), "{engine}: {unlisted:?}");
     }
 }

@@ -17,10 +17,10 @@ fn watched() -> TestServer {
     TestServer::with(Config { threads: 2, http: Some("127.0.0.1:0".into()), ..Config::default() })
 }
 
-struct Answer {
+pub(crate) struct Answer {
     status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -46,7 +46,7 @@ fn send(addr: SocketAddr, request: &[u8]) -> Answer {
     Answer { status, head: head.into(), body: body.into() }
 }
 
-fn get(server: &TestServer, path: &str) -> Answer {
+pub(crate) fn get(server: &TestServer, path: &str) -> Answer {
     get_with(server, path, "")
 }
 
