@@ -53,22 +53,34 @@ fn go_on(cursor: &mut ScanCursor, direction: Direction) -> bool {
     has_more
 }
 
+/// How a page is taken: [`Ink::turn`], or [`Ink::turn_past_damage`].
+type Turn<M, D> = fn(&Ink<M, D>, &mut Copied, Bound<&[u8]>, Direction) -> Result<(), Error>;
+
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// As [`Engine::walk`], with what has expired.
+    /// As [`Engine::walk`](engine::Engine::walk), with what has expired.
     pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        self.walk_by(Ink::turn, cursor, each)
+    }
+
+    /// The same for the reaper, which damage does not stop: what lies behind it would stay for ever.
+    pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        self.walk_by(Ink::turn_past_damage, cursor, each)
+    }
+
+    fn walk_by(&self, turn: Turn<M, D>, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         let from = match cursor {
             Cursor::Start => Bound::Unbounded,
             Cursor::After(key) => Bound::Excluded(&key[..]),
             Cursor::Number(_) | Cursor::End => return Ok(Cursor::End),
         };
-        Ok(self.show_leaf(from, each)?.map_or(Cursor::End, Cursor::After))
+        Ok(self.show_leaf(turn, from, each)?.map_or(Cursor::End, Cursor::After))
     }
 
     /// Shows the items of the next leaf that has any, whatever their time, and returns the last one's key; `None` at the end.
-    fn show_leaf(&self, from: Bound<&[u8]>, each: &mut Show<'_>) -> Result<Option<Vec<u8>>, Error> {
+    fn show_leaf(&self, turn: Turn<M, D>, from: Bound<&[u8]>, each: &mut Show<'_>) -> Result<Option<Vec<u8>>, Error> {
         let (mut page, mut from) = (Copied::default(), from.map(<[u8]>::to_vec));
         loop {
-            self.turn(&mut page, from.as_ref().map(Vec::as_slice), Direction::Forward)?;
+            turn(self, &mut page, from.as_ref().map(Vec::as_slice), Direction::Forward)?;
             if let Some(last) = page.last() {
                 page.items().for_each(|item| each(item.key, item.value, item.expiry()));
                 return Ok(Some(last.key.to_vec()));

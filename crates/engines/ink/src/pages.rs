@@ -65,6 +65,7 @@ impl Page for Copied {
 
     fn ends_at(&mut self, fence: &[u8]) {
         fence.clone_into(&mut self.fence);
+        self.has_more = true;
     }
 }
 
@@ -110,7 +111,21 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     pub(crate) fn turn(&self, page: &mut Copied, from: Bound<&[u8]>, direction: Direction) -> Result<(), Error> {
         page.bytes.clear();
         page.entries.clear();
-        page.has_more = self.tree.scan(from, direction, page).map_err(told)?;
+        page.has_more = false;
+        self.tree.scan(from, direction, page).map_err(told)?;
         Ok(())
+    }
+
+    /// The same as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.
+    pub(crate) fn turn_past_damage(
+        &self,
+        page: &mut Copied,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<(), Error> {
+        match self.turn(page, from, direction) {
+            Err(Error::Corrupt { .. }) => Ok(()),
+            turned => turned,
+        }
     }
 }

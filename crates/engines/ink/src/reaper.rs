@@ -8,11 +8,13 @@ use pmem::{Dram, Medium};
 use crate::Ink;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Walks a leaf.
+    /// Walks a leaf, as far as it is whole.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
-        self.reaper.reap(&|expiry| self.is_past(expiry), &mut |cursor, each| self.walk_all(cursor, each), &mut |key| {
-            self.reap_key(key)
-        })
+        self.reaper.reap(
+            &|expiry| self.is_past(expiry),
+            &mut |cursor, each| self.walk_past_damage(cursor, each),
+            &mut |key| self.reap_key(key),
+        )
     }
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {

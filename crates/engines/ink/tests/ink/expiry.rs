@@ -52,3 +52,29 @@ fn a_value_that_rots_is_not_made_whole() {
     store.check(&mut check, &mut |found| damage.push(found.what)).unwrap();
     assert_eq!(damage.len(), 1, "{damage:?}");
 }
+
+/// What lies behind a damaged key is reaped, but for its own leaf; and a later pass comes to what expires then.
+#[test]
+fn damage_stops_the_reaper_at_one_leaf() {
+    let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
+    let options = Options { order: 7, ..Options::default() };
+    let store = Ink::format(sim.clone(), HostDram, &PARAMETERS, options).unwrap().by_clock(clock.clone());
+    let key = |i: u64| format!("key {i:04}").into_bytes();
+    (0..200).for_each(|i| store.put_until(&key(i), b"value", Expiry::at_ms(if i < 50 { 200 } else { 150 })).unwrap());
+    let word = |at: u64| sim.load(Offset(at), Ordering::Acquire);
+    let flip = |i: u64| {
+        for at in (0..sim.len_bytes()).step_by(8).filter(|&at| word(at).to_le_bytes()[..] == key(i)[..]) {
+            sim.store(Offset(at), word(at) ^ 1, Ordering::Release);
+        }
+    };
+    // One in the middle and the last one, behind whose leaf there is none.
+    flip(100);
+    flip(199);
+    clock.advance(Duration::from_millis(50));
+    while store.step().unwrap() == Progress::More {}
+    let reaped = store.stats().reaped_count;
+    assert!((150 - 14..150).contains(&reaped), "{reaped}");
+    clock.advance(Duration::from_millis(50));
+    while store.step().unwrap() == Progress::More {}
+    assert_eq!(store.stats().reaped_count, reaped + 50);
+}
