@@ -7,10 +7,10 @@ use engine::{Error, Expiry};
 use crate::backup::{BackupError, BackupProgress};
 use crate::{Frozen, Store};
 
-/// Items that are put together, at the most: with more of them each costs no less.
-const TOGETHER_COUNT_MAX: usize = 1024;
+/// Items that are put together, at the most: then what a batch costs by itself, some fences, is little beside them.
+const TOGETHER_COUNT_MAX: usize = 256;
 /// Their keys and values have so many bytes at the most: then a core's own cache keeps the copies.
-const TOGETHER_BYTES_MAX: usize = 512 << 10;
+const TOGETHER_BYTES_MAX: usize = 256 << 10;
 /// An item of more goes by itself: copying it would cost more than its fences.
 const ALONE_BYTES_MIN: usize = 64 << 10;
 
