@@ -26,7 +26,7 @@ mod subject;
 pub mod variants;
 mod workload;
 
-pub use bounds::Bounds;
+pub use bounds::{Bound, Bounds};
 pub use candidate::Candidate;
 pub use records::{KEY_BYTES_MIN, Records, VALUE_BYTES_MIN, stamp, write_key};
 pub use report::{PoolRow, Row, SampleRow};

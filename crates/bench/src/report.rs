@@ -5,6 +5,7 @@ use std::fmt;
 use hikv::pool::{PoolFigures, Sampled};
 use serde::Serialize;
 
+use crate::bounds::Bound;
 use crate::pass::{Latencies, Pace};
 use crate::subject::Persists;
 use crate::workload::Workload;
@@ -50,6 +51,9 @@ pub struct Row {
     /// How many times as long as that the operation took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_bound: Option<f64>,
+    /// 99.9 % of those operations, each timed, took no longer: where that is more than `bound_ns`, the machine had something else to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_p999_us: Option<f64>,
     /// How long the throughput pass was: less than asked for when the records ran out.
     pub seconds: f64,
     /// Lines written back, where that is counted.
@@ -121,7 +125,7 @@ impl PoolRow {
 
 impl Row {
     /// The columns of the text form.
-    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us p99.99 us    max us  errors   seconds  lines/op fences/op  queued   split   own ns  bound ns  x bound";
+    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us p99.99 us    max us  errors   seconds  lines/op fences/op  queued   split   own ns  bound ns  x bound bound p99.9 us";
 
     pub(crate) fn of(workload: Workload, records: u64, measured: &Measured) -> Row {
         let Measured { threads, pace, latencies, errors, persists, queued_count, pool, .. } = measured;
@@ -145,6 +149,7 @@ impl Row {
             own_ns: None,
             bound_ns: None,
             times_bound: None,
+            bound_p999_us: None,
             seconds: pace.elapsed.as_secs_f64(),
             flushed_lines_per_op: persists.map(|persists| per_operation(persists.flushed_line_count)),
             fences_per_op: persists.map(|persists| per_operation(persists.fence_count)),
@@ -154,8 +159,10 @@ impl Row {
     }
 
     /// Beside what the same loop takes without a store, and what the machine takes at least.
-    pub(crate) fn beside(self, own_ns: Option<f64>, bound_ns: Option<f64>) -> Row {
-        Row { own_ns, bound_ns, times_bound: bound_ns.map(|bound_ns| self.ns_per_op / bound_ns), ..self }
+    pub(crate) fn beside(self, own_ns: Option<f64>, bound: Option<Bound>) -> Row {
+        let (bound_ns, bound_p999_us) = (bound.map(|bound| bound.ns), bound.map(|bound| bound.p999_us));
+        let times_bound = bound_ns.map(|ns| self.ns_per_op / ns);
+        Row { own_ns, bound_ns, times_bound, bound_p999_us, ..self }
     }
 }
 
@@ -208,7 +215,8 @@ impl fmt::Display for Row {
         figure(f, split, 7)?;
         figure(f, self.own_ns.map(|ns| format!("{ns:.0}")), 8)?;
         figure(f, self.bound_ns.map(|ns| format!("{ns:.0}")), 9)?;
-        figure(f, self.times_bound.map(|times| format!("{times:.2}")), 8)
+        figure(f, self.times_bound.map(|times| format!("{times:.2}")), 8)?;
+        figure(f, self.bound_p999_us.map(|us| format!("{us:.2}")), 14)
     }
 }
 

@@ -76,7 +76,7 @@ pub fn run<S: Subject>(
         }
         if let Some(row) = session.measure(workload, &mut || {})? {
             let own_ns = if stop() { None } else { Nothing::new(config.records).own_ns(workload, config)? };
-            flow = report(Event::Measured(Box::new(row.beside(own_ns, bounds.ns(workload)))));
+            flow = report(Event::Measured(Box::new(row.beside(own_ns, bounds.of(workload)))));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use hikv::pool::Pool;
 
+use crate::bounds::Bound;
 use crate::draws::draws_of;
 use crate::load;
 use crate::pass::{Latencies, Pace, Until, latency, throughput, together};
@@ -74,6 +75,15 @@ impl<'a, S: Subject> Session<'a, S> {
         let mut streams = self.streams(workload);
         let pace = throughput(&mut streams, self.until(limit))?;
         Ok(pace.is_any().then(|| pace.ns_each(streams.len())))
+    }
+
+    /// The same, and what 99.9 % of such operations do not exceed where each is timed.
+    pub(crate) fn bound(&self, workload: Workload, limit: Duration) -> Result<Option<Bound>, Error> {
+        let (mut streams, until) = (self.streams(workload), self.until(limit));
+        let pace = throughput(&mut streams, until)?;
+        together(&mut streams, Stream::rewind)?;
+        let p999_us = latency(&mut streams, until)?.percentile_us(99.9);
+        Ok(pace.is_any().then(|| Bound { ns: pace.ns_each(streams.len()), p999_us }))
     }
 
     /// One build on all of the store's background threads; then everything is read in order.

@@ -218,6 +218,12 @@ pub trait Engine: Send + Sync {
         items.iter().enumerate().for_each(|(number, (key, value))| told(number, self.put(key, value)));
     }
 
+    /// As [`Engine::multi_put`] of different keys, into a store that is no store before all of it is written: in the way that takes the
+    /// least for many.
+    fn fill(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        self.multi_put(items)
+    }
+
     /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
     /// order of keys, which scans read, takes the changes one by one.
     fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {

@@ -28,6 +28,7 @@ use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
 use crate::lock::Guard;
 use crate::record::SlabRef;
+use crate::region::GROWTH_BYTES;
 use crate::runs::Run;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
@@ -59,7 +60,7 @@ impl<D: Dram> Heap<D> {
             };
             match wanting {
                 Wanting::Space { found, past } => _ = self.back_above_mark(medium, found, past)?,
-                Wanting::Length(bytes) => self.region.grow(medium, bytes)?,
+                Wanting::Length(bytes) => self.region.grow(medium, bytes, GROWTH_BYTES)?,
             }
         }
     }

@@ -11,6 +11,7 @@ use pmem::{Dram, Medium, Offset};
 use crate::HeapError;
 use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
+use crate::region::GROWTH_BYTES;
 use crate::space::Space;
 
 /// Pages prepared in one step: a huge page.
@@ -23,6 +24,10 @@ const AHEAD_SHARE: u64 = 32;
 const AHEAD_SHARE_QUICK: u64 = 4;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
+
+/// A growth has at most this part of what is spare: then the growth is over before writers are through with the rest, if it goes half as
+/// quickly as they do.
+const SPARE_SHARE: u64 = 2;
 
 /// Times what writers took while space was made ready for them: so much should have been ready.
 const PACE_FACTOR: u64 = 4;
@@ -47,6 +52,13 @@ impl Pace {
         }
         self.filled_from_bytes.store(if is_more { began_bytes } else { 0 }, Ordering::Relaxed);
     }
+}
+
+/// By how much the background grows a region that has so much spare and lacks so much. The kernel may wait for each growth as long as
+/// for a large one, for another processor that has something else to do; what is spare is there for writers meanwhile.
+fn growth_bytes(spare_bytes: u64, lacking_bytes: u64) -> u64 {
+    let whole_steps = spare_bytes / SPARE_SHARE / GROWTH_BYTES;
+    whole_steps.clamp(1, lacking_bytes.div_ceil(GROWTH_BYTES)) * GROWTH_BYTES
 }
 
 impl<D: Dram> Heap<D> {
@@ -95,9 +107,11 @@ impl<D: Dram> Heap<D> {
         if self.populate(medium, ahead_bytes)? {
             return Ok(true);
         }
-        let is_short = self.spare_bytes() < ahead_bytes;
+        let spare_bytes = self.spare_bytes();
+        let is_short = spare_bytes < ahead_bytes;
         if is_short {
-            self.region.grow(medium, self.region.len_bytes() + UNIT_BYTES)?;
+            let step_bytes = growth_bytes(spare_bytes, ahead_bytes - spare_bytes);
+            self.region.grow(medium, self.region.len_bytes() + UNIT_BYTES, step_bytes)?;
             self.note(&self.space.lock());
         }
         Ok(is_short)

@@ -7,7 +7,8 @@
 //!    the next growth, which must not find both copies torn.
 //! 3. Only then does [`Region::len_bytes`] tell, and the mark may move past the old length.
 //!
-//! The step is 4 MiB: `docs/decisions/0011-growth-by-two-huge-pages.md`.
+//! The step is 4 MiB (`docs/decisions/0011-growth-by-two-huge-pages.md`), and the background's longer where there is time
+//! (`docs/decisions/0086-what-a-growth-waits-for.md`).
 //!
 //! # Features
 //! A flag is set before anything is written that a program must know it for, and never taken back.
@@ -35,7 +36,7 @@ use crate::{EngineNumber, HeapError, state};
 
 /// A region grows by two huge pages at a time, if no more is wanted: a writer who has to wait for fresh memory waits a few
 /// milliseconds, and little is grown in vain.
-const GROWTH_BYTES: u64 = 4 << 20;
+pub(crate) const GROWTH_BYTES: u64 = 4 << 20;
 
 /// What a medium holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,13 +163,14 @@ impl Region {
         self.features.store(superblock.features, Ordering::Release);
     }
 
-    /// Grows the region to `wanted_bytes` at least; by a step if the medium has room for it, or else to that.
-    pub(crate) fn grow<M: Medium>(&self, medium: &M, wanted_bytes: u64) -> Result<(), HeapError> {
+    /// Grows the region to `wanted_bytes` at least; by `step_bytes` if the medium has room for it, or by [`GROWTH_BYTES`], or else to
+    /// that.
+    pub(crate) fn grow<M: Medium>(&self, medium: &M, wanted_bytes: u64, step_bytes: u64) -> Result<(), HeapError> {
         let mut superblock = self.superblock.lock();
         if superblock.region_bytes >= wanted_bytes {
             return Ok(());
         }
-        superblock.region_bytes = grow_medium(medium, superblock.region_bytes, wanted_bytes)?;
+        superblock.region_bytes = grow_medium(medium, superblock.region_bytes, wanted_bytes, step_bytes)?;
         superblock.sequence += 1;
         if !medium.breaks(canary::GROWTH_BEFORE_SUPERBLOCK) {
             store_copies(medium, &superblock);
@@ -179,18 +181,24 @@ impl Region {
 }
 
 /// Step 1 of growth: the length reached.
-fn grow_medium<M: Medium>(medium: &M, present_bytes: u64, wanted_bytes: u64) -> Result<u64, MediumError> {
+fn grow_medium<M: Medium>(
+    medium: &M,
+    present_bytes: u64,
+    wanted_bytes: u64,
+    step_bytes: u64,
+) -> Result<u64, MediumError> {
     if wanted_bytes > REGION_BYTES_MAX {
         return Err(MediumError::Limit { wanted_bytes, limit_bytes: REGION_BYTES_MAX });
     }
     let least_bytes = wanted_bytes.next_multiple_of(UNIT_BYTES);
-    let step_end = (present_bytes + GROWTH_BYTES).next_multiple_of(UNIT_BYTES).min(REGION_BYTES_MAX);
-    let target_bytes = step_end.max(least_bytes);
-    match medium.grow(target_bytes) {
-        Ok(()) => Ok(target_bytes),
-        Err(_) if target_bytes > least_bytes => medium.grow(least_bytes).map(|()| least_bytes),
-        Err(error) => Err(error),
+    let end = |step_bytes: u64| (present_bytes + step_bytes).next_multiple_of(UNIT_BYTES).min(REGION_BYTES_MAX);
+    let ends = [end(step_bytes), end(GROWTH_BYTES)].map(|end| end.max(least_bytes));
+    for target_bytes in ends {
+        if target_bytes > least_bytes && medium.grow(target_bytes).is_ok() {
+            return Ok(target_bytes);
+        }
     }
+    medium.grow(least_bytes).map(|()| least_bytes)
 }
 
 /// Step 2 of growth.

@@ -5,11 +5,14 @@ use std::ops::ControlFlow;
 use engine::{Error, Expiry};
 
 use crate::backup::{BackupError, BackupProgress};
-use crate::reads::BATCH_COUNT;
 use crate::{Frozen, Store};
 
-/// Keys and values of items that are put together have so many bytes at the most: then copying them costs less than their fences.
-const TOGETHER_BYTES_MAX: usize = 64 << 10;
+/// Items that are put together, at the most: then what a batch costs by itself, some fences, is little beside them.
+const TOGETHER_COUNT_MAX: usize = 256;
+/// Their keys and values have so many bytes at the most: then a core's own cache keeps the copies.
+const TOGETHER_BYTES_MAX: usize = 256 << 10;
+/// An item of more goes by itself: copying it would cost more than its fences.
+const ALONE_BYTES_MIN: usize = 64 << 10;
 
 /// Items on their way into a store: copies, since each is shown only for a moment.
 struct Filling<'s, P> {
@@ -45,10 +48,10 @@ pub(crate) fn write_items(
 impl<P: FnMut(BackupProgress)> Filling<'_, P> {
     fn add(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         let len_bytes = key.len() + value.len();
-        if self.lens.len() == BATCH_COUNT || self.bytes.len() + len_bytes > TOGETHER_BYTES_MAX {
+        if self.lens.len() == TOGETHER_COUNT_MAX || self.bytes.len() + len_bytes > TOGETHER_BYTES_MAX {
             self.put_all()?;
         }
-        if !expiry.is_never() || len_bytes > TOGETHER_BYTES_MAX {
+        if !expiry.is_never() || len_bytes >= ALONE_BYTES_MIN {
             self.to.change(|engine| engine.put_until(key, value, expiry))?;
             self.tell(1);
             return Ok(());
@@ -69,7 +72,7 @@ impl<P: FnMut(BackupProgress)> Filling<'_, P> {
             (key, value)
         });
         let items: Vec<_> = items.collect();
-        self.to.change(|engine| engine.multi_put(&items))?;
+        self.to.change(|engine| engine.fill(&items))?;
         let count = items.len();
         self.bytes.clear();
         self.lens.clear();

@@ -112,8 +112,9 @@ fn figures_stand_beside_the_loops_own_and_the_machines() {
     for row in &rows[..3] {
         let times = figure(row, "ns_per_op") / figure(row, "bound_ns");
         assert!((figure(row, "times_bound") / times - 1.0).abs() < 1e-6, "{row}");
+        assert!(figure(row, "bound_p999_us") > 0.0, "{row}");
     }
-    assert!(rows[3]["times_bound"].is_null(), "a mix has no bound");
+    assert!(rows[3]["times_bound"].is_null() && rows[3]["bound_p999_us"].is_null(), "a mix has no bound");
 }
 
 #[test]

@@ -103,6 +103,12 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         }
     }
 
+    /// As a batch: two fences for all of them, and one lock for as many rooms.
+    fn fill(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        let ops: Vec<_> = items.iter().map(|&(key, value)| BatchOp::Put { key, value }).collect();
+        self.write_batch(&ops)
+    }
+
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         if conditions.is_empty() && ops.is_empty() {
             return Ok(());

@@ -21,6 +21,23 @@ fn a_region_grows_by_steps_and_opens_with_its_new_length() {
     assert_eq!(heap.superblock().region_bytes, *lengths.last().unwrap());
 }
 
+/// The background grows by half of what is spare, and never by more than lacks; where that does not fit, by a step, or by the least.
+#[test]
+fn the_background_grows_by_more_where_more_is_spare() {
+    let (memory, heap) = Memory::formatted();
+    let grown = |ahead_bytes| {
+        let before_bytes = heap.stats().region_bytes;
+        while heap.stats().region_bytes == before_bytes && heap.prepare(&memory, ahead_bytes).unwrap() {}
+        heap.stats().region_bytes - before_bytes
+    };
+    let units = |bytes: u64| bytes / (4 << 20);
+    let steps: Vec<u64> = (0..6).map(|_| units(grown(60 << 20))).collect();
+    assert_eq!((steps, grown(60 << 20)), (vec![1, 1, 1, 1, 2, 3], 16 << 20));
+    assert_eq!((grown(59 << 20), heap.spare_bytes() >> 20), (4 << 20, 59));
+    memory.set_limit_bytes(heap.stats().region_bytes + (5 << 20));
+    assert_eq!([(); 3].map(|()| grown(100 << 20)), [4 << 20, UNIT_BYTES, UNIT_BYTES]);
+}
+
 #[test]
 fn a_large_extent_grows_the_region_by_what_it_needs() {
     let (memory, heap) = Memory::formatted();

@@ -3,7 +3,7 @@
 use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Medium, Offset, seal};
 
-use super::layout::{Home, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
+use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
 use super::slot::Slot;
 use crate::Position;
 
@@ -28,9 +28,21 @@ impl SegmentDraft {
     }
 
     /// Enters an entry where an insert would have put it; false if pair and stash are full.
+    #[inline(always)]
     pub(super) fn place(&mut self, signature: u64, position: Position) -> bool {
         let (home, segment) = (Home::of(signature), Offset(0));
-        let Some(room) = room(home, segment, |slot| self.position(slot).is_empty()) else {
+        let is_empty = |slot: &Slot| self.position(*slot).is_empty();
+        if let Some(slot) = slots(home.offset(segment)).find(is_empty) {
+            self.put(slot, signature, position);
+            return true;
+        }
+        self.place_further(home, signature, position)
+    }
+
+    /// As [`SegmentDraft::place`], of an entry whose home line is full.
+    #[inline(never)]
+    fn place_further(&mut self, home: Home, signature: u64, position: Position) -> bool {
+        let Some(room) = room(home, Offset(0), |slot| self.position(slot).is_empty()) else {
             return false;
         };
         if let Some(way) = room.way {
@@ -42,8 +54,7 @@ impl SegmentDraft {
 
     /// Enters an entry into a chained segment, which is searched from end to end; false if it is full.
     pub(super) fn place_anywhere(&mut self, signature: u64, position: Position) -> bool {
-        let mut slots = entry_lines(Offset(0)).flat_map(|line| (0..4).map(move |i| slot(line, i)));
-        let Some(slot) = slots.find(|&slot| self.position(slot).is_empty()) else {
+        let Some(slot) = entry_lines(Offset(0)).flat_map(slots).find(|&slot| self.position(slot).is_empty()) else {
             return false;
         };
         self.put(slot, signature, position);
@@ -65,10 +76,12 @@ impl SegmentDraft {
         unsafe { medium.stream(at, &[bytes]) }
     }
 
+    #[inline(always)]
     fn position(&self, slot: Slot) -> Position {
         Position::from_word(self.0[slot.position.0 as usize / 8])
     }
 
+    #[inline(always)]
     fn put(&mut self, slot: Slot, signature: u64, position: Position) {
         let old = self.position(slot);
         self.0[slot.signature.0 as usize / 8] = signature;
@@ -83,9 +96,15 @@ pub(super) struct Room {
     pub(super) way: Option<Way>,
 }
 
+/// The entries of a line.
+#[inline(always)]
+fn slots(line: Offset) -> impl Iterator<Item = Slot> {
+    (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i))
+}
+
 /// The first free entry for `home` in pair and stash.
 pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<Room> {
-    let free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| is_free(slot));
+    let free = |line| slots(line).find(|&slot| is_free(slot));
     if let Some(slot) = free(home.offset(segment)) {
         return Some(Room { slot, way: None });
     }

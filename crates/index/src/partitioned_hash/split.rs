@@ -18,9 +18,12 @@ use heap::{HeapError, Place, PlaceKind, Reservation};
 use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
 
 use super::draft::SegmentDraft;
-use super::layout::{DEPTH_MAX, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, Way};
+use super::layout::{
+    DEPTH_MAX, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, Way, entry_lines, slot,
+};
 use super::segment::{Entry, Segment, more};
 use super::settle::{is_free, settle_locked};
+use super::slot::Slot;
 use super::{Context, Garbage, PartitionedHash, Table};
 use crate::Position;
 use crate::canary;
@@ -70,15 +73,15 @@ impl PartitionedHash {
         let _frozen = segment.lock_all();
         segment.make_durable(cx.medium);
         let entries = live_entries(cx, segment)?;
-        let bit = |signature| self.geometry.prefix(signature, segment.depth() + 1) & 1;
-        let all = entries.iter().map(|entry| entry.signature).chain(wanted.iter().copied());
+        let (geometry, depth) = (self.geometry, segment.depth() + 1);
+        let bit = |signature| geometry.prefix(signature, depth) & 1;
+        let all = entries.iter().map(|(signature, _)| *signature).chain(wanted.iter().copied());
         let (count, ones) = ((entries.len() + wanted.len()) as u64, all.map(bit).sum::<u64>());
         if segment.depth() == DEPTH_MAX || ones.min(count - ones) * SMALLER_HALF_MIN < count {
             return self.chain(cx, segment, partition, wanted.len());
         }
-        let (ones, zeros): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| bit(entry.signature) == 1);
-        let half = |entries: Vec<Entry>, bit| Half::new(&entries, self.child(cx, segment, partition, bit));
-        let mut halves = [half(zeros, 0), half(ones, 1)];
+        let mut halves = [0, 1].map(|bit| Half::new(self.child(cx, segment, partition, bit)));
+        entries.iter().for_each(|&(signature, position)| halves[bit(signature) as usize].place(signature, position));
         let tables = self.commit_split(cx, segment, partition, &mut halves)?;
         let counts = std::array::from_fn(|pair| halves[0].counts[pair] + halves[1].counts[pair]);
         self.root().tally.add(more(&segment.counts(), &counts));
@@ -178,25 +181,30 @@ impl PartitionedHash {
 }
 
 impl Half {
-    fn new(entries: &[Entry], header: SegmentHeader) -> Half {
+    /// Without entries.
+    fn new(header: SegmentHeader) -> Half {
         let mut half = Half { header, drafts: vec![SegmentDraft::new()], counts: [0; PAIR_COUNT as usize] };
         half.drafts[0].set_header(header);
-        for entry in entries {
-            half.counts[Home::of(entry.signature).pair as usize] += 1;
-            if !half.drafts[0].place(entry.signature, entry.position.moved()) {
-                half.place_in_chain(*entry);
-            }
-        }
         half
     }
 
-    fn place_in_chain(&mut self, entry: Entry) {
-        self.drafts[0].set_overflow(Home::of(entry.signature), Way::Further);
-        let full = |draft: &mut SegmentDraft| !draft.place_anywhere(entry.signature, entry.position.moved());
+    /// Enters an entry.
+    #[inline(always)]
+    fn place(&mut self, signature: u64, position: Position) {
+        self.counts[Home::of(signature).pair as usize] += 1;
+        if !self.drafts[0].place(signature, position.moved()) {
+            self.place_in_chain(signature, position.moved());
+        }
+    }
+
+    #[cold]
+    fn place_in_chain(&mut self, signature: u64, position: Position) {
+        self.drafts[0].set_overflow(Home::of(signature), Way::Further);
+        let full = |draft: &mut SegmentDraft| !draft.place_anywhere(signature, position);
         if self.drafts.len() == 1 || self.drafts.last_mut().is_some_and(full) {
             let mut draft = SegmentDraft::new();
             draft.set_header(self.header.with(State::Chained));
-            draft.place_anywhere(entry.signature, entry.position.moved());
+            draft.place_anywhere(signature, position);
             self.drafts.push(draft);
         }
     }
@@ -219,23 +227,29 @@ impl Half {
     }
 }
 
-/// What has to move. A log's word that is not durable yet stays FRESH in its copy. A removal leaves no copy, so it becomes
+/// Signatures and positions of what has to move. A log's word that is not durable yet stays FRESH in its copy. A removal leaves no copy, so it becomes
 /// durable first.
-fn live_entries<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> Result<Vec<Entry>, HeapError> {
-    let mut entries = Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize);
-    for mut entry in segment.entries(cx.medium) {
-        if entry.position.is_fresh() {
-            entry.position = settled_or_fresh(cx.medium, &entry)?;
-        }
-        if entry.position.is_live() {
-            entries.push(entry);
+fn live_entries<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    segment: &Segment,
+) -> Result<Vec<(u64, Position)>, HeapError> {
+    let (medium, mut entries) = (cx.medium, Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize));
+    for line in segment.chain(medium).flat_map(entry_lines) {
+        for (i, word) in medium.load4(slot(line, 0).position).into_iter().enumerate() {
+            let (slot, mut position) = (slot(line, i as u64), Position::from_word(word));
+            if position.is_fresh() {
+                position = settled_or_fresh(medium, slot, position)?;
+            }
+            if position.is_live() {
+                entries.push((medium.load(slot.signature, Ordering::Relaxed), position));
+            }
         }
     }
     Ok(entries)
 }
 
-fn settled_or_fresh<M: Medium>(medium: &M, entry: &Entry) -> Result<Position, MediumError> {
-    let Entry { slot, position, .. } = *entry;
+#[cold]
+fn settled_or_fresh<M: Medium>(medium: &M, slot: Slot, position: Position) -> Result<Position, MediumError> {
     let waited = settle_locked(medium, slot, position)?;
     if waited == Waited::Deferred && position.is_live() {
         return Ok(if medium.breaks(canary::SPLIT_SETTLES_FRESH) { position.settled() } else { position });
