@@ -1,4 +1,4 @@
-//! Opening a store, and how far that is: a journal's log is read first.
+//! Opening a store, and how far that is: a journal's log is read first, and keys are put in order where an engine serves none before that.
 //!
 //! Of a small one nothing is seen. Of a large one a terminal shows a bar, and stderr a line every few seconds elsewhere.
 
@@ -47,22 +47,37 @@ impl Watched {
         if elapsed_ms < self.next_ms.load(Ordering::Relaxed) {
             return;
         }
+        let Some(shown) = Shown::of(progress) else { return };
         if io::stderr().is_terminal() {
-            let OpenProgress::Replaying { done, total } = progress;
+            let Shown { done, total, text } = shown;
             self.bar.set_length(total);
             self.bar.set_position(done);
-            self.bar.set_message(describe(progress));
+            self.bar.set_message(text);
         } else {
             // If stderr is gone, progress has no reader.
-            let _ = writeln!(io::stderr(), "{}", describe(progress));
+            let _ = writeln!(io::stderr(), "{}", shown.text);
             self.next_ms.store(elapsed_ms + SAID_EVERY_MS, Ordering::Relaxed);
         }
     }
 }
 
-fn describe(progress: OpenProgress) -> String {
-    match progress {
-        OpenProgress::Replaying { done, total } => format!("replayed {done} of {total} segments of the log"),
+/// What is shown of how far it is.
+struct Shown {
+    done: u64,
+    total: u64,
+    text: String,
+}
+
+impl Shown {
+    fn of(progress: OpenProgress) -> Option<Shown> {
+        let (done, total, text) = match progress {
+            OpenProgress::Replaying { done, total } => {
+                (done, total, format!("replayed {done} of {total} segments of the log"))
+            }
+            OpenProgress::Indexing { done, total } => (done, total, format!("put {done} of {total} keys in order")),
+            _ => return None,
+        };
+        Some(Shown { done, total, text })
     }
 }
 
@@ -78,7 +93,10 @@ mod tests {
 
     #[test]
     fn it_is_said_what_is_done_of_how_much() {
+        let text = |progress| Shown::of(progress).map(|shown| shown.text);
         let replaying = OpenProgress::Replaying { done: 7, total: 64 };
-        assert_eq!(describe(replaying), "replayed 7 of 64 segments of the log");
+        assert_eq!(text(replaying).as_deref(), Some("replayed 7 of 64 segments of the log"));
+        let indexing = OpenProgress::Indexing { done: 65_536, total: 10_000_000 };
+        assert_eq!(text(indexing).as_deref(), Some("put 65536 of 10000000 keys in order"));
     }
 }

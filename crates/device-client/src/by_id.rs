@@ -53,8 +53,8 @@ impl<T> ById<T> {
         self.places[at].take().map(|(_, value)| value)
     }
 
-    pub(crate) fn into_values(self) -> impl Iterator<Item = T> {
-        self.places.into_iter().flatten().map(|(_, value)| value)
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().flatten().map(|(_, value)| value)
     }
 
     fn at(&self, id: u16) -> usize {
@@ -104,7 +104,7 @@ mod tests {
             }
             assert_eq!(by_id.len(), model.len());
         }
-        let mut left: Vec<u32> = by_id.into_values().collect();
+        let mut left: Vec<u32> = by_id.values().copied().collect();
         let mut expected: Vec<u32> = model.into_values().collect();
         left.sort_unstable();
         expected.sort_unstable();

@@ -129,7 +129,7 @@ impl Client {
     /// # Errors
     /// See [`Error`]; [`Error::Unknown`] if the connection broke before it was completed, which it may be.
     pub fn store_if(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, when: StoreIf) -> Result<bool, Error> {
-        let (key, value) = (key.as_ref().to_vec(), value.as_ref().to_vec());
+        let (key, value) = (key.as_ref(), value.as_ref());
         match self.one(Operation::Store { key, value, when })? {
             Outcome::Failed(status) => Err(status.into()),
             outcome => Ok(outcome == Outcome::Done),
@@ -141,7 +141,7 @@ impl Client {
     /// # Errors
     /// See [`Error`].
     pub fn retrieve(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
-        match self.one(Operation::Retrieve { key: key.as_ref().to_vec() })? {
+        match self.one(Operation::Retrieve { key: key.as_ref() })? {
             Outcome::Value(value) => Ok(Some(value)),
             Outcome::Failed(status) => Err(status.into()),
             _ => Ok(None),
@@ -153,7 +153,7 @@ impl Client {
     /// # Errors
     /// See [`Error`]; a device may be told to refuse it for keys that are not there.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
-        match self.one(Operation::Delete { key: key.as_ref().to_vec() })? {
+        match self.one(Operation::Delete { key: key.as_ref() })? {
             Outcome::Done => Ok(()),
             Outcome::Missing => Err(nvme::Status::KEY_NOT_FOUND.into()),
             Outcome::Failed(status) => Err(status.into()),
@@ -166,7 +166,7 @@ impl Client {
     /// # Errors
     /// See [`Error`].
     pub fn exists(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        match self.one(Operation::Exist { key: key.as_ref().to_vec() })? {
+        match self.one(Operation::Exist { key: key.as_ref() })? {
             Outcome::Failed(status) => Err(status.into()),
             outcome => Ok(outcome == Outcome::Done),
         }
@@ -221,36 +221,49 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`]: some may be done. With [`Error::KeyLength`] none is.
-    pub fn run(&mut self, operations: &[Operation]) -> Result<Vec<Outcome>, Error> {
-        // Before the first is sent: none is left behind on the queue.
-        operations.iter().try_for_each(|operation| operation.command().map(drop))?;
+    pub fn run<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        operations: &[Operation<K, V>],
+    ) -> Result<Vec<Outcome>, Error> {
         let mut outcomes: Vec<Option<Outcome>> = vec![None; operations.len()];
-        let mut patience = Patience::new(self.options.reconnect_max);
-        loop {
-            let entry_count = self.options.entry_count;
-            match run_some(&mut self.link()?.queue, entry_count, operations, &mut outcomes) {
-                Ok(()) => break,
-                Err((error, submitted)) => {
-                    let lasts = patience.lasts(outcomes.iter().flatten().count());
-                    self.recover(error, lasts, submitted.iter().map(|number| &operations[*number]))?;
-                }
-            }
-        }
+        self.run_with(operations, |number, outcome| outcomes[number] = Some(outcome.to_owned()))?;
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    fn one(&mut self, operation: Operation) -> Result<Outcome, Error> {
-        let mut outcomes = self.run(std::slice::from_ref(&operation))?;
-        outcomes.pop().ok_or(Error::Unexpected("an operation without an outcome"))
+    /// As [`Client::run`], and `told` is told what came of each operation, by its number, as soon as that is known. A value is shown where it
+    /// has arrived, and copied by nobody else.
+    ///
+    /// # Errors
+    /// As for [`Client::run`]; what came of some may have been told.
+    pub fn run_with<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        operations: &[Operation<K, V>],
+        mut told: impl FnMut(usize, Outcome<&[u8]>),
+    ) -> Result<(), Error> {
+        // Before the first is sent: none is left behind on the queue.
+        operations.iter().try_for_each(|operation| operation.command().map(drop))?;
+        let mut is_done = vec![false; operations.len()];
+        let mut patience = Patience::new(self.options.reconnect_max);
+        loop {
+            let entry_count = self.options.entry_count;
+            match run_some(&mut self.link()?.queue, entry_count, operations, &mut is_done, &mut told) {
+                Ok(()) => return Ok(()),
+                Err((error, submitted)) => {
+                    let lasts = patience.lasts(is_done.iter().filter(|is_done| **is_done).count());
+                    self.recover(error, lasts, submitted.iter().all(|number| operations[*number].is_repeatable()))?;
+                }
+            }
+        }
     }
 
-    /// After an error: whether it is worth another connection, if patience lasts.
-    fn recover<'o>(
-        &mut self,
-        error: Error,
-        lasts: bool,
-        mut under_way: impl Iterator<Item = &'o Operation>,
-    ) -> Result<(), Error> {
+    fn one(&mut self, operation: Operation<&[u8], &[u8]>) -> Result<Outcome, Error> {
+        let mut told = None;
+        self.run_with(&[operation], |_, outcome| told = Some(outcome.to_owned()))?;
+        told.ok_or(Error::Unexpected("an operation without an outcome"))
+    }
+
+    /// After an error: whether it is worth another connection, if patience lasts, and what was under way can be repeated.
+    fn recover(&mut self, error: Error, lasts: bool, are_repeatable: bool) -> Result<(), Error> {
         if !error.is_of_connection() {
             return Err(error);
         }
@@ -260,7 +273,7 @@ impl Client {
         match error {
             // A device that hangs would hang again.
             Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::Unknown(error)),
-            _ if lasts && under_way.all(Operation::is_repeatable) => Ok(()),
+            _ if lasts && are_repeatable => Ok(()),
             Error::Io(error) => Err(Error::Unknown(error)),
             other => Err(Error::Unknown(io::Error::other(other.to_string()))),
         }
@@ -270,7 +283,7 @@ impl Client {
         let mut patience = Patience::new(self.options.reconnect_max);
         loop {
             match run(&mut self.link()?.queue) {
-                Err(error) => self.recover(error, patience.lasts(0), std::iter::empty())?,
+                Err(error) => self.recover(error, patience.lasts(0), true)?,
                 done => return done,
             }
         }
@@ -278,17 +291,22 @@ impl Client {
 
     /// The connection, made again if it is broken.
     fn link(&mut self) -> Result<&mut Link, Error> {
-        let began = Instant::now();
-        while self.link.is_none() {
-            match self.open() {
-                Ok(link) => (self.link, self.given_up) = (Some(link), None),
-                Err(error) if !error.is_of_connection() || began.elapsed() >= self.options.reconnect_max => {
-                    return Err(error);
-                }
-                Err(_) => thread::sleep(AGAIN_EVERY),
-            }
+        if self.link.is_none() {
+            (self.link, self.given_up) = (Some(self.open_again()?), None);
         }
         self.link.as_mut().ok_or(Error::Unexpected("a connection that was made is not there"))
+    }
+
+    fn open_again(&self) -> Result<Link, Error> {
+        let began = Instant::now();
+        loop {
+            match self.open() {
+                Err(error) if error.is_of_connection() && began.elapsed() < self.options.reconnect_max => {
+                    thread::sleep(AGAIN_EVERY);
+                }
+                opened => return opened,
+            }
+        }
     }
 
     fn open(&self) -> Result<Link, Error> {

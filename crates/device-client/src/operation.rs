@@ -5,42 +5,42 @@ use nvme::{Key, Kv, Status, StoreIf};
 use crate::Error;
 use crate::queue::Completed;
 
-/// One of several things to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Operation {
+/// One of several things to do, with keys and values that it owns or that lie elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation<K = Vec<u8>, V = Vec<u8>> {
     /// Stores a value.
     Store {
         /// The key.
-        key: Vec<u8>,
+        key: K,
         /// The value.
-        value: Vec<u8>,
+        value: V,
         /// When it is stored.
         when: StoreIf,
     },
     /// Reads a value.
     Retrieve {
         /// The key.
-        key: Vec<u8>,
+        key: K,
     },
     /// Deletes a key.
     Delete {
         /// The key.
-        key: Vec<u8>,
+        key: K,
     },
     /// Asks for a key.
     Exist {
         /// The key.
-        key: Vec<u8>,
+        key: K,
     },
 }
 
 /// What came of an operation.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome<V = Vec<u8>> {
     /// It was done; the key is there.
     Done,
     /// The value.
-    Value(Vec<u8>),
+    Value(V),
     /// There is no such key.
     Missing,
     /// The key is there already.
@@ -55,7 +55,21 @@ pub(crate) const NAMESPACE: u32 = 1;
 /// Room for a value that is read with others; longer ones are read again.
 pub(crate) const ROOM_BYTES: usize = 4 << 10;
 
-impl Operation {
+impl Outcome<&[u8]> {
+    /// The same, with a copy of the value.
+    #[must_use]
+    pub fn to_owned(self) -> Outcome {
+        match self {
+            Outcome::Value(value) => Outcome::Value(value.to_vec()),
+            Outcome::Done => Outcome::Done,
+            Outcome::Missing => Outcome::Missing,
+            Outcome::Exists => Outcome::Exists,
+            Outcome::Failed(status) => Outcome::Failed(status),
+        }
+    }
+}
+
+impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Operation<K, V> {
     /// Whether doing it twice is as doing it once.
     pub(crate) fn is_repeatable(&self) -> bool {
         !matches!(self, Operation::Store { when: StoreIf::There | StoreIf::Absent, .. })
@@ -66,6 +80,7 @@ impl Operation {
         | Operation::Retrieve { key }
         | Operation::Delete { key }
         | Operation::Exist { key }) = self;
+        let key = key.as_ref();
         Key::new(key).filter(|_| !key.is_empty()).ok_or(Error::KeyLength { len_bytes: key.len() })
     }
 
@@ -74,6 +89,7 @@ impl Operation {
         let key = self.key()?;
         Ok(match self {
             Operation::Store { value, when, .. } => {
+                let value = value.as_ref();
                 let value_bytes = u32::try_from(value.len()).map_err(|_| Status::INVALID_VALUE_SIZE)?;
                 (Kv::Store { key, value_bytes, when: *when }, value)
             }
@@ -84,7 +100,7 @@ impl Operation {
     }
 
     /// What a completion says of it.
-    pub(crate) fn outcome(&self, completed: Completed) -> Outcome {
+    pub(crate) fn outcome<'d>(&self, completed: &Completed<&'d [u8]>) -> Outcome<&'d [u8]> {
         match completed.status {
             status if status.is_success() && matches!(self, Operation::Retrieve { .. }) => {
                 Outcome::Value(completed.data)

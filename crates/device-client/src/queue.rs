@@ -32,9 +32,9 @@ impl Default for Host {
     }
 }
 
-/// A command that is completed.
+/// A command that is completed, with data that it owns or that lies where it arrived.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Completed {
+pub struct Completed<D = Vec<u8>> {
     /// Its identifier.
     pub id: u16,
     /// What became of it.
@@ -42,15 +42,31 @@ pub struct Completed {
     /// What it says besides.
     pub result: u64,
     /// The data that came with it.
-    pub data: Vec<u8>,
+    pub data: D,
+    /// What it was submitted for, by the caller's count.
+    pub(crate) number: usize,
+}
+
+impl Completed<&[u8]> {
+    fn to_owned(&self) -> Completed {
+        let Completed { id, status, result, data, number } = *self;
+        Completed { id, status, result, data: data.to_vec(), number }
+    }
 }
 
 impl Completed {
+    pub(crate) fn borrowed(&self) -> Completed<&[u8]> {
+        let Completed { id, status, result, ref data, number } = *self;
+        Completed { id, status, result, data, number }
+    }
+}
+
+impl<D> Completed<D> {
     /// The result of a command that was done.
     ///
     /// # Errors
     /// Its status, if it was not.
-    pub fn done(self) -> Result<Completed, Status> {
+    pub fn done(self) -> Result<Completed<D>, Status> {
         if self.status.is_success() { Ok(self) } else { Err(self.status) }
     }
 }
@@ -58,8 +74,11 @@ impl Completed {
 #[derive(Default, Debug)]
 struct Pending {
     value: Vec<u8>,
+    /// Data that was not all there when the first of it was.
     received: Vec<u8>,
     room_bytes: usize,
+    /// What it was submitted for.
+    number: usize,
 }
 
 /// A queue of a controller.
@@ -129,6 +148,11 @@ impl Queue {
 
     /// Sends a command with an identifier of its own, which is returned, with a value, and with room for data.
     pub fn submit(&mut self, command: Command, value: &[u8], room_bytes: usize) -> u16 {
+        self.submit_for(0, command, value, room_bytes)
+    }
+
+    /// The same, for something that the caller has by this number.
+    pub(crate) fn submit_for(&mut self, number: usize, command: Command, value: &[u8], room_bytes: usize) -> u16 {
         let id = self.pending.next_free(self.id_next);
         self.id_next = id;
         let is_in_capsule = !value.is_empty() && value.len() <= self.capsule_bytes_max;
@@ -141,8 +165,13 @@ impl Queue {
         let in_capsule = if is_in_capsule { value } else { &[] };
         self.wire.write(|writer, out| writer.command(out, &command, in_capsule));
         let value = if is_in_capsule { Vec::new() } else { value.to_vec() };
-        self.pending.insert(id, Pending { value, received: Vec::new(), room_bytes });
+        self.pending.insert(id, Pending { value, received: Vec::new(), room_bytes, number });
         id
+    }
+
+    /// What the commands were submitted for that are not completed.
+    pub(crate) fn pending_numbers(&self) -> impl Iterator<Item = usize> {
+        self.pending.values().map(|pending| pending.number)
     }
 
     /// Sends what was submitted, and waits for the next completion.
@@ -150,39 +179,53 @@ impl Queue {
     /// # Errors
     /// See [`Error`]; the queue is of no use any more.
     pub fn complete(&mut self) -> Result<Completed, Error> {
+        self.complete_with(|completed| completed.to_owned())
+    }
+
+    /// The same, and shows it to `shown`, with the data where it lies.
+    pub(crate) fn complete_with<R>(&mut self, mut shown: impl FnMut(&Completed<&[u8]>) -> R) -> Result<R, Error> {
+        self.wire.send()?;
         loop {
-            let pending = &mut self.pending;
-            let event = self.wire.receive(|pdu| event_of(pending, pdu))?;
-            if let Some(completed) = self.note(event)? {
-                return Ok(completed);
+            match self.completed_with(&mut shown)? {
+                Some(shown) => return Ok(shown),
+                None => self.wire.fill()?,
             }
         }
     }
 
-    /// The next completion that has arrived, if one has: nothing is sent, and nothing waited for.
-    ///
-    /// # Errors
-    /// See [`Error`]; the queue is of no use any more.
-    pub fn completed(&mut self) -> Result<Option<Completed>, Error> {
+    /// Shows the next completion that has arrived, if one has: nothing is sent, but for values that the device asks for, and nothing waited for.
+    pub(crate) fn completed_with<R>(&mut self, shown: impl FnOnce(&Completed<&[u8]>) -> R) -> Result<Option<R>, Error> {
         loop {
-            let pending = &mut self.pending;
-            let Some(event) = self.wire.arrived(|pdu| event_of(pending, pdu))? else { return Ok(None) };
-            if let Some(completed) = self.note(event)? {
-                return Ok(Some(completed));
-            }
-        }
-    }
-
-    /// The command that is completed with an event, if one is.
-    fn note(&mut self, event: Event) -> Result<Option<Completed>, Error> {
-        match event {
-            Event::Completion(completion) => self.end(&completion).map(Some),
-            Event::Ready(ready) => self.give_value(&ready).map(|()| None),
-            Event::Data(None) => Ok(None),
-            // The data stands for the completion as well.
-            Event::Data(Some(id)) => {
-                self.end(&Completion { result: 0, queue_head: 0, id, status: Status::SUCCESS }).map(Some)
-            }
+            let Some((pdu, len_bytes)) = self.wire.next(0)? else { return Ok(None) };
+            let done = match pdu {
+                Pdu::Completion(completion) => Some((completion, &[][..], len_bytes)),
+                Pdu::Data(data) => {
+                    let pending = pending_with_room(self.pending.get_mut(data.id), &data)?;
+                    match completion_behind(&self.wire, &data, len_bytes)? {
+                        Some((completion, len_bytes)) if data.offset == 0 => Some((completion, data.bytes, len_bytes)),
+                        behind => {
+                            pending.received.extend_from_slice(data.bytes);
+                            behind.map(|(completion, len_bytes)| (completion, &[][..], len_bytes))
+                        }
+                    }
+                }
+                Pdu::Ready(ready) => {
+                    self.wire.consume(len_bytes);
+                    self.give_value(&ready)?;
+                    continue;
+                }
+                _ => return Err(Error::Unexpected("a PDU that may not come now")),
+            };
+            let Some((completion, data, len_bytes)) = done else {
+                self.wire.consume(len_bytes);
+                continue;
+            };
+            let Completion { id, status, result, .. } = completion;
+            let pending = self.pending.remove(id).ok_or(Error::Unexpected("a completion of no command"))?;
+            let data = if data.is_empty() { &pending.received } else { data };
+            let shown = shown(&Completed { id, status, result, data, number: pending.number });
+            self.wire.consume(len_bytes);
+            return Ok(Some(shown));
         }
     }
 
@@ -193,12 +236,6 @@ impl Queue {
     pub fn complete_one(&mut self, id: u16) -> Result<Completed, Error> {
         let completed = self.complete()?;
         if completed.id == id { Ok(completed) } else { Err(Error::Unexpected("another command's completion")) }
-    }
-
-    fn end(&mut self, completion: &Completion) -> Result<Completed, Error> {
-        let pending = self.pending.remove(completion.id).ok_or(Error::Unexpected("a completion of no command"))?;
-        let Completion { id, status, result, .. } = *completion;
-        Ok(Completed { id, status, result, data: pending.received })
     }
 
     fn give_value(&mut self, ready: &Ready) -> Result<(), Error> {
@@ -220,28 +257,31 @@ impl Queue {
     }
 }
 
-enum Event {
-    Completion(Completion),
-    Ready(Ready),
-    /// The command that is done with it, if it says so.
-    Data(Option<u16>),
-}
-
-fn event_of(pending: &mut ById<Pending>, pdu: Pdu<'_>) -> Result<Event, Error> {
-    match pdu {
-        Pdu::Completion(completion) => Ok(Event::Completion(completion)),
-        Pdu::Ready(ready) => Ok(Event::Ready(ready)),
-        Pdu::Data(data) => take_data(pending, &data).map(Event::Data),
-        _ => Err(Error::Unexpected("a PDU that may not come now")),
+/// The completion that stands behind a command's last data, a PDU of so many bytes, if it is there by now; and how long the two are.
+fn completion_behind(wire: &Wire, data: &Data<'_>, len_bytes: usize) -> Result<Option<(Completion, usize)>, Error> {
+    if !data.is_last {
+        return Ok(None);
     }
+    if data.is_success {
+        // The data stands for the completion as well: it is all that there is.
+        let result = u64::from(data.offset) + data.bytes.len() as u64;
+        let completion = Completion { result, queue_head: 0, id: data.id, status: Status::SUCCESS };
+        return Ok(Some((completion, len_bytes)));
+    }
+    Ok(match wire.next(len_bytes)? {
+        Some((Pdu::Completion(completion), more_bytes)) if completion.id == data.id => {
+            Some((completion, len_bytes + more_bytes))
+        }
+        _ => None,
+    })
 }
 
-fn take_data(pending: &mut ById<Pending>, data: &Data<'_>) -> Result<Option<u16>, Error> {
-    let pending = pending.get_mut(data.id).ok_or(Error::Unexpected("data of no command"))?;
+/// The command that data is of, which has room for the data behind what it has received.
+fn pending_with_room<'p>(pending: Option<&'p mut Pending>, data: &Data<'_>) -> Result<&'p mut Pending, Error> {
+    let pending = pending.ok_or(Error::Unexpected("data of no command"))?;
     let end = pending.received.len() + data.bytes.len();
     if data.offset as usize != pending.received.len() || end > pending.room_bytes {
         return Err(Error::Unexpected("data for which there is no room"));
     }
-    pending.received.extend_from_slice(data.bytes);
-    Ok((data.is_last && data.is_success).then_some(data.id))
+    Ok(pending)
 }

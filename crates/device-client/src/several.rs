@@ -6,75 +6,85 @@
 use nvme::{Kv, Status};
 
 use crate::Error;
-use crate::by_id::ById;
 use crate::operation::{NAMESPACE, Operation, Outcome, ROOM_BYTES};
-use crate::queue::Queue;
+use crate::queue::{Completed, Queue};
 
 /// Room for data of commands that are under way at once. A device goes on reading while it has so little to send, so that sending to
 /// a device never waits for what it sends.
 const ROOM_BYTES_MAX: usize = 128 << 10;
 
-/// Runs the operations that have no outcome; an error comes with the numbers of those that were under way.
-pub(crate) fn run_some(
+/// Runs the operations that are not done, and tells what came of each; an error comes with the numbers of those that were under way.
+pub(crate) fn run_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     queue: &mut Queue,
     entry_count: u16,
-    operations: &[Operation],
-    outcomes: &mut [Option<Outcome>],
+    operations: &[Operation<K, V>],
+    is_done: &mut [bool],
+    told: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), (Error, Vec<usize>)> {
-    let mut under_way = ById::default();
     let mut long = Vec::new();
-    run_at_once(queue, entry_count, operations, outcomes, (&mut under_way, &mut long))
-        .map_err(|error| (error, under_way.into_values().collect::<Vec<_>>()))?;
+    run_at_once(queue, entry_count, operations, (is_done, &mut long), told)
+        .map_err(|error| (error, queue.pending_numbers().collect()))?;
     for number in long {
-        let outcome = retrieve_long(queue, &operations[number]).map_err(|error| (error, vec![number]))?;
-        outcomes[number] = Some(outcome);
+        let operation = &operations[number];
+        let completed = retrieve_long(queue, operation).map_err(|error| (error, vec![number]))?;
+        is_done[number] = true;
+        told(
+            number,
+            completed
+                .as_ref()
+                .map_or_else(|status| Outcome::Failed(*status), |done| operation.outcome(&done.borrowed())),
+        );
     }
     Ok(())
 }
 
 /// The same, but for values that are longer than the room they were given: those are noted in `long`.
-fn run_at_once(
+fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     queue: &mut Queue,
     entry_count: u16,
-    operations: &[Operation],
-    outcomes: &mut [Option<Outcome>],
-    (under_way, long): (&mut ById<usize>, &mut Vec<usize>),
+    operations: &[Operation<K, V>],
+    (is_done, long): (&mut [bool], &mut Vec<usize>),
+    told: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), Error> {
     let count_max = usize::from(entry_count.saturating_sub(1).max(1));
     let (mut next, mut room_bytes) = (0, 0);
     loop {
         while let Some(operation) = operations.get(next) {
-            let room = if outcomes[next].is_none() { room_of(operation) } else { 0 };
-            if under_way.len() >= count_max || room_bytes + room > ROOM_BYTES_MAX {
-                break;
-            }
-            if outcomes[next].is_none() {
+            if !is_done[next] {
+                let room = room_of(operation);
+                if queue.pending_count() >= count_max || room_bytes + room > ROOM_BYTES_MAX {
+                    break;
+                }
                 let (kv, value) = operation.command()?;
-                under_way.insert(queue.submit(kv.command(0, NAMESPACE), value, room), next);
+                queue.submit_for(next, kv.command(0, NAMESPACE), value, room);
                 room_bytes += room;
             }
             next += 1;
         }
-        if under_way.len() == 0 {
+        if queue.pending_count() == 0 {
             return Ok(());
         }
-        let mut arrived = Some(queue.complete()?);
-        while let Some(completed) = arrived {
-            let number = under_way.remove(completed.id).ok_or(Error::Unexpected("a completion of no command"))?;
-            let operation = &operations[number];
-            room_bytes -= room_of(operation);
-            if completed.status.is_success() && room_of(operation) > 0 && completed.result > ROOM_BYTES as u64 {
+        let mut note = |completed: &Completed<&[u8]>| {
+            let (number, operation) = (completed.number, &operations[completed.number]);
+            let room = room_of(operation);
+            room_bytes -= room;
+            if room > 0 && completed.status.is_success() && completed.result > ROOM_BYTES as u64 {
                 long.push(number);
             } else {
-                outcomes[number] = Some(operation.outcome(completed));
+                is_done[number] = true;
+                told(number, operation.outcome(completed));
             }
-            arrived = queue.completed()?;
-        }
+        };
+        queue.complete_with(&mut note)?;
+        while queue.completed_with(&mut note)?.is_some() {}
     }
 }
 
-/// Reads a value that needs more room than it was given, however long it has become.
-fn retrieve_long(queue: &mut Queue, operation: &Operation) -> Result<Outcome, Error> {
+/// Reads a value that needs more room than it was given, however long it has become; a status where that is more than a command may have.
+fn retrieve_long<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    queue: &mut Queue,
+    operation: &Operation<K, V>,
+) -> Result<Result<Completed, Status>, Error> {
     let mut room_bytes = ROOM_BYTES;
     loop {
         let (kv, _) = operation.command()?;
@@ -83,16 +93,16 @@ fn retrieve_long(queue: &mut Queue, operation: &Operation) -> Result<Outcome, Er
         let id = queue.submit(retrieve.command(0, NAMESPACE), &[], room_bytes);
         let completed = queue.complete_one(id)?;
         if room_bytes > ROOM_BYTES && completed.status.is(Status::INVALID_FIELD) {
-            // More than a command of this device may have: others have stored it.
-            return Ok(Outcome::Failed(Status::INVALID_VALUE_SIZE));
+            // Others have stored it.
+            return Ok(Err(Status::INVALID_VALUE_SIZE));
         }
         if !completed.status.is_success() || completed.result <= room_bytes as u64 {
-            return Ok(operation.outcome(completed));
+            return Ok(Ok(completed));
         }
         room_bytes = completed.result as usize;
     }
 }
 
-fn room_of(operation: &Operation) -> usize {
+fn room_of<K, V>(operation: &Operation<K, V>) -> usize {
     if matches!(operation, Operation::Retrieve { .. }) { ROOM_BYTES } else { 0 }
 }

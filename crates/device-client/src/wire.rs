@@ -96,21 +96,28 @@ impl Wire {
     }
 
     /// Shows the next PDU to `take`, if it has arrived.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub fn arrived<R>(&mut self, take: impl FnOnce(Pdu<'_>) -> Result<R, Error>) -> Result<Option<R>, Error> {
-        match self.framing.next(&self.input[self.read..self.arrived])? {
+    fn arrived<R>(&mut self, take: impl FnOnce(Pdu<'_>) -> Result<R, Error>) -> Result<Option<R>, Error> {
+        let Some((pdu, len_bytes)) = self.next(0)? else { return Ok(None) };
+        let taken = take(pdu);
+        self.consume(len_bytes);
+        taken.map(Some)
+    }
+
+    /// The PDU that stands so many bytes behind what was consumed, if it has arrived, and its length.
+    pub(crate) fn next(&self, behind_bytes: usize) -> Result<Option<(Pdu<'_>, usize)>, Error> {
+        match self.framing.next(&self.input[self.read + behind_bytes..self.arrived])? {
             Some((Pdu::Terminate { cause, information }, _)) => Err(Error::Terminated { cause, information }),
-            Some((pdu, len_bytes)) => {
-                self.read += len_bytes;
-                take(pdu).map(Some)
-            }
-            None => Ok(None),
+            next => Ok(next),
         }
     }
 
-    fn fill(&mut self) -> Result<(), Error> {
+    /// So many bytes are done with.
+    pub(crate) fn consume(&mut self, len_bytes: usize) {
+        self.read += len_bytes;
+    }
+
+    /// Waits for more bytes.
+    pub(crate) fn fill(&mut self) -> Result<(), Error> {
         self.input.copy_within(self.read..self.arrived, 0);
         (self.read, self.arrived) = (0, self.arrived - self.read);
         // A long PDU makes it longer, and it stays so: what it has is not written anew for each read.

@@ -137,7 +137,8 @@ impl Connection {
         self.output.ticket()
     }
 
-    pub(crate) fn execute(&mut self, shared: &Shared) {
+    /// Reads, and carries out what is there. `now` may be a few turns ago.
+    pub(crate) fn execute(&mut self, shared: &Shared, now: Instant) {
         if self.is_ending || self.is_broken || self.output.is_full() {
             return;
         }
@@ -151,7 +152,7 @@ impl Connection {
             return;
         }
         let start = self.output.len();
-        let ((), ticket) = shared.store.deferred(|_| self.carry_out(shared));
+        let ((), ticket) = shared.store.deferred(|_| self.carry_out(shared, now));
         let ticket = mem::take(&mut self.walked).and(ticket);
         self.output.hold(start, ticket);
         if self.session.is_walking() {
@@ -177,7 +178,7 @@ impl Connection {
     }
 
     /// Carries out what has arrived whole.
-    fn carry_out(&mut self, shared: &Shared) {
+    fn carry_out(&mut self, shared: &Shared, now: Instant) {
         let (bytes, mut at, mut group) = (self.input.unread(), 0, Group::default());
         let mut left_count = self.socket.turn_count_max();
         let out = self.output.bytes();
@@ -210,8 +211,9 @@ impl Connection {
             }
         };
         self.session.carry_out(shared, &mut group, out);
+        drop(group);
         if at > 0 {
-            self.session.conclude_turn(shared);
+            self.session.conclude_turn(shared, now);
         }
         match outcome {
             Ok(Flow::Go | Flow::Turn) => {}
@@ -292,7 +294,7 @@ mod tests {
     fn turns_until(connection: &mut Connection, shared: &Shared, is_there: impl Fn(&Connection) -> bool) {
         while !is_there(connection) {
             connection.is_readable = true;
-            connection.execute(shared);
+            connection.execute(shared, Instant::now());
         }
     }
 

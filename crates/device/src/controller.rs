@@ -106,8 +106,8 @@ impl Controller {
     }
 
     /// The host has sent something on one of the queues.
-    pub(crate) fn hear(&self) {
-        self.heard_ms.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
+    pub(crate) fn hear(&self, now: Instant) {
+        self.heard_ms.store(now.saturating_duration_since(self.made).as_millis() as u64, Ordering::Relaxed);
     }
 
     /// How long nothing was heard of a host that may be silent for longer than others can wait for its place.

@@ -34,7 +34,7 @@ const EVENT_COUNT_MAX: usize = 256;
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 /// Turns that looks at shared memory bring until the poller is asked.
-const UNPOLLED_COUNT_MAX: u32 = 4;
+const UNPOLLED_COUNT_MAX: u32 = 16;
 /// The same of looks that find nothing, at however many connections: some microseconds.
 const UNPOLLED_LOOK_COUNT_MAX: usize = 1024;
 /// How often the poller is asked before the loop sleeps there.
@@ -63,6 +63,8 @@ pub(crate) struct EventLoop {
     is_woken: bool,
     /// Endings of queues that were looked for.
     ending_count: u64,
+    /// When the poller was asked last.
+    now: Instant,
     /// When to look at all connections.
     look_at: Option<Instant>,
 }
@@ -95,6 +97,7 @@ impl EventLoop {
             store_waker,
             is_woken: false,
             ending_count: 0,
+            now: Instant::now(),
             look_at: None,
         }
     }
@@ -158,6 +161,7 @@ impl EventLoop {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => self.note(events),
         }
+        self.now = Instant::now();
         if is_look && !events.is_empty() {
             self.polls.found();
         }
@@ -170,7 +174,7 @@ impl EventLoop {
         }
         let ending_count = self.shared.ending_count();
         let has_ended = mem::replace(&mut self.ending_count, ending_count) != ending_count;
-        if has_ended || self.look_at.is_some_and(|at| at <= Instant::now()) {
+        if has_ended || self.look_at.is_some_and(|at| at <= self.now) {
             self.look();
         }
         Ok(())
@@ -254,7 +258,7 @@ impl EventLoop {
         let mut owed: Option<Ticket> = None;
         for key in &ready {
             let Some(connection) = self.connections.get_mut(*key) else { continue };
-            connection.execute(&self.shared);
+            connection.execute(&self.shared, self.now);
             if let Some(ticket) = connection.ticket() {
                 owed = Some(owed.map_or(ticket, |owed| owed.and(ticket)));
             }

@@ -3,6 +3,7 @@
 //!
 //! Commands of a turn are kept in their order: a command of another kind carries out what was gathered first.
 
+use arrayvec::ArrayVec;
 use hikv::Store;
 use nvme::{Key, Status};
 
@@ -10,13 +11,15 @@ use crate::apply::status_of;
 use crate::limits;
 use crate::reply::Reply;
 
-/// Gathered commands, whose values lie where they arrived.
+type Gathered<T> = ArrayVec<T, { limits::GROUP_COUNT }>;
+
+/// Gathered commands, whose values lie where they arrived. None is full between two commands.
 #[derive(Default)]
 pub(crate) struct Group<'i> {
-    stores: Vec<(u16, Key, &'i [u8])>,
+    stores: Gathered<(u16, Key, &'i [u8])>,
     /// And whether it is an error if the key is not there.
-    deletes: Vec<(u16, Key, bool)>,
-    retrieves: Vec<(u16, Key, usize)>,
+    deletes: Gathered<(u16, Key, bool)>,
+    retrieves: Gathered<(u16, Key, usize)>,
     room_bytes: usize,
 }
 
@@ -25,23 +28,29 @@ impl<'i> Group<'i> {
     pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
         self.carry_out_deletes(store, reply);
         self.carry_out_retrieves(store, reply);
-        gather(&mut self.stores, (id, key, value));
+        self.stores.push((id, key, value));
+        if self.stores.is_full() {
+            self.carry_out_stores(store, reply);
+        }
     }
 
     /// Gathers a delete of a key, which need not be there unless `must_exist`.
     pub(crate) fn delete(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, must_exist: bool) {
         self.carry_out_stores(store, reply);
         self.carry_out_retrieves(store, reply);
-        gather(&mut self.deletes, (id, key, must_exist));
+        self.deletes.push((id, key, must_exist));
+        if self.deletes.is_full() {
+            self.carry_out_deletes(store, reply);
+        }
     }
 
     /// Gathers a retrieve with so much room.
     pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
         self.carry_out_stores(store, reply);
         self.carry_out_deletes(store, reply);
-        gather(&mut self.retrieves, (id, key, room_bytes));
+        self.retrieves.push((id, key, room_bytes));
         self.room_bytes += room_bytes;
-        if self.room_bytes >= limits::OUTPUT_BYTES_MAX {
+        if self.retrieves.is_full() || self.room_bytes >= limits::OUTPUT_BYTES_MAX {
             self.carry_out_retrieves(store, reply);
         }
     }
@@ -57,10 +66,11 @@ impl<'i> Group<'i> {
         if self.stores.is_empty() {
             return;
         }
-        let items: Vec<(&[u8], &[u8])> = self.stores.iter().map(|(_, key, value)| (key.as_bytes(), *value)).collect();
+        let items: Gathered<_> = self.stores.iter().map(|(_, key, value)| (key.as_bytes(), *value)).collect();
         // Each is told its own fate, and none is stored twice: what others have stored since would be gone again.
-        let mut outcomes: Vec<Result<(), Status>> = vec![Ok(()); items.len()];
+        let mut outcomes: Gathered<Result<(), Status>> = items.iter().map(|_| Ok(())).collect();
         store.multi_put_each(&items, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
+        drop(items);
         for ((id, ..), outcome) in self.stores.drain(..).zip(outcomes) {
             reply.conclude(id, outcome.map(|()| 0));
         }
@@ -70,9 +80,10 @@ impl<'i> Group<'i> {
         if self.deletes.is_empty() {
             return;
         }
-        let keys: Vec<&[u8]> = self.deletes.iter().map(|(_, key, _)| key.as_bytes()).collect();
-        let mut outcomes: Vec<Result<bool, Status>> = vec![Ok(false); keys.len()];
+        let keys: Gathered<_> = self.deletes.iter().map(|(_, key, _)| key.as_bytes()).collect();
+        let mut outcomes: Gathered<Result<bool, Status>> = keys.iter().map(|_| Ok(false)).collect();
         store.multi_delete_each(&keys, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
+        drop(keys);
         for ((id, _, must_exist), outcome) in self.deletes.drain(..).zip(outcomes) {
             let is_done = |was_there| if was_there || !must_exist { Ok(0) } else { Err(Status::KEY_NOT_FOUND) };
             reply.conclude(id, outcome.and_then(is_done));
@@ -80,31 +91,27 @@ impl<'i> Group<'i> {
     }
 
     fn carry_out_retrieves(&mut self, store: &Store, reply: &mut Reply<'_>) {
-        if self.retrieves.is_empty() {
-            return;
-        }
-        let keys: Vec<&[u8]> = self.retrieves.iter().map(|(_, key, _)| key.as_bytes()).collect();
-        let start = reply.out.len();
-        let outcome = store.multi_get_with(&keys, |number, value| {
-            let (id, _, room_bytes) = self.retrieves[number];
-            show(reply, id, room_bytes, value);
-        });
-        if outcome.is_err() {
-            reply.out.truncate(start);
-            for (id, key, room_bytes) in &self.retrieves {
-                retrieve(store, reply, *id, key, *room_bytes);
-            }
+        match &self.retrieves[..] {
+            [] => return,
+            [(id, key, room_bytes)] => retrieve(store, reply, *id, key, *room_bytes),
+            gathered => retrieve_all(store, reply, gathered),
         }
         self.retrieves.clear();
         self.room_bytes = 0;
     }
 }
 
-fn gather<T>(gathered: &mut Vec<T>, command: T) {
-    if gathered.is_empty() {
-        gathered.reserve(limits::GROUP_COUNT);
+fn retrieve_all(store: &Store, reply: &mut Reply<'_>, gathered: &[(u16, Key, usize)]) {
+    let keys: Gathered<_> = gathered.iter().map(|(_, key, _)| key.as_bytes()).collect();
+    let start = reply.out.len();
+    let outcome = store.multi_get_with(&keys, |number, value| {
+        let (id, _, room_bytes) = gathered[number];
+        show(reply, id, room_bytes, value);
+    });
+    if outcome.is_err() {
+        reply.out.truncate(start);
+        gathered.iter().for_each(|(id, key, room_bytes)| retrieve(store, reply, *id, key, *room_bytes));
     }
-    gathered.push(command);
 }
 
 fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes: usize) {
@@ -122,10 +129,7 @@ fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes
 /// Sends as much of a value as there is room for, and tells its whole length.
 fn show(reply: &mut Reply<'_>, id: u16, room_bytes: usize, value: Option<&[u8]>) {
     match value {
-        Some(value) => {
-            reply.data(id, &value[..value.len().min(room_bytes)]);
-            reply.complete(id, Status::SUCCESS, value.len() as u64);
-        }
+        Some(value) => reply.value(id, value, room_bytes),
         None => reply.conclude(id, Err(Status::KEY_NOT_FOUND)),
     }
 }

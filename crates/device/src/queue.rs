@@ -4,6 +4,7 @@ use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use nvme::{Command, Configuration, Data, Fabrics, Fatal, FatalCause, Kv, Property, Sgl, Status, StoreIf};
 
@@ -88,9 +89,9 @@ impl Queue {
 
     /// A turn in which the controller's host has said something is over. A queue without a number may be another host's, which has not
     /// shown the secret yet.
-    pub(crate) fn conclude_turn(&mut self, shared: &Shared) {
+    pub(crate) fn conclude_turn(&mut self, shared: &Shared, now: Instant) {
         if self.is_numbered {
-            self.controller.hear();
+            self.controller.hear(now);
         }
         shared.count(mem::take(&mut self.read_count), mem::take(&mut self.write_count));
     }
@@ -104,7 +105,7 @@ impl Queue {
         group: &mut Group<'i>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Fatal> {
-        self.head = (self.head + 1) % self.entry_count;
+        self.head = if self.head + 1 < self.entry_count { self.head + 1 } else { 0 };
         reply.queue_head = self.head;
         let outcome = match command.opcode() {
             Fabrics::OPCODE => self.fabrics(shared, command, data, reply),

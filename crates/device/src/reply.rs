@@ -8,6 +8,8 @@ pub(crate) struct Reply<'o> {
     pub(crate) writer: Writer,
     /// How far the queue was read.
     pub(crate) queue_head: u16,
+    /// The host takes a value that it has room for as its command's completion.
+    pub(crate) values_complete: bool,
 }
 
 impl Reply<'_> {
@@ -31,6 +33,16 @@ impl Reply<'_> {
             let data = Data { id, tag: 0, offset: 0, is_last: true, is_success: false, bytes };
             self.writer.data(self.out, &data);
         }
+    }
+
+    /// Sends as much of a value as there is room for, and tells its whole length.
+    pub(crate) fn value(&mut self, id: u16, value: &[u8], room_bytes: usize) {
+        if self.values_complete && (1..=room_bytes).contains(&value.len()) {
+            let data = Data { id, tag: 0, offset: 0, is_last: true, is_success: true, bytes: value };
+            return self.writer.data(self.out, &data);
+        }
+        self.data(id, &value[..value.len().min(room_bytes)]);
+        self.complete(id, Status::SUCCESS, value.len() as u64);
     }
 
     /// Sends as much of a page as the command has room for, and completes it.

@@ -9,6 +9,7 @@
 //! Anything else ends the connection.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use nvme::{
     Command, Connect, ConnectData, ControllerKind, Digests, Fabrics, Fatal, FatalCause, Framing, InitialRequest,
@@ -27,8 +28,8 @@ pub(crate) struct Session {
     writer: Writer,
     phase: Phase,
     local: SocketAddr,
-    /// The host has shown by other means that it may connect.
-    is_trusted: bool,
+    /// The host has shown by that that it may connect, and takes a value for its command's completion.
+    shares_memory: bool,
 }
 
 enum Phase {
@@ -47,7 +48,7 @@ pub(crate) enum Flow {
 }
 
 impl Session {
-    pub(crate) fn new(local: SocketAddr, is_trusted: bool) -> Session {
+    pub(crate) fn new(local: SocketAddr, shares_memory: bool) -> Session {
         Session {
             framing: Framing {
                 side: Side::Controller,
@@ -58,7 +59,7 @@ impl Session {
             writer: Writer { reader: Side::Host, digests: Digests::default(), alignment: 0 },
             phase: Phase::Initial,
             local,
-            is_trusted,
+            shares_memory,
         }
     }
 
@@ -67,7 +68,8 @@ impl Session {
     }
 
     fn reply<'o>(&self, out: &'o mut Vec<u8>) -> Reply<'o> {
-        Reply { out, writer: self.writer, queue_head: self.queue().map_or(0, |queue| queue.head) }
+        let queue_head = self.queue().map_or(0, |queue| queue.head);
+        Reply { out, writer: self.writer, queue_head, values_complete: self.shares_memory }
     }
 
     /// Takes a PDU, and writes what is to be said about it.
@@ -105,9 +107,9 @@ impl Session {
     }
 
     /// A turn is over in which the host has said something.
-    pub(crate) fn conclude_turn(&mut self, shared: &Shared) {
+    pub(crate) fn conclude_turn(&mut self, shared: &Shared, now: Instant) {
         if let Phase::Queue(queue) = &mut self.phase {
-            queue.conclude_turn(shared);
+            queue.conclude_turn(shared, now);
         }
     }
 
@@ -192,7 +194,7 @@ impl Session {
             name if name == nvme::DISCOVERY_NQN => ControllerKind::Discovery,
             _ => return Err(in_data(256)),
         };
-        let is_asked = shared.secrets.is_some() && kind == ControllerKind::Io && !self.is_trusted;
+        let is_asked = shared.secrets.is_some() && kind == ControllerKind::Io && !self.shares_memory;
         let (controller, enabling) = if queue == 0 {
             if controller != ConnectData::ANY_CONTROLLER {
                 return Err(in_data(16));
@@ -212,7 +214,7 @@ impl Session {
             (found, enabling)
         };
         if !is_asked {
-            controller.hear();
+            controller.hear(Instant::now());
         }
         let number: u64 = controller.number.into();
         let auth = is_asked.then(|| Auth::new(controller.host.clone()));

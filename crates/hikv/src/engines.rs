@@ -15,7 +15,8 @@ use heap::{EngineNumber, HeapError, Parameters, Region};
 use pmem::Medium;
 use pmem_os::HostDram;
 
-use crate::Options;
+use crate::opening::Progress;
+use crate::{OpenProgress, Options};
 
 /// Writers of InK that can be under way at once: each has a log of 64 KiB in the region.
 const INK_LANE_COUNT_MAX: u32 = 16;
@@ -162,12 +163,20 @@ pub(crate) fn format<M: Medium>(
 }
 
 /// Opens the store in a region, by the engine that it belongs to.
-pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
+pub(crate) fn open<M: Medium>(
+    medium: M,
+    options: &Options,
+    progress: &Progress<'_>,
+) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
         EngineKind::HiKv => hikv(HiKv::open(medium, HostDram)?, options),
         EngineKind::RewoHash => rewo_hash(RewoHash::open(medium, HostDram)?, options),
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
-        EngineKind::Pmekv => Ok(pmekv(Pmekv::open(medium, HostDram, engine_pmekv::Options::default())?, options)),
+        EngineKind::Pmekv => {
+            let indexing = |done, total| progress(OpenProgress::Indexing { done, total });
+            let store = Pmekv::open_watched(medium, HostDram, engine_pmekv::Options::default(), &indexing)?;
+            Ok(pmekv(store, options))
+        }
         #[cfg(feature = "toy")]
         EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?)),
     }

@@ -25,7 +25,8 @@ use pmem::{Delays, Durability, Latency, Medium, Persist, PersistCounts, Probed};
 use pmem_os::{MapOptions, Mapped, StoreLock, names, ticks};
 use uuid::Uuid;
 
-use crate::journal_files::{Naming, Progress};
+use crate::journal_files::Naming;
+use crate::opening::Progress;
 use crate::options::BlockDelays;
 use crate::stats::Identity;
 use crate::{OpenError, Options, copy_mark, engines, journal_files};
@@ -52,7 +53,7 @@ pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> R
     refuse_empty(path)?;
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => open_dir(path, options, progress),
-        Ok(found) if found.file_type().is_char_device() => open_device(path, options),
+        Ok(found) if found.file_type().is_char_device() => open_device(path, options, progress),
         Ok(_) => Err(OpenError::NotADirectory { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound && options.create && !options.read_only => {
             options.check_new()?;
@@ -85,7 +86,7 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
         if journal_files::is_there(dir)? {
             return journal_files::open(dir, Naming::Store, options, locks, progress);
         }
-        return open_region(Mapped::open(&file, map_options(options))?, [dir, &file], options, locks);
+        return open_region(Mapped::open(&file, map_options(options))?, [dir, &file], options, locks, progress);
     }
     if !may_create {
         return Err(OpenError::Missing { path: dir.to_owned() });
@@ -147,11 +148,11 @@ pub(crate) fn remove_left(file: &Path, dir: &Path) -> Result<(), OpenError> {
     StoreLock::remove_unused(file).map_err(OpenError::locked(dir))
 }
 
-fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+fn open_device(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
     let medium = Mapped::open_device(path, map_options(options))?;
     let found = Region::probe(&medium).map_err(|error| OpenError::unusable(path)(error.into()))?;
     match found {
-        Found::Formatted => open_region(medium, [path, path], options, Locks::new()),
+        Found::Formatted => open_region(medium, [path, path], options, Locks::new(), progress),
         Found::Fresh if options.create && !options.read_only => {
             options.check_new()?;
             format_region(medium, [path, path], options, Locks::new())
@@ -284,7 +285,7 @@ fn format_region(
     locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
     check_durability(&medium, file, options)?;
     let identity = Identity::of(&medium);
-    start(medium, identity, file, options, locks, Some(parameters(options)))
+    start(medium, identity, file, options, locks, Begin::Format(parameters(options)))
 }
 
 fn open_region(
@@ -292,6 +293,7 @@ fn open_region(
     [dir, file]: [&Path; 2],
     options: &Options,
     mut locks: Locks,
+    progress: &Progress<'_>,
 ) -> Result<Opened, OpenError> {
     locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
     check_durability(&medium, file, options)?;
@@ -299,7 +301,7 @@ fn open_region(
         copy_mark::forget_opened(dir, options)?;
     }
     let identity = Identity::of(&medium);
-    start(medium, identity, file, options, locks, None)
+    start(medium, identity, file, options, locks, Begin::Open(progress))
 }
 
 /// Never less than what was asked for; nor, where nobody asks, than what the store was made for
@@ -327,6 +329,12 @@ fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(
     }
 }
 
+/// What is done with a region.
+pub(crate) enum Begin<'a> {
+    Format(Parameters),
+    Open(&'a Progress<'a>),
+}
+
 /// Puts the probes that are asked for around the medium.
 pub(crate) fn start<M: Medium>(
     medium: M,
@@ -334,14 +342,14 @@ pub(crate) fn start<M: Medium>(
     file: &Path,
     options: &Options,
     locks: Locks,
-    format: Option<Parameters>,
+    begin: Begin<'_>,
 ) -> Result<Opened, OpenError> {
     let delays = delays(options)?;
     let counts = options.count_persists.then(PersistCounts::default);
     // One type for every choice of probes: each medium that an engine is compiled for is a copy of the engine.
     let engine = match (&delays, &counts) {
-        (None, None) => engine(medium, options, format),
-        _ => engine(Probed::with_probe(medium, (delays, counts)), options, format),
+        (None, None) => engine(medium, options, begin),
+        _ => engine(Probed::with_probe(medium, (delays, counts)), options, begin),
     }
     .map_err(OpenError::unusable(file))?;
     let identity = identity.with_uuid(Uuid::from_bytes(engine.uuid()));
@@ -366,14 +374,10 @@ fn delays(options: &Options) -> Result<Option<Delays>, OpenError> {
     Ok(is_slower.then(|| Delays::new(latency)))
 }
 
-fn engine<M: Medium>(
-    medium: M,
-    options: &Options,
-    format: Option<Parameters>,
-) -> Result<Arc<dyn Engine>, engine::OpenError> {
-    match format {
-        Some(parameters) => engines::format(medium, options, &parameters),
-        None => engines::open(medium, options),
+fn engine<M: Medium>(medium: M, options: &Options, begin: Begin<'_>) -> Result<Arc<dyn Engine>, engine::OpenError> {
+    match begin {
+        Begin::Format(parameters) => engines::format(medium, options, &parameters),
+        Begin::Open(progress) => engines::open(medium, options, progress),
     }
 }
 

@@ -12,20 +12,18 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use heap::Parameters;
-use journal::{Acknowledger, Files, JournalError, JournalOptions, Journaled, OpenProgress, OsFile, Which};
+use journal::{Acknowledger, Files, JournalError, JournalOptions, Journaled, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, names};
 use uuid::Uuid;
 
-use crate::files::{Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
+use crate::files::{Begin, Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
+use crate::opening::Progress;
 use crate::stats::Identity;
-use crate::{OpenError, Options, copy_mark, engines};
+use crate::{OpenError, OpenProgress, Options, copy_mark, engines};
 
 pub(crate) const LOG_NAME: &str = "journal.hikv";
 pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
-
-/// Is told how far an opening has come, by several threads.
-pub(crate) type Progress<'a> = dyn Fn(OpenProgress) + Sync + 'a;
 
 /// How the files of a journaled store are named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +114,7 @@ pub(crate) fn open(
     let [base, log] = naming.files(dir);
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
     let journal = Some(medium.acknowledger());
-    let opened = start(medium, identity, &base, options, locks, None)?;
+    let opened = start(medium, identity, &base, options, locks, Begin::Open(progress))?;
     // Not before: opening has the disk for itself, and reads what it needs.
     journal.iter().for_each(Acknowledger::load_rest);
     if opened.identity.uuid() == journal_identity {
@@ -136,7 +134,9 @@ pub(crate) fn open_medium(
 ) -> Result<Journaled<OsFile>, OpenError> {
     let [base, log] = naming.files(dir);
     let (files, options) = open_files(dir, [&base, &log], options, locks)?;
-    let medium = Journaled::open(files, options, progress);
+    let replaying =
+        |journal::OpenProgress::Replaying { done, total }| progress(OpenProgress::Replaying { done, total });
+    let medium = Journaled::open(files, options, &replaying);
     medium.map_err(|error| journal_error([&base, &log], error))
 }
 

@@ -6,10 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use engine::{Clock, Verify};
-use journal::OpenProgress;
 use pmem::Durability;
 
-use crate::{EngineKind, OpenError, Store};
+use crate::{EngineKind, OpenError, OpenProgress, Store};
 
 /// How a store is opened. The defaults suit most: created if it is not there, read and written.
 ///
@@ -303,8 +302,8 @@ impl Options {
         self.open_watched(path, &|_| {})
     }
 
-    /// As [`Options::open`]; `progress` is told how far a journal has come whose log is read. The region is read into memory
-    /// later: [`crate::JournalStats::loaded_bytes`].
+    /// As [`Options::open`]; `progress` is told how far a journal has come whose log is read, and then an engine that puts keys in order
+    /// before it serves. A journal's region is read into memory later: [`crate::JournalStats::loaded_bytes`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -313,6 +312,8 @@ impl Options {
     ///
     /// let store = Options::new().open_watched(dir.path(), &|progress| match progress {
     ///     OpenProgress::Replaying { done, total } => println!("{done} of {total} parts of the log are read"),
+    ///     OpenProgress::Indexing { done, total } => println!("{done} of {total} keys are in order"),
+    ///     _ => {}
     /// })?;
     /// # Ok(())
     /// # }

@@ -13,7 +13,7 @@ use pmem_os::ForkGuard;
 
 use crate::files::{self, Locks, Opened};
 use crate::handles::{Handle, Kind};
-use crate::journal_files::Progress;
+use crate::opening::Progress;
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::walk::Walks;
 use crate::{EngineKind, OpenError, Options};

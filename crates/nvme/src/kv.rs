@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::bytes::{bytes_at, put};
+use crate::bytes::{put, u64_at};
 use crate::{Command, Status};
 
 const FLUSH: u8 = 0x00;
@@ -45,15 +45,21 @@ impl Key {
         &self.bytes[..usize::from(self.len)]
     }
 
+    #[inline]
     fn of(command: &Command) -> Result<Key, Status> {
         let len = command.dword(11) & 0xff;
-        let mut bytes = [0; Key::BYTES_MAX];
-        bytes[..8].copy_from_slice(&bytes_at::<8>(&command.0, 8));
-        bytes[8..].copy_from_slice(&bytes_at::<8>(&command.0, 56));
-        bytes.get(..len as usize).and_then(Key::new).ok_or(Status::INVALID_KEY_SIZE)
+        let own = match len {
+            0 => 0,
+            1..=16 => u128::MAX >> (u128::BITS - 8 * len),
+            _ => return Err(Status::INVALID_KEY_SIZE),
+        };
+        let [first, last] = [8, 56].map(|at| u128::from(u64_at(&command.0, at)));
+        // What lies behind the key's end is none of it.
+        Ok(Key { bytes: ((first | last << 64) & own).to_le_bytes(), len: len as u8 })
     }
 
     /// The key of a command for one key.
+    #[inline]
     fn of_one(command: &Command) -> Result<Key, Status> {
         Key::of(command).and_then(|key| if key.len == 0 { Err(Status::INVALID_KEY_SIZE) } else { Ok(key) })
     }
@@ -137,6 +143,7 @@ impl Kv {
     ///
     /// # Errors
     /// The status that it is answered with.
+    #[inline]
     pub fn of(command: &Command) -> Result<Kv, Status> {
         let len_bytes = command.dword(10);
         let options = command.dword(11) >> 8 & 0xff;

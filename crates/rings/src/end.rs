@@ -155,6 +155,7 @@ impl Write for DeviceEnd {
                 if self.sender.wakes(&ring) {
                     wake(ring.reader);
                 }
+                self.sender.expect(&ring, len_bytes);
                 return Ok(len_bytes);
             }
             if is_closed(&self.socket)? {
@@ -289,6 +290,7 @@ impl Write for HostEnd {
                 if self.sender.wakes(&ring) {
                     self.ring_bell()?;
                 }
+                self.sender.expect(&ring, len_bytes);
                 return Ok(len_bytes);
             }
             if self.sender.may_sleep(&ring)? {

@@ -7,6 +7,9 @@
 //!   words are written anew.
 //! - Sleep: the reader stores `reader`, a full fence, loads `tail`; the writer stores `tail`, a full fence, loads `reader`. One of the two
 //!   sees what the other has stored: no wake-up is lost. The same for a writer without room.
+//! - A reader does not look at `writer` behind each stored `head`. A writer sleeps where the ring is full as seen from a `head` that is no older
+//!   than the one behind whose fence the reader looked last. Until the reader finds `tail` a whole ring beyond that one, the writer is awake.
+//!   Each `tail` is found, since a reader looks there before a sleep.
 //! - Looking before that sleep (`wait`) loads `tail` alone. A look that finds nothing is no leave to sleep: the look behind the fence is.
 //! - A reader that was woken by something else takes its word back, without an order: a writer that still finds the word wakes a reader that
 //!   is awake, and a reader whose word the writer does not find looks at `tail` again before it sleeps.
@@ -14,6 +17,10 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use word::Word;
+
+mod words;
+
+pub(crate) use words::Words;
 
 const WORD_BYTES: usize = 8;
 
@@ -40,7 +47,7 @@ pub(crate) struct Ring<'m, W> {
     pub(crate) words: &'m [W],
 }
 
-impl<W: Word> Ring<'_, W> {
+impl<W: Words> Ring<'_, W> {
     /// Bytes that may be unread: a word less than there is, since the word that the writer has begun is written as a whole and must
     /// not be the one that the reader is in.
     fn room_bytes(&self) -> u64 {
@@ -76,7 +83,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// Bytes that have room now.
-    fn room<W: Word>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
+    fn room<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let head = ring.head.load(Acquire);
         let room = ring.room_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
         self.head = head;
@@ -84,7 +91,7 @@ impl Sender {
     }
 
     /// Writes as much as there is room for.
-    pub(crate) fn push<W: Word>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
+    pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
         let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
         let room = if known < bytes.len() as u64 { self.room(ring)? } else { known };
         let len = bytes.len().min(room as usize);
@@ -108,22 +115,31 @@ impl Sender {
     }
 
     /// Writes the whole words that `bytes` begin with, as far as the ring's end, and returns the rest.
-    fn push_words<'b, W: Word>(&mut self, ring: &Ring<'_, W>, bytes: &'b [u8]) -> &'b [u8] {
+    fn push_words<'b, W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &'b [u8]) -> &'b [u8] {
         let words = ring.words_from(self.tail);
         let (whole, _) = bytes.as_chunks::<WORD_BYTES>();
-        words.iter().zip(whole).for_each(|(word, bytes)| word.store(u64::from_le_bytes(*bytes), Relaxed));
         let len = words.len().min(whole.len()) * WORD_BYTES;
+        W::store_all(words, whole);
         self.tail = self.tail.wrapping_add(len as u64);
         &bytes[len..]
     }
 
+    /// Asks for the lines that so many bytes will lie in next, as far as the reader is known to be done there. The reader's cache has
+    /// them.
+    pub(crate) fn expect<W: Words>(&self, ring: &Ring<'_, W>, len_bytes: usize) {
+        let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
+        let words = ring.words_from(self.tail);
+        let count = (len_bytes.min(known as usize) / WORD_BYTES).min(words.len());
+        W::expect(&words[..count]);
+    }
+
     /// Whether the reader has to be woken.
-    pub(crate) fn wakes<W: Word>(&self, ring: &Ring<'_, W>) -> bool {
+    pub(crate) fn wakes<W: Words>(&self, ring: &Ring<'_, W>) -> bool {
         takes_sleeper(ring.reader)
     }
 
     /// Says that the writer is about to sleep for want of room; false if there is room.
-    pub(crate) fn may_sleep<W: Word>(&mut self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
+    pub(crate) fn may_sleep<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
         ring.writer.store(1, Relaxed);
         W::fence(SeqCst);
         let may = self.room(ring)? == 0;
@@ -138,18 +154,24 @@ impl Sender {
 #[derive(Default, Debug)]
 pub(crate) struct Receiver {
     head: u64,
+    /// The writer's place, as it was found last.
+    tail: u64,
+    /// The place behind whose fence the writer's word was looked at last.
+    looked: u64,
 }
 
 impl Receiver {
     /// Bytes that can be read.
-    fn available<W: Word>(&self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
+    fn available<W: Words>(&self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let available = ring.tail.load(Acquire).wrapping_sub(self.head);
         if available > ring.room_bytes() { Err(Broken) } else { Ok(available) }
     }
 
     /// Copies as much as is there.
-    pub(crate) fn pull<W: Word>(&mut self, ring: &Ring<'_, W>, out: &mut [u8]) -> Result<usize, Broken> {
-        let len = out.len().min(self.available(ring)? as usize);
+    pub(crate) fn pull<W: Words>(&mut self, ring: &Ring<'_, W>, out: &mut [u8]) -> Result<usize, Broken> {
+        let available = self.available(ring)?;
+        self.tail = self.head.wrapping_add(available);
+        let len = out.len().min(available as usize);
         let mut rest = &mut out[..len];
         while !rest.is_empty() {
             let start = self.head as usize % WORD_BYTES;
@@ -170,33 +192,37 @@ impl Receiver {
     }
 
     /// Copies the whole words that `out` has room for, as far as the ring's end, and returns the rest of it.
-    fn pull_words<'b, W: Word>(&mut self, ring: &Ring<'_, W>, out: &'b mut [u8]) -> &'b mut [u8] {
+    fn pull_words<'b, W: Words>(&mut self, ring: &Ring<'_, W>, out: &'b mut [u8]) -> &'b mut [u8] {
         let words = ring.words_from(self.head);
         let len = words.len().min(out.len() / WORD_BYTES) * WORD_BYTES;
         let (whole, rest) = out.split_at_mut(len);
         let (whole, _) = whole.as_chunks_mut::<WORD_BYTES>();
-        words.iter().zip(whole).for_each(|(word, bytes)| *bytes = word.load(Relaxed).to_le_bytes());
+        W::load_all(words, whole);
         self.head = self.head.wrapping_add(len as u64);
         rest
     }
 
     /// Whether there is something to read, or a contradiction to find.
-    pub(crate) fn has_news<W: Word>(&self, ring: &Ring<'_, W>) -> bool {
+    pub(crate) fn has_news<W: Words>(&self, ring: &Ring<'_, W>) -> bool {
         self.available(ring) != Ok(0)
     }
 
     /// Takes back what [`Receiver::may_sleep`] has said.
-    pub(crate) fn stays_awake<W: Word>(&self, ring: &Ring<'_, W>) {
+    pub(crate) fn stays_awake<W: Words>(&self, ring: &Ring<'_, W>) {
         ring.reader.store(0, Relaxed);
     }
 
     /// Whether the writer has to be woken.
-    pub(crate) fn wakes<W: Word>(&self, ring: &Ring<'_, W>) -> bool {
+    pub(crate) fn wakes<W: Words>(&mut self, ring: &Ring<'_, W>) -> bool {
+        if self.tail.wrapping_sub(self.looked) < ring.room_bytes() {
+            return false;
+        }
+        self.looked = self.head;
         takes_sleeper(ring.writer)
     }
 
     /// Says that the reader is about to sleep; false if there is something to read.
-    pub(crate) fn may_sleep<W: Word>(&self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
+    pub(crate) fn may_sleep<W: Words>(&self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
         ring.reader.store(1, Relaxed);
         W::fence(SeqCst);
         let may = self.available(ring)? == 0;
@@ -223,7 +249,7 @@ mod tests {
         words: Vec<W>,
     }
 
-    impl<W: Word> Owned<W> {
+    impl<W: Words> Owned<W> {
         pub(crate) fn new(word_count: usize) -> Owned<W> {
             Owned { places: std::array::from_fn(|_| W::new(0)), words: (0..word_count).map(|_| W::new(0)).collect() }
         }

@@ -186,7 +186,7 @@ pub(crate) fn features(bench: &Bench) {
         let mut told = |select| controller.admin(get(number, select), 1, 0).expect("it tells").result;
         assert_eq!([told(0), told(1), told(3)], [0, 0, 4], "feature {number:#x}");
         controller.admin(set(number, value), 1, 0).expect("it is told");
-        assert_eq!(controller.admin(get(number, 0), 1, 0).expect("it tells").result, value.into());
+        assert_eq!(controller.admin(get(number, 0), 1, 0).expect("it tells").result, u64::from(value));
     }
     assert!(refused(&mut controller, set(Feature::KEY_VALUE, 2), 1).is(Status::INVALID_FIELD));
     assert!(refused(&mut controller, set(0x06, 1), 0).is(Status::INVALID_FIELD));

@@ -203,7 +203,7 @@ fn as_many_connections_as_may_be_hold_up_nobody() {
         (0..limits::CONNECTION_COUNT_MAX + 8).map(|_| TcpStream::connect(bench.addr).expect("it listens")).collect();
     // The client's two, and those that were taken: the last ones were closed.
     let last = sockets.pop().expect("there are many");
-    assert_eq!(rest_of(last), []);
+    assert!(rest_of(last).is_empty());
     assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"v"[..]));
 }
 

@@ -200,7 +200,7 @@ fn a_client_does_not_connect_for_ever() {
 fn what_was_refused_leaves_nothing_behind() {
     let bench = Bench::new();
     let mut client = bench.client();
-    let store = |key: &str| Operation::Store { key: key.into(), value: b"old".into(), when: StoreIf::Always };
+    let store = |key| Operation::Store { key, value: "old", when: StoreIf::Always };
     assert!(matches!(client.run(&[store("k"), store("")]), Err(Error::KeyLength { len_bytes: 0 })));
     bench.store.put("k", "newer").expect("it stores");
     assert_eq!(client.retrieve("another").expect("it reads"), None);

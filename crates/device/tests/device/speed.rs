@@ -1,23 +1,25 @@
 //! What commands take: the engine alone, one at a time and in groups as a device carries them out, then a device over shared memory and
-//! over TCP, with one command at a time, with 32, and with 32 on each of eight queues. Printed, and nothing is asserted of it: `cargo xtask
-//! device speed`.
+//! over TCP, with one command at a time, with 32, and with 32 on each of eight queues; and hikv's server for Redis clients with as many at once on
+//! as many connections, by a client that keeps no reply. Printed, and nothing is asserted of it: `cargo xtask device speed`.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use device_client::{Client, Operation, Options, StoreIf};
+use device_client::{Client, Operation, Options, Outcome, StoreIf};
 use hikv::{EngineKind, Store};
 
 use crate::support::{Bench, directory};
+
+mod redis;
 
 /// Keys of the store: more than caches hold.
 const KEY_COUNT: u64 = 1 << 21;
 const VALUE: [u8; 256] = [7; 256];
 /// Operations of a row for the engine alone, and through a device.
 const COUNT: u64 = 1 << 20;
-const DEVICE_COUNT: u64 = 1 << 17;
+const DEVICE_COUNT: u64 = 1 << 19;
 const DEPTH: usize = 32;
 const QUEUE_COUNT: u64 = 8;
 /// As the device carries out runs of commands.
@@ -126,7 +128,7 @@ fn restore(store: &Store) {
 
 fn through(bench: &Bench, transport: &str) {
     let mut client = bench.client_with(Options::default());
-    let count = DEVICE_COUNT / 4;
+    let count = DEVICE_COUNT / 16;
     measure(&format!("{transport}: store, one at a time"), count, || {
         timed(count, |number| client.store(scattered(number), VALUE).expect("it stores"))
     });
@@ -134,29 +136,38 @@ fn through(bench: &Bench, transport: &str) {
         timed(count, |number| _ = black_box(client.retrieve(scattered(number)).expect("it reads")))
     });
     for queue_count in [1, QUEUE_COUNT] {
-        let store = |key| Operation::Store { key, value: VALUE.to_vec(), when: StoreIf::Always };
+        let store = |key| Operation::Store { key, value: &VALUE[..], when: StoreIf::Always };
         many(bench, &format!("{transport}: store"), queue_count, store);
         many(bench, &format!("{transport}: retrieve"), queue_count, |key| Operation::Retrieve { key });
     }
 }
 
 /// A queue is a host of its own, with a thread; where there is one that is the caller's.
-fn many(bench: &Bench, what: &str, queue_count: u64, make: impl Fn(Vec<u8>) -> Operation) {
+fn many(
+    bench: &Bench,
+    what: &str,
+    queue_count: u64,
+    make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]> + Sync,
+) {
     let count = DEVICE_COUNT / queue_count;
-    let operations =
-        |queue| (queue * count..(queue + 1) * count).map(|number| make(scattered(number).to_vec())).collect();
-    let queues: Vec<Vec<Operation>> = (0..queue_count).map(operations).collect();
     let options = || Options { entry_count: DEPTH as u16 + 1, ..Options::default() };
-    let mut clients: Vec<Client> = queues.iter().map(|_| bench.client_with(options())).collect();
-    let run = |client: &mut Client, operations: &[Operation]| {
-        operations.chunks(4096).for_each(|some| _ = black_box(client.run(some).expect("they are done")));
+    let mut clients: Vec<Client> = (0..queue_count).map(|_| bench.client_with(options())).collect();
+    let run = |client: &mut Client, queue: u64| {
+        for first in (queue * count..(queue + 1) * count).step_by(4096) {
+            let operations: Vec<_> = (first..first + 4096).map(|number| make(scattered(number))).collect();
+            let told = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
+                Outcome::Done | Outcome::Value(_) => {}
+                other => panic!("{other:?}"),
+            };
+            client.run_with(&operations, told).expect("they are done");
+        }
     };
     measure(&format!("{what}, {DEPTH} at once on {queue_count}"), DEVICE_COUNT, || {
-        match (&mut clients[..], &queues[..]) {
-            ([client], [operations]) => run(client, operations),
-            (clients, queues) => thread::scope(|scope| {
-                let pairs = clients.iter_mut().zip(queues);
-                pairs.for_each(|(client, operations)| drop(scope.spawn(move || run(client, operations))));
+        match &mut clients[..] {
+            [client] => run(client, 0),
+            clients => thread::scope(|scope| {
+                let numbered = clients.iter_mut().zip(0..);
+                numbered.for_each(|(client, queue)| drop(scope.spawn(move || run(client, queue))));
             }),
         }
         Vec::new()
@@ -173,5 +184,7 @@ fn what_commands_take() {
     alone(&store);
     let bench = Bench::of(dir, store, device::Config::default()).by_shm(true);
     through(&bench, "shared memory");
-    through(&bench.by_shm(false), "TCP");
+    let bench = bench.by_shm(false);
+    through(&bench, "TCP");
+    redis::through(&bench.store);
 }

@@ -31,8 +31,13 @@ pub(crate) fn to_bytes(number: u64, previous: Offset, keys: &[Stored]) -> Vec<u8
     bytes
 }
 
-/// The node before this one, and this one's keys.
-pub(crate) fn from_bytes(number: u64, at: Offset, bytes: &[u8]) -> Result<(Offset, Vec<Stored>), HeapError> {
+/// The node before this one, by what this one says, whether that is whole or not.
+pub(crate) fn previous(bytes: &[u8]) -> Offset {
+    Offset(u64_at(bytes, 0))
+}
+
+/// Appends the node's keys.
+pub(crate) fn read(number: u64, at: Offset, bytes: &[u8], keys: &mut Vec<Stored>) -> Result<(), HeapError> {
     let damaged = |what| HeapError::Damaged { offset: at.0, what };
     let count = u32_at(bytes, 8) as usize;
     if count > NODE_KEY_COUNT_MAX || bytes.len() as u64 != NODE_BYTES {
@@ -47,8 +52,8 @@ pub(crate) fn from_bytes(number: u64, at: Offset, bytes: &[u8]) -> Result<(Offse
         checksum: u32_at(bytes, 8),
         lane: u32_at(bytes, 12),
     };
-    let keys = bytes[NODE_HEADER_BYTES..].chunks(NODE_KEY_BYTES).map(key).collect();
-    Ok((Offset(u64_at(bytes, 0)), keys))
+    keys.extend(bytes[NODE_HEADER_BYTES..].chunks_exact(NODE_KEY_BYTES).map(key));
+    Ok(())
 }
 
 fn checksum(number: u64, bytes: &[u8]) -> u32 {

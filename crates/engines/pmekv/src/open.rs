@@ -42,10 +42,23 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     /// # Errors
     /// [`OpenError`]: what is wrong with the region, and where.
     pub fn open(medium: M, dram: D, options: Options) -> Result<Pmekv<M, D>, OpenError> {
+        Pmekv::open_watched(medium, dram, options, &|_, _| {})
+    }
+
+    /// As [`Pmekv::open`]; `watch` is told now and then how many keys are in the tree, and of how many.
+    ///
+    /// # Errors
+    /// As for [`Pmekv::open`].
+    pub fn open_watched(
+        medium: M,
+        dram: D,
+        options: Options,
+        watch: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Pmekv<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::PMEKV, dram.clone())?;
         let found = recover::read(&medium, &heap)?;
         let hasher = Hasher::new(heap.superblock().hash_seed);
-        let tree = recover::load(&medium, &heap, dram, &hasher, &found)?;
+        let tree = recover::load(&medium, &heap, dram, &hasher, &found, watch)?;
         found.mark(&heap)?;
         // Whatever seemed right about zeros that stand for what could not be read.
         medium.check_lost_ranges().map_err(HeapError::from)?;

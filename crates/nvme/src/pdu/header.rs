@@ -1,6 +1,6 @@
 //! The eight bytes that every PDU begins with, and what each kind allows in them.
 
-use crate::bytes::{put, u8_at, u32_at};
+use crate::bytes::{u8_at, u32_at};
 
 pub(super) const COMMON_BYTES: usize = 8;
 
@@ -87,11 +87,8 @@ impl Header {
         })
     }
 
-    pub(super) fn encode(&self, bytes: &mut [u8]) {
-        bytes[0] = self.kind;
-        bytes[1] = self.flags;
-        bytes[2] = self.header_bytes as u8;
-        bytes[3] = self.data_start as u8;
-        put(bytes, 4, &(self.len_bytes as u32).to_le_bytes());
+    pub(super) fn to_bytes(self) -> [u8; COMMON_BYTES] {
+        let [a, b, c, d] = (self.len_bytes as u32).to_le_bytes();
+        [self.kind, self.flags, self.header_bytes as u8, self.data_start as u8, a, b, c, d]
     }
 }

@@ -44,12 +44,14 @@ impl Writer {
             Side::Host => Kind::TerminateByController,
             Side::Controller => Kind::TerminateByHost,
         };
-        let mut bytes = [0; 24];
-        let len_bytes = bytes.len() + fatal.header.len();
-        Header { kind: kind as u8, flags: 0, header_bytes: bytes.len(), data_start: 0, len_bytes }.encode(&mut bytes);
-        put(&mut bytes, 8, &(fatal.cause as u16).to_le_bytes());
-        put(&mut bytes, 10, &fatal.information.to_le_bytes());
-        out.extend_from_slice(&bytes);
+        let header_bytes = kind.header_bytes();
+        let len_bytes = header_bytes + fatal.header.len();
+        let header = Header { kind: kind as u8, flags: 0, header_bytes, data_start: 0, len_bytes };
+        let start = out.len();
+        out.extend_from_slice(&header.to_bytes());
+        out.extend_from_slice(&(fatal.cause as u16).to_le_bytes());
+        out.extend_from_slice(&fatal.information.to_le_bytes());
+        out.resize(start + header_bytes, 0);
         out.extend_from_slice(&fatal.header);
     }
 
@@ -88,7 +90,9 @@ impl Writer {
         self.pdu(out, Kind::Ready, 0, &own, &[]);
     }
 
-    fn pdu(&self, out: &mut Vec<u8>, kind: Kind, flags: u8, own: &[u8], data: &[u8]) {
+    /// Appends a PDU, whose header has `own` behind what all have, and zeros behind that.
+    #[inline]
+    fn pdu<const OWN: usize>(&self, out: &mut Vec<u8>, kind: Kind, flags: u8, own: &[u8; OWN], data: &[u8]) {
         let digests = if kind.has_digests() { self.digests } else { Digests::default() };
         let header_bytes = kind.header_bytes();
         let (data_start, data_end) = if data.is_empty() {
@@ -100,12 +104,13 @@ impl Writer {
         };
         let digest_flags =
             (u8::from(digests.header) * HEADER_DIGEST) | (u8::from(digests.data && !data.is_empty()) * DATA_DIGEST);
-        let start = out.len();
-        out.resize(start + header_bytes, 0);
         let header =
             Header { kind: kind as u8, flags: flags | digest_flags, header_bytes, data_start, len_bytes: data_end };
-        header.encode(&mut out[start..]);
-        put(&mut out[start..], 8, own);
+        let start = out.len();
+        out.reserve(data_end);
+        out.extend_from_slice(&header.to_bytes());
+        out.extend_from_slice(own);
+        out.resize(start + header_bytes, 0);
         if digests.header {
             let digest = digest_of(&out[start..]);
             out.extend_from_slice(&digest);

@@ -27,11 +27,13 @@ impl Weakening for NoFence {
     }
 }
 
+impl<T: Weakening> Words for Weakened<T> {}
+
 /// In which each of the twins is caught.
 const PREEMPTION_COUNT: usize = 3;
 
 /// Five words through a ring of room for three, as far as a few turns of each end bring them.
-fn transfer<W: Word + Send + Sync + 'static>() {
+fn transfer<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let shared = Arc::clone(&owned);
     let writer = thread::spawn(move || {
@@ -55,7 +57,7 @@ fn transfer<W: Word + Send + Sync + 'static>() {
 }
 
 /// A reader that sleeps because nothing is there is woken by the writer that comes.
-fn reader_sleeps<W: Word + Send + Sync + 'static>() {
+fn reader_sleeps<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let shared = Arc::clone(&owned);
     let writer = thread::spawn(move || {
@@ -73,7 +75,7 @@ type Sleep<W> = fn(&Receiver, &Ring<'_, W>) -> bool;
 
 /// A reader looks, is asleep, is woken by something else, takes its word back, and sleeps again: the writer that comes at any time wakes it,
 /// or is found.
-fn reader_looks_and_sleeps<W: Word + Send + Sync + 'static>(sleep: Sleep<W>) {
+fn reader_looks_and_sleeps<W: Words + Send + Sync + 'static>(sleep: Sleep<W>) {
     let owned = Arc::new(Owned::<W>::new(4));
     let shared = Arc::clone(&owned);
     let writer = thread::spawn(move || {
@@ -91,19 +93,19 @@ fn reader_looks_and_sleeps<W: Word + Send + Sync + 'static>(sleep: Sleep<W>) {
 }
 
 /// As an end does it.
-fn says_so_and_looks<W: Word>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
+fn says_so_and_looks<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
     receiver.may_sleep(ring).unwrap()
 }
 
 /// A twin: what it has found before is leave enough.
-fn says_so<W: Word>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
+fn says_so<W: Words>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
     ring.reader.store(1, Relaxed);
     W::fence(SeqCst);
     true
 }
 
 /// A writer that sleeps for want of room is woken by the reader that makes some.
-fn writer_sleeps<W: Word + Send + Sync + 'static>() {
+fn writer_sleeps<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let mut sender = Sender::default();
     assert_eq!(sender.push(&owned.ring(), &[1; 30]), Ok(24));
@@ -118,12 +120,51 @@ fn writer_sleeps<W: Word + Send + Sync + 'static>() {
     assert!(is_woken || !sleeps, "it sleeps for ever");
 }
 
+/// Whether a reader that has read wakes the writer.
+type Wakes<W> = fn(&mut Receiver, &Ring<'_, W>) -> bool;
+
+/// A writer that fills the ring beside a reader, and sleeps, is woken by it: the reader reads on as long as there is something.
+fn writer_fills_and_sleeps<W: Words + Send + Sync + 'static>(wakes: Wakes<W>) {
+    let owned = Arc::new(Owned::<W>::new(4));
+    let mut sender = Sender::default();
+    assert_eq!(sender.push(&owned.ring(), &[1; 16]), Ok(16));
+    let shared = Arc::clone(&owned);
+    let reader = thread::spawn(move || {
+        let (ring, mut receiver) = (shared.ring(), Receiver::default());
+        let reads = |receiver: &mut Receiver| receiver.pull(&ring, &mut [0; 24]).unwrap() > 0 && wakes(receiver, &ring);
+        let is_woken = reads(&mut receiver);
+        (is_woken || reads(&mut receiver), receiver)
+    });
+    assert_eq!(sender.push(&owned.ring(), &[1; 8]), Ok(8));
+    let sleeps = sender.may_sleep(&owned.ring()).unwrap();
+    let (mut is_woken, mut receiver) = reader.join().unwrap();
+    let ring = owned.ring();
+    while receiver.has_news(&ring) {
+        receiver.pull(&ring, &mut [0; 24]).unwrap();
+        is_woken |= wakes(&mut receiver, &ring);
+    }
+    assert!(is_woken || !sleeps, "it sleeps for ever");
+}
+
+/// As an end does it.
+fn looks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
+    receiver.wakes(ring)
+}
+
+/// A twin: it takes each place for one behind whose fence it has looked.
+fn looks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
+    let is_woken = receiver.wakes(ring);
+    receiver.looked = receiver.head;
+    is_woken
+}
+
 #[test]
 fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
     explore(PREEMPTION_COUNT, transfer::<Modelled>);
     explore(PREEMPTION_COUNT, reader_sleeps::<Modelled>);
     explore(PREEMPTION_COUNT, || reader_looks_and_sleeps::<Modelled>(says_so_and_looks));
     explore(PREEMPTION_COUNT, writer_sleeps::<Modelled>);
+    explore(PREEMPTION_COUNT, || writer_fills_and_sleeps::<Modelled>(looks_when_full));
 }
 
 #[test]
@@ -134,4 +175,6 @@ fn twins_are_caught() {
     assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(says_so)), "a reader that believes its last look");
     assert!(is_caught(|| reader_looks_and_sleeps::<Weakened<NoFence>>(says_so_and_looks)), "a reader that nobody sees");
     assert!(is_caught(writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
+    assert!(is_caught(|| writer_fills_and_sleeps::<Modelled>(looks_when_full_now)), "a ring that was full before");
+    assert!(is_caught(|| writer_fills_and_sleeps::<Weakened<NoFence>>(looks_when_full)), "a writer that nobody sees");
 }

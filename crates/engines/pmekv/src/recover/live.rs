@@ -3,10 +3,8 @@
 //! Each record's first line is read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere. Lines are asked
 //! for ahead, and parts of the keys are read by a thread each.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-use std::num::NonZero;
-use std::thread::{self, available_parallelism};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use engine::{Error, Hasher};
 use heap::{Heap, HeapError};
@@ -14,44 +12,21 @@ use index::bplus_tree::{Keys as _, LoadError, Loader};
 use index::{BPlusTree, Position};
 use pmem::{Dram, Medium};
 
-use super::{Found, reach};
-use crate::canary;
-use crate::entry::Entry;
+use super::places::Places;
+use super::threads::{each_part, part_count, share};
+use super::{Found, reach, read_nodes};
 use crate::lane::lane_of;
 use crate::node::Stored;
 use crate::record::{Records, place_of};
 
-/// What the logs say of places: the record that one has, or that it has none.
-type Places = HashMap<(usize, Position), Option<Stored>, BuildHasherDefault<PlaceHasher>>;
-
 /// Records that are asked for ahead of the one that is read.
 const AHEAD_COUNT: usize = 16;
 
-/// Keys that are worth a thread.
-const KEYS_PER_THREAD: usize = 1 << 16;
-const THREAD_COUNT_MAX: usize = 16;
+/// Keys between two calls of the watcher.
+const KEYS_PER_TELLING: u64 = 1 << 16;
 
-/// A hash of places, which the allocator gives out and nobody chooses: by a multiplication each for lane and position.
-#[derive(Default)]
-struct PlaceHasher(u64);
-
-impl std::hash::Hasher for PlaceHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(32) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-}
+/// Is told how many keys are in the tree, and of how many.
+pub(super) type Watch<'w> = dyn Fn(u64, u64) + Sync + 'w;
 
 /// A record and its key, whose first bytes decide most comparisons.
 #[derive(Clone, Copy)]
@@ -66,69 +41,87 @@ struct Opening<'o, M, D: Dram> {
     records: Records<'o, M>,
     heap: &'o Heap<D>,
     hasher: &'o Hasher,
-    found: &'o Found,
+    lane_count: usize,
     places: Places,
 }
 
-/// The tree of everything that is there; the heap is told of every record.
+/// Records of the nodes, all of one range of keys, which begins with the first that still is what it was.
+struct Part<'o> {
+    low: &'o [u8],
+    stored: Vec<Stored>,
+}
+
+/// The tree of everything that is there; the heap is told of every record, and `watch` of how many.
 pub(crate) fn load<M: Medium, D: Dram + Clone>(
     medium: &M,
     heap: &Heap<D>,
     dram: D,
     hasher: &Hasher,
     found: &Found,
+    watch: &Watch<'_>,
 ) -> Result<BPlusTree<D>, HeapError> {
-    let opening = Opening { records: Records(medium), heap, hasher, found, places: replay(medium, found) };
-    let begun = opening.begun()?;
-    let starts = opening.starts();
-    let keyed = starts[1..].iter().map(|&start| opening.keyed(found.keys[start]).map(|keyed| keyed.key));
-    let lows = keyed.collect::<Result<Vec<_>, _>>()?;
+    let (places, lane_count) = (Places::of(medium, &found.logs), found.logs.len());
+    let opening = Opening { records: Records(medium), heap, hasher, lane_count, places };
+    let (begun, parts) = (opening.begun()?, opening.parts(medium, found)?);
+    let (count, total) = (AtomicU64::new(0), found.checkpoint.key_count + begun.len() as u64);
+    let tell = |more| watch(count.fetch_add(more, Relaxed) + more, total);
     let loader = Loader::new(dram);
-    let load_part = |part: usize| {
-        let (low, high) = (part.checked_sub(1).map_or(&b""[..], |before| lows[before]), lows.get(part).copied());
+    let load_part = |number: usize| {
+        let Part { low, stored } = &parts[number];
+        let high = parts.get(number + 1).map(|next| next.low);
         let past = high.map_or(begun.len(), |high| begun.partition_point(|keyed| keyed.key < high));
-        let from = begun.partition_point(|keyed| keyed.key < low).min(past);
-        let stored = starts[part]..starts.get(part + 1).copied().unwrap_or(found.keys.len());
-        loader.part(low, high, opening.sorted(&found.keys[stored], &begun[from..past]))
+        let from = begun.partition_point(|keyed| keyed.key < *low).min(past);
+        let sorted = opening.sorted(stored, &begun[from..past]).zip(1u64..).map(|(item, number)| {
+            if number.is_multiple_of(KEYS_PER_TELLING) {
+                tell(KEYS_PER_TELLING);
+            }
+            item
+        });
+        loader.part(low, high, sorted)
     };
-    let parts = thread::scope(|scope| {
-        let load_part = &load_part;
-        let others: Vec<_> = (1..starts.len()).map(|part| scope.spawn(move || load_part(part))).collect();
-        let first = load_part(0);
-        let others = others.into_iter().map(|thread| thread.join().expect("a part is loaded, or is an error"));
-        [first].into_iter().chain(others).collect::<Result<Vec<_>, _>>()
-    });
-    loader.finish(parts.map_err(told)?).map_err(|error| told(error.into()))
+    let loaded = each_part(parts.len(), load_part).into_iter().collect::<Result<Vec<_>, _>>();
+    loader.finish(loaded.map_err(told)?).map_err(|error| told(error.into()))
 }
 
 impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     /// The records that the logs say have begun, in the order of their keys.
     fn begun(&self) -> Result<Vec<Keyed<'o>>, HeapError> {
-        let records: Vec<Stored> = self.places.values().flatten().copied().collect();
-        let mut begun = self.in_time(&records).map(|&stored| self.keyed(stored)).collect::<Result<Vec<_>, _>>()?;
-        begun.sort_unstable_by(|one, other| one.head.cmp(&other.head).then_with(|| one.key.cmp(other.key)));
+        let by_key =
+            |one: &Keyed<'_>, other: &Keyed<'_>| one.head.cmp(&other.head).then_with(|| one.key.cmp(other.key));
+        let part_count = part_count(self.places.count());
+        let parts = each_part(part_count, |part| {
+            let records = self.places.begun(part, part_count);
+            let mut begun =
+                self.in_time(&records).map(|&stored| self.keyed(stored)).collect::<Result<Vec<_>, HeapError>>()?;
+            begun.sort_unstable_by(by_key);
+            Ok(begun)
+        });
+        let mut begun = parts.into_iter().collect::<Result<Vec<_>, HeapError>>()?.concat();
+        if part_count > 1 {
+            // A stable sort merges runs that are sorted.
+            begun.sort_by(by_key);
+        }
         Ok(begun)
     }
 
-    /// Where parts of the nodes' records begin, the first at 0: at records that still are what they were, whose keys are read for that.
-    fn starts(&self) -> Vec<usize> {
-        let count = self.found.keys.len();
-        let part_count = match count / KEYS_PER_THREAD {
-            0 | 1 => 1,
-            worth => worth.min(THREAD_COUNT_MAX).min(available_parallelism().map_or(1, NonZero::get)),
-        };
-        let later = (1..part_count).filter_map(|part| {
-            (count * part / part_count..count).find(|&number| self.is_same(&self.found.keys[number]))
+    /// The nodes' records, read in parts. A part of which the logs have overtaken everything is left out.
+    fn parts(&self, medium: &'o M, found: &Found) -> Result<Vec<Part<'o>>, HeapError> {
+        let checkpoint = &found.checkpoint;
+        let part_count = part_count(checkpoint.key_count as usize);
+        let read = each_part(part_count, |part| {
+            let nodes = &checkpoint.nodes[share(part, part_count, checkpoint.nodes.len())];
+            let stored = read_nodes(medium, checkpoint.number, nodes)?;
+            let first = stored.iter().find(|stored| !self.places.speak_of(stored));
+            let low = first.map(|&first| self.keyed(first).map(|keyed| keyed.key)).transpose()?;
+            Ok((low, stored))
         });
-        let mut starts: Vec<usize> = [0].into_iter().chain(later).collect();
-        starts.dedup();
-        starts
-    }
-
-    /// Whether the logs say nothing of a record of the nodes.
-    fn is_same(&self, stored: &Stored) -> bool {
-        let any_lane = self.records.0.breaks(canary::PLACE_OF_ANY_LANE);
-        !self.places.contains_key(&(if any_lane { 0 } else { stored.lane as usize }, stored.record))
+        let read = read.into_iter().collect::<Result<Vec<_>, HeapError>>()?;
+        checkpoint.has_keys(medium, read.iter().map(|(_, stored)| stored.len()).sum())?;
+        let parts = read.into_iter().enumerate().filter_map(|(number, (low, stored))| {
+            let low = if number == 0 { &[] } else { low? };
+            Some(Part { low, stored })
+        });
+        Ok(parts.collect())
     }
 
     /// The records, those of the nodes that still are what they were and those that have begun since, in the order of their keys.
@@ -137,7 +130,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         stored: &'s [Stored],
         begun: &'s [Keyed<'o>],
     ) -> impl Iterator<Item = Result<(Position, &'o [u8]), HeapError>> {
-        let same = self.in_time(stored).filter(|stored| self.is_same(stored));
+        let same = self.in_time(stored).filter(|stored| !self.places.speak_of(stored));
         let mut stored = same.map(|&stored| self.keyed(stored)).peekable();
         let mut begun = begun.iter().copied().peekable();
         std::iter::from_fn(move || {
@@ -173,33 +166,11 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         if item.header.checksum != stored.checksum {
             return Err(wrong("a record is not the one that was written"));
         }
-        if lane_of(self.hasher.signature(item.key), self.found.logs.len()) != stored.lane as usize {
+        if lane_of(self.hasher.signature(item.key), self.lane_count) != stored.lane as usize {
             return Err(wrong("a record's key is of another lane"));
         }
         Ok(Keyed { head: head_of(item.key), key: item.key, record: stored.record })
     }
-}
-
-/// What the entries that count make of places.
-fn replay<M: Medium>(medium: &M, found: &Found) -> Places {
-    let mut places = Places::default();
-    for log in &found.logs {
-        let mut apply = |entry: &Entry| {
-            let lane = if medium.breaks(canary::PLACE_OF_ANY_LANE) { 0 } else { log.lane };
-            if !entry.old.is_empty() {
-                places.insert((lane, entry.old), None);
-            }
-            if !entry.new.is_empty() {
-                let stored = Stored { record: entry.new, checksum: entry.checksum, lane: log.lane as u32 };
-                places.insert((lane, entry.new), Some(stored));
-            }
-        };
-        match medium.breaks(canary::REPLAYED_BACKWARDS) {
-            true => log.counted().rev().for_each(&mut apply),
-            false => log.counted().for_each(&mut apply),
-        }
-    }
-    places
 }
 
 fn reached<'k, D: Dram>(heap: &Heap<D>, keyed: Keyed<'k>) -> Result<(Position, &'k [u8]), HeapError> {

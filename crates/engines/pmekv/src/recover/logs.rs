@@ -28,16 +28,15 @@ pub(super) struct FoundLog {
     pub(super) records: Vec<Span>,
 }
 
-/// Reads a lane's log.
+/// Reads the log of a lane from behind its cut, which lies in these segments.
 pub(super) fn read<M: Medium, D: Dram>(
     medium: &M,
     heap: &Heap<D>,
-    lane: usize,
-    cut: u64,
+    (lane, cut): (usize, u64),
+    segments: &VecDeque<Segment>,
 ) -> Result<FoundLog, HeapError> {
-    let segments = chain(medium, heap, lane, cut)?;
-    let uuid = heap.superblock().uuid;
-    let mut entries = Vec::new();
+    let (uuid, segments) = (heap.superblock().uuid, segments.clone());
+    let mut entries = Vec::with_capacity(segments.len() * SEGMENT_ENTRY_COUNT as usize);
     for (number, segment) in segments.iter().enumerate() {
         let full = segment.first + SEGMENT_ENTRY_COUNT;
         let past = segments.get(number + 1).map_or(full, |next| next.first.min(full));
@@ -55,7 +54,7 @@ pub(super) fn read<M: Medium, D: Dram>(
 }
 
 /// A lane's segments, from the one with the first entry after the cut to the newest.
-fn chain<M: Medium, D: Dram>(
+pub(super) fn chain<M: Medium, D: Dram>(
     medium: &M,
     heap: &Heap<D>,
     lane: usize,

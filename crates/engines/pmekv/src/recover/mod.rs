@@ -20,7 +20,9 @@
 
 mod live;
 mod logs;
+mod places;
 mod tail;
+mod threads;
 
 use std::sync::atomic::Ordering;
 
@@ -30,29 +32,39 @@ use pmem::{Dram, Level, Medium, Offset, unseal};
 use crate::canary;
 use crate::checkpoint::Checkpoint;
 use crate::lane::{Log, store_word, write_line};
-use crate::layout::{NODE_BYTES, OPENING, RECORD_BYTES, ROOT, lane_word, node_place, record, segment_place};
+use crate::layout::{
+    NODE_BYTES, NODE_KEY_COUNT_MAX, OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record,
+    segment_place,
+};
 use crate::node::{self, Stored};
 
 pub(crate) use live::load;
 use logs::FoundLog;
+use threads::{each_part, part_count, share};
 
 /// What lies in a region.
 pub(crate) struct Found {
     pub(crate) checkpoint: Checkpoint,
-    /// The keys of its nodes.
-    keys: Vec<Stored>,
     logs: Vec<FoundLog>,
     /// How often the store was opened before.
     opening: u64,
 }
 
-/// Reads everything but records; nothing is stored.
+/// Reads everything but nodes and records; nothing is stored.
 pub(crate) fn read<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Found, HeapError> {
     let opening = load_word(medium, OPENING, "the number of the opening is damaged")?;
-    let (checkpoint, keys) = read_checkpoint(medium, heap)?;
+    let checkpoint = find_checkpoint(medium, heap)?;
     let lanes = 0..heap.superblock().partition_count as usize;
-    let logs = lanes.map(|lane| logs::read(medium, heap, lane, checkpoint.cuts[lane]));
-    let mut found = Found { logs: logs.collect::<Result<_, _>>()?, checkpoint, keys, opening };
+    let chains =
+        lanes.map(|lane| logs::chain(medium, heap, lane, checkpoint.cuts[lane])).collect::<Result<Vec<_>, _>>()?;
+    let segment_count: usize = chains.iter().map(|segments| segments.len()).sum();
+    let parts = part_count(segment_count * SEGMENT_ENTRY_COUNT as usize);
+    let logs = each_part(parts, |part| {
+        let read = |lane: usize| logs::read(medium, heap, (lane, checkpoint.cuts[lane]), &chains[lane]);
+        share(part, parts, chains.len()).map(read).collect::<Result<Vec<_>, _>>()
+    });
+    let logs = logs.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let mut found = Found { logs, checkpoint, opening };
     tail::decide(medium, heap, &mut found.logs)?;
     Ok(found)
 }
@@ -107,31 +119,80 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
     medium: &M,
     heap: &Heap<D>,
 ) -> Result<(Checkpoint, Vec<Stored>), HeapError> {
+    let checkpoint = find_checkpoint(medium, heap)?;
+    let keys = read_nodes(medium, checkpoint.number, &checkpoint.nodes)?;
+    checkpoint.has_keys(medium, keys.len())?;
+    Ok((checkpoint, keys))
+}
+
+/// The checkpoint that the root names, with the places of its nodes, whose checksums were not compared.
+fn find_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Checkpoint, HeapError> {
     let number = load_word(medium, ROOT, "the root is damaged")?;
-    let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(number) };
+    let at = place_of_record(medium, number);
     // SAFETY: nobody writes while the store is opened.
     let bytes = unsafe { medium.bytes(at.span(RECORD_BYTES as u64)) }?;
     let (mut checkpoint, node_count) = Checkpoint::from_bytes(bytes, number, &heap.superblock().uuid)
         .ok_or(HeapError::Damaged { offset: at.0, what: "a checkpoint's record is damaged" })?;
-    let (mut next, mut all) = (checkpoint.last, Vec::new());
+    let followed = follow(medium, heap, &mut checkpoint, node_count);
+    checkpoint.nodes.reverse();
+    if followed.is_err() {
+        // What names a place that is none is damaged itself.
+        read_nodes(medium, number, &checkpoint.nodes)?;
+    }
+    followed?;
+    if checkpoint.nodes.len() as u64 != node_count {
+        return Err(HeapError::Damaged { offset: at.0, what: "a checkpoint has fewer nodes than it says" });
+    }
+    Ok(checkpoint)
+}
+
+/// Notes the places of a checkpoint's nodes, from the last to the first.
+fn follow<M: Medium, D: Dram>(
+    medium: &M,
+    heap: &Heap<D>,
+    checkpoint: &mut Checkpoint,
+    node_count: u64,
+) -> Result<(), HeapError> {
+    let mut next = checkpoint.last;
     while !next.is_null() {
-        if all.len() as u64 == node_count {
+        if checkpoint.nodes.len() as u64 == node_count {
             return Err(HeapError::Damaged { offset: next.0, what: "a checkpoint has more nodes than it says" });
         }
         heap.check_place(node_place(next)).map_err(damaged)?;
-        // SAFETY: as above.
-        let bytes = unsafe { medium.bytes(next.span(NODE_BYTES)) }?;
-        let (previous, keys) = node::from_bytes(number, next, bytes)?;
         checkpoint.nodes.push(next);
-        all.push(keys);
-        next = previous;
+        next = node::previous(node_bytes(medium, next)?);
     }
-    checkpoint.nodes.reverse();
-    let keys: Vec<Stored> = all.into_iter().rev().flatten().collect();
-    if checkpoint.nodes.len() as u64 != node_count || keys.len() as u64 != checkpoint.key_count {
-        return Err(HeapError::Damaged { offset: at.0, what: "a checkpoint has fewer keys than it says" });
+    Ok(())
+}
+
+/// The keys of nodes of the checkpoint of this number.
+fn read_nodes<M: Medium>(medium: &M, number: u64, nodes: &[Offset]) -> Result<Vec<Stored>, HeapError> {
+    let mut keys = Vec::with_capacity(nodes.len() * NODE_KEY_COUNT_MAX);
+    for (at, after) in nodes.iter().zip(1..) {
+        nodes.get(after).into_iter().for_each(|next| medium.prefetch_line(*next));
+        node::read(number, *at, node_bytes(medium, *at)?, &mut keys)?;
     }
-    Ok((checkpoint, keys))
+    Ok(keys)
+}
+
+fn node_bytes<M: Medium>(medium: &M, at: Offset) -> Result<&[u8], HeapError> {
+    // SAFETY: nobody writes while the store is opened, and nobody to a node that a checkpoint has which is not over.
+    Ok(unsafe { medium.bytes(at.span(NODE_BYTES)) }?)
+}
+
+fn place_of_record<M: Medium>(medium: &M, number: u64) -> Offset {
+    if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(number) }
+}
+
+impl Checkpoint {
+    /// Whether its nodes have as many keys as it says.
+    fn has_keys<M: Medium>(&self, medium: &M, key_count: usize) -> Result<(), HeapError> {
+        let offset = place_of_record(medium, self.number).0;
+        match key_count as u64 == self.key_count {
+            true => Ok(()),
+            false => Err(HeapError::Damaged { offset, what: "a checkpoint has fewer keys than it says" }),
+        }
+    }
 }
 
 /// Where a lane's newest segment lies, or null.

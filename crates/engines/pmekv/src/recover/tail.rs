@@ -47,6 +47,9 @@ fn ends(logs: &[FoundLog]) -> Result<HashMap<u64, u64>, HeapError> {
     let entries = || logs.iter().flat_map(|log| log.entries.iter().flatten());
     let is_end = |entry: &&Entry| entry.kind == Kind::BatchEnd;
     let ends: HashMap<u64, u64> = entries().filter(is_end).map(|end| (end.batch, end.hash)).collect();
+    if ends.is_empty() {
+        return Ok(ends);
+    }
     let mut found: HashMap<u64, u64> = ends.keys().map(|&batch| (batch, 0)).collect();
     for entry in entries().filter(|entry| !is_end(entry)) {
         found.get_mut(&entry.batch).into_iter().for_each(|count| *count += 1);

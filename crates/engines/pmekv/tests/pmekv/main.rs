@@ -10,6 +10,7 @@ mod full;
 mod journaled;
 mod meetings;
 mod memory;
+mod opening;
 mod stalls;
 mod subject;
 mod threads;

@@ -1,0 +1,129 @@
+//! Openings of stores that are worth several threads; and what one takes after a kill: a process loads a store and is killed, and this one opens
+//! what that has left. Times are printed, and nothing is asserted of them. `cargo test --release -p hikv-engine-pmekv --test pmekv opening --
+//! --ignored --nocapture`.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use engine::{Cursor, Engine};
+use engine_pmekv::{Options, Pmekv};
+use pmem_os::{HostDram, MapOptions, Mapped};
+
+use crate::subject::PARAMETERS;
+
+const KEY_COUNT: u64 = 10_000_000;
+const VALUE: [u8; 64] = [7; 64];
+/// Where a process loads that this test has started.
+const LOADS_AT: &str = "HIKV_PMEKV_LOADS_AT";
+const LOADED: &str = "loaded";
+
+/// Keys in an order that no cache guesses.
+fn key(number: u64) -> [u8; 16] {
+    let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (u128::from(mixed) << 64 | u128::from(number)).to_be_bytes()
+}
+
+fn made(region: &Path, options: Options) -> Pmekv<Mapped, HostDram> {
+    let parameters = heap::Parameters { partition_count: 16, ..PARAMETERS };
+    let mapped = Mapped::create(region, 1 << 20, MapOptions::default()).unwrap();
+    Pmekv::format(mapped, HostDram, &parameters, options).unwrap()
+}
+
+/// Loads a store, with checkpoints as the background makes them, and waits for its end.
+#[expect(clippy::print_stdout, reason = "the other process reads it")]
+fn load(region: &Path) {
+    let store = made(region, Options::default());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            loop {
+                store.step().unwrap();
+                thread::park_timeout(Duration::from_millis(1));
+            }
+        });
+        (0..KEY_COUNT).for_each(|number| store.put(&key(number), &VALUE).unwrap());
+        println!("{LOADED}");
+    });
+}
+
+/// Keys of a checkpoint, and as many entries behind it, that two threads read.
+const MANY: u64 = 150_000;
+
+/// What a store has when it is opened without having been closed, after `change` of what a checkpoint has.
+fn is_opened_as_left(change: impl Fn(u64) -> Option<u8>) {
+    let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+    let region = home.path().join("region");
+    let store = made(&region, Options { log_entry_count_max: 1 << 20, ..Options::default() });
+    let ordered = |number: u64| number.to_be_bytes();
+    (0..MANY).for_each(|number| store.put(&ordered(2 * number), &[0]).unwrap());
+    store.checkpoint().unwrap();
+    let mut expected: BTreeMap<[u8; 8], u8> = (0..MANY).map(|number| (ordered(2 * number), 0)).collect();
+    for number in 0..2 * MANY {
+        match change(number) {
+            Some(value) if value > 0 => {
+                store.put(&ordered(number), &[value]).unwrap();
+                expected.insert(ordered(number), value);
+            }
+            Some(_) => assert_eq!(store.delete(&ordered(number)).unwrap(), expected.remove(&ordered(number)).is_some()),
+            None => {}
+        }
+    }
+    drop(store);
+    let told = Mutex::new((0, 0));
+    let watch = |done, total| *told.lock().unwrap() = (done, total);
+    let mapped = Mapped::open(&region, MapOptions::default()).unwrap();
+    let store = Pmekv::open_watched(mapped, HostDram, Options::default(), &watch).unwrap();
+    let (mut found, mut cursor) = (Vec::new(), Cursor::Start);
+    while !cursor.is_done() {
+        let mut note = |key: &[u8], value: &[u8], _| found.push((key.try_into().unwrap(), value[0]));
+        cursor = store.walk(cursor, &mut note).unwrap();
+    }
+    assert!(found.iter().copied().eq(expected), "{} keys", found.len());
+    let (done, total) = *told.lock().unwrap();
+    assert!(done > 0 && done <= total, "{done} of {total}");
+}
+
+#[test]
+fn what_several_threads_read_is_what_was_left() {
+    // New keys, new values, and deletes, everywhere.
+    is_opened_as_left(|number| [Some(7), None, Some(0), Some(9)][number as usize % 4]);
+    // Nothing of what the second thread reads of the checkpoint is there any more.
+    is_opened_as_left(|number| if number < MANY { (number % 8 == 0).then_some(3) } else { Some(0) });
+}
+
+#[test]
+#[ignore = "a measurement"]
+#[expect(clippy::print_stdout, reason = "a table for reading")]
+fn what_an_opening_takes() {
+    if let Some(region) = env::var_os(LOADS_AT) {
+        return load(&PathBuf::from(region));
+    }
+    let home = tempfile::tempdir_in("/dev/shm").expect("a memory file system");
+    let region = home.path().join("region");
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "opening::what_an_opening_takes", "--ignored", "--nocapture"]).env(LOADS_AT, &region);
+    let mut loader = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(loader.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().ends_with(LOADED)), "it ended before");
+    loader.kill().unwrap();
+    loader.wait().unwrap();
+    for turn in 1..=3 {
+        let began = Instant::now();
+        let mapped = Mapped::open(&region, MapOptions::default()).unwrap();
+        let store = Pmekv::open(mapped, HostDram, Options::default()).unwrap();
+        let took = began.elapsed();
+        assert_eq!(store.len().unwrap(), KEY_COUNT);
+        let figures = store.stats().figures;
+        let entries =
+            figures.iter().find(|figure| figure.name == "pmekv_log_entries").map_or(0.0, |figure| figure.value);
+        println!(
+            "opening {turn}: {:.2} s, {:.2} M keys/s, {entries} entries of the log",
+            took.as_secs_f64(),
+            KEY_COUNT as f64 / took.as_secs_f64() / 1e6
+        );
+    }
+}
