@@ -1,0 +1,79 @@
+//! `cargo xtask kernel figure8 PROCESSORS [OPTIONS]`: figure 8 of InK's paper in a guest with an emulated NVDIMM: one to four threads on ext4 with DAX, and
+//! without, where pages are the kernel's and the library has a journal. The options are those of `cargo xtask figures`.
+//!
+//! With one processor the emulator's clock is its count of instructions: ratios are of instructions, and threads share the processor. With
+//! more the clock is the wall's, of processors that are emulated. Either says nothing of the time that memory takes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::guest::{Boot, Guest, Kind, Region};
+use crate::failure::Failure;
+use crate::figures;
+
+const NVDIMM_BYTES: u64 = 1 << 30;
+const OPERATIONS: [&str; 3] = ["read-threads", "update-threads", "insert-threads"];
+const THREADS: [&str; 4] = ["1", "2", "3", "4"];
+/// What an emulator does in minutes.
+const LESS: [&str; 6] = ["--records", "20000", "--operations", "5000", "--rounds", "3"];
+
+/// Nanoseconds of an operation in the median round, by workload, number of threads, and system.
+type Measured = BTreeMap<[String; 3], f64>;
+
+/// Measures both, and shows them.
+pub(super) fn figure8(work: &Path, processors: u64, options: &[&str]) -> Result<(), Failure> {
+    let processor_count = u32::try_from(processors).map_err(|_| "too many processors")?;
+    let guest = Guest::make(work, NVDIMM_BYTES, Kind::default(), &[figures::with_rocksdb()?])?;
+    let options = if options.is_empty() { &LESS[..] } else { options };
+    let of = |has_dax| measured(&guest, has_dax, processor_count, options);
+    let media = [of(true)?, of(false)?];
+    println!("{processors} processors, emulated; {}", options.join(" "));
+    println!(
+        "| operation | threads | DAX: RocksDB / InK | RocksDB / library | no DAX: RocksDB / InK | RocksDB / library | InK, no DAX / DAX | library |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for operation in OPERATIONS {
+        for threads in THREADS {
+            let row = ratios(&media, operation, threads)?.map(|ratio| format!("{ratio:.2}"));
+            println!("| {} | {threads} | {} |", operation.trim_end_matches("-threads"), row.join(" | "));
+        }
+    }
+    Ok(())
+}
+
+fn ratios([dax, no_dax]: &[Measured; 2], operation: &str, threads: &str) -> Result<[f64; 6], Failure> {
+    let ns = |medium: &Measured, system: &str| {
+        let place = [operation, threads, system].map(str::to_owned);
+        medium.get(&place).copied().ok_or_else(|| format!("{} was not measured", place.join(" ")))
+    };
+    let [ink, library, rocksdb] = ["ink", "ink-library", "rocksdb"].map(|system| [ns(dax, system), ns(no_dax, system)]);
+    let ([ink, ink_no], [library, library_no], [rocksdb, rocksdb_no]) = (ink, library, rocksdb);
+    let (ink, ink_no, library, library_no) = (ink?, ink_no?, library?, library_no?);
+    let (rocksdb, rocksdb_no) = (rocksdb?, rocksdb_no?);
+    Ok([
+        rocksdb / ink,
+        rocksdb / library,
+        rocksdb_no / ink_no,
+        rocksdb_no / library_no,
+        ink_no / ink,
+        library_no / library,
+    ])
+}
+
+fn measured(guest: &Guest, has_dax: bool, processor_count: u32, options: &[&str]) -> Result<Measured, Failure> {
+    guest.empty()?;
+    let words = ["hikv-figures", "ink", "8", "--dir", "/store", "--out", "/store"].iter().chain(options);
+    let run: Vec<String> = words.map(|&word| word.to_owned()).collect();
+    let region = Region::Ext4 { has_dax };
+    let boot = Boot { region, twin: None, processor_count, run: &run, arguments: &[], append: "" };
+    let mut measured = Measured::new();
+    let objection = guest.attend(&boot, &mut |line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [workload, threads, system, ns, ..] = words[..]
+            && let Ok(ns) = ns.parse()
+        {
+            measured.insert([workload, threads, system].map(str::to_owned), ns);
+        }
+    })?;
+    objection.map_or(Ok(measured), Err)
+}
