@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use fastrand::Rng;
 
 /// So many that the tree splits, so few that each is replaced and deleted again and again.
-const KEY_COUNT: u16 = 400;
+const KEY_COUNT: u16 = 150;
 
 /// So many changes in turns: in some a quarter are deletes, in others nearly all, so that nodes become low and are merged.
-const PHASE_COUNT: u64 = 300;
+const PHASE_COUNT: u64 = 250;
 
 pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A key, and its value; none to delete it.
