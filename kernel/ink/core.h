@@ -30,6 +30,7 @@ s64 ink_core_remove(struct ink_core_store *store, u32 agent, struct ink_bytes ke
 s64 ink_core_scan(struct ink_core_store *store, struct ink_bytes from, bool is_behind, struct ink_answer *answer);
 s64 ink_core_clear(struct ink_core_store *store, u32 agent);
 s64 ink_core_sweep(struct ink_core_store *store);
+s64 ink_core_merge(struct ink_core_store *store, u32 agent);
 s64 ink_core_check(struct ink_core_store *store, struct ink_answer *answer);
 void ink_core_stat(struct ink_core_store *store, struct ink_stat *stat);
 bool ink_core_break(struct ink_bytes name);
@@ -39,6 +40,8 @@ void ink_host_give_back(void *memory);
 void ink_host_relax(u32 attempt);
 void ink_host_breathe(void);
 bool ink_host_is_killed(void);
+bool ink_host_is_ending(void);
+void ink_host_merge_soon(void);
 u64 ink_host_now_ms(void);
 void ink_host_log(const char *text, size_t len);
 void __noreturn ink_host_die(const char *text, size_t len);

@@ -33,6 +33,9 @@
 /* What the longest item takes in a SCAN's answer, which has no more room however much the caller offers. */
 #define INK_SCAN_MAX	(8u + INK_KEY_MAX + INK_VALUE_MAX)
 
+/* What struct ink_stat had at first, up to `undone`. */
+#define INK_STAT_MIN	64u
+
 struct ink_request {
 	__u32 version;		/* INK_VERSION */
 	__u32 flags;
@@ -75,7 +78,7 @@ struct ink_request {
 #define INK_SCAN	_IOWR(0xd7, 4, struct ink_request)
 /* Carries out `count` requests, which lie at `value`, one after the other, each for itself; its errno is in `error`. */
 #define INK_SUBMIT	_IOWR(0xd7, 5, struct ink_request)
-/* Copies a struct ink_stat. */
+/* Copies a struct ink_stat, or so much of it as there is room for, but no less than INK_STAT_MIN; result: the whole's length. */
 #define INK_STAT	_IOWR(0xd7, 6, struct ink_request)
 /* Reads everything. count: keys; result: how often the store contradicts itself. Takes as long as it takes, or until the process is killed. */
 #define INK_CHECK	_IOWR(0xd7, 7, struct ink_request)
@@ -96,6 +99,7 @@ struct ink_stat {
 	__u64 lanes;		/* writers that can be under way at once */
 	__u64 swept;		/* 1: all free space is known */
 	__u64 undone;		/* changes that opening took back */
+	__u64 merged;		/* nodes fewer since then, by merges of what deletes left low */
 };
 
 #endif

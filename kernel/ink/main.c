@@ -4,7 +4,13 @@
  *
  * Loading opens the region's store and takes back what a crash has left half done; a region that was never written to gets a
  * new one. The device is there when that is done. A work item then walks the tree and finds the free space; meanwhile requests are served.
- * An open descriptor holds the module, so it can only be unloaded when no request runs.
+ * Another merges nodes that deletes have left low, whenever a delete finds that it is worth it (core/src/merging.rs); the kernel never
+ * runs one work item twice at once.
+ *
+ * Unloading:
+ * 1. An open descriptor holds the module, so no request runs, and none comes: the device goes first. Nobody is left who asks for a merge, but the sweep.
+ * 2. The merges are told to end, which they do at the next part of the tree. Neither work item waits for a request.
+ * 3. The sweep is waited for, then the merges, which it may have asked for; so no work item is there when the store goes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/cpumask.h>
@@ -55,6 +61,27 @@ static void sweep(struct work_struct *work)
 		pr_err("the free space cannot be found: %ld\n", error);
 }
 static DECLARE_WORK(sweeping, sweep);
+
+static bool is_ending;
+
+bool ink_host_is_ending(void)
+{
+	return READ_ONCE(is_ending);
+}
+
+static void merge(struct work_struct *work)
+{
+	long error = ink_core_merge(store, raw_smp_processor_id());
+
+	if (error)
+		pr_warn_ratelimited("nodes that deletes left low are not merged: %ld\n", error);
+}
+static DECLARE_WORK(merging, merge);
+
+void ink_host_merge_soon(void)
+{
+	queue_work(system_unbound_wq, &merging);
+}
 
 static long ioctl(struct file *file, unsigned int command, unsigned long at)
 {
@@ -118,7 +145,9 @@ unmap:
 static void __exit ink_exit(void)
 {
 	misc_deregister(&device);
+	WRITE_ONCE(is_ending, true);
 	cancel_work_sync(&sweeping);
+	cancel_work_sync(&merging);
 	ink_core_close(store);
 	ink_region_unmap();
 }

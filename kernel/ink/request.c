@@ -149,9 +149,9 @@ static long stat(const struct context *in, struct ink_request *r)
 
 	ink_core_stat(in->store, &stat);
 	r->result = sizeof(stat);
-	if (r->value_len < sizeof(stat))
+	if (r->value_len < INK_STAT_MIN)
 		return -EMSGSIZE;
-	return copy_to_user(u64_to_user_ptr(r->value), &stat, sizeof(stat)) ? -EFAULT : 0;
+	return copy_to_user(u64_to_user_ptr(r->value), &stat, min_t(u64, r->value_len, sizeof(stat))) ? -EFAULT : 0;
 }
 
 static long check(const struct context *in, struct ink_request *r)

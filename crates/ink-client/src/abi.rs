@@ -97,6 +97,8 @@ pub struct Stat {
     pub swept: u64,
     /// Changes that opening took back.
     pub undone: u64,
+    /// Nodes fewer since then, by merges of what deletes left low; 0 of a module that has no merges.
+    pub merged: u64,
 }
 
 /// What is asked for.

@@ -33,9 +33,9 @@ fn structures_have_the_headers_fields() {
     let request = offsets!(Request, version flags key value key_len op value_len result count error reserved);
     assert_eq!(laid_out("ink_request"), request);
     assert_eq!(size_of::<Request>(), 64);
-    let stat = offsets!(Stat, region_bytes used_bytes live_bytes free_bytes dram_bytes lanes swept undone);
+    let stat = offsets!(Stat, region_bytes used_bytes live_bytes free_bytes dram_bytes lanes swept undone merged);
     assert_eq!(laid_out("ink_stat"), stat);
-    assert_eq!(size_of::<Stat>(), 64);
+    assert_eq!(size_of::<Stat>(), 72);
 }
 
 #[test]

@@ -20,6 +20,7 @@ const EXAMPLES: [&str; 3] = ["ink", "ink_cut", "ink_hostile"];
 /// What judges images beside the guest.
 const JUDGE: &str = "ink_judge";
 pub(super) const SPEED: &str = "ink_speed";
+const MERGES: &str = "ink_merges";
 /// Where a guest of this memory finds its NVDIMM.
 const NVDIMM_AT: u64 = 4 << 30;
 const MEMORY_MIB: u32 = 768;
@@ -166,6 +167,11 @@ pub(super) fn programs() -> Result<Vec<PathBuf>, Failure> {
 /// The program that judges images, beside the guest.
 pub(super) fn judge() -> Result<PathBuf, Failure> {
     Ok(examples(&[JUDGE], &[], "debug")?.remove(0))
+}
+
+/// The program that deletes most keys.
+pub(super) fn merges() -> Result<Vec<PathBuf>, Failure> {
+    examples(&[MERGES], &[], "debug")
 }
 
 /// The program that measures, as those are built that are used.

@@ -3,11 +3,15 @@
 //! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it
 //! left out. `run` shows it in a guest. `rounds COUNT [SEED]` cuts the power of a guest, `hostile --minutes COUNT [SEED]` lets processes
 //! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone; `kasan` in the place of `hostile` means
-//! a kernel with KASAN and lockdep, built first, once. `speed [COUNT]` compares calls of the module with calls of the library.
+//! a kernel with KASAN and lockdep, built first, once. `merges [kasan]` deletes most keys, and cuts while nodes become fewer.
+//! `speed [COUNT]` compares calls of the module with calls of the library.
+//! `figure8 PROCESSORS [OPTIONS]` measures figure 8 of InK's paper in a guest, on a file system with DAX and without.
 
+mod figure8;
 mod guest;
 mod hostile;
 mod kasan;
+mod merges;
 mod module;
 mod object;
 mod rounds;
@@ -22,7 +26,7 @@ use guest::Kind;
 
 /// Operations of each kind that are measured.
 const SPEED_COUNT: u64 = 5000;
-const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | twins) [SEED] | speed [COUNT]";
+const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | twins) [SEED] | merges [kasan] | speed [COUNT] | figure8 PROCESSORS [OPTIONS OF FIGURES]";
 
 /// Does what is asked for.
 pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
@@ -39,6 +43,9 @@ pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
         [kernel @ ("hostile" | "kasan"), "twins", ref rest @ ..] if rest.len() < 2 => {
             hostile::twins(&work()?, kernel == "kasan", seed(rest)?.unwrap_or(1))
         }
+        ["merges"] => merges::merges(&work()?, false),
+        ["merges", "kasan"] => merges::merges(&work()?, true),
+        ["figure8", processors, ref options @ ..] => figure8::figure8(&work()?, number(processors)?, options),
         ["speed"] => speed::speed(&work()?, SPEED_COUNT),
         ["speed", count] => speed::speed(&work()?, number(count)?),
         _ => Err(USAGE.to_owned()),

@@ -11,15 +11,17 @@ use crate::kernel::toolchain::{TARGET, Toolchain, flags};
 use crate::rustc::{answer, cargo, run};
 
 /// What it may want of the kernel, and of the module's C.
-const ALLOWED: [&str; 14] = [
+const ALLOWED: [&str; 16] = [
     "__x86_indirect_thunk_r11",
     "__x86_return_thunk",
     "ink_host_breathe",
     "ink_host_die",
     "ink_host_give_back",
+    "ink_host_is_ending",
     "ink_host_is_killed",
     "ink_host_lend",
     "ink_host_log",
+    "ink_host_merge_soon",
     "ink_host_now_ms",
     "ink_host_relax",
     "memcmp",

@@ -110,9 +110,9 @@ impl<'a> Rounds<'a> {
 
     fn told(&self) -> String {
         let Counts { cuts, cuts_of_openings, boots } = self.counts;
-        let Lives { total, undone, .. } = self.lives;
+        let Lives { total, undone, merged, .. } = self.lives;
         format!(
-            "{cuts} cuts in {boots} boots, {cuts_of_openings} of openings; {total} changes acknowledged, {undone} begun ones taken back"
+            "{cuts} cuts in {boots} boots, {cuts_of_openings} of openings; {total} changes acknowledged, {undone} begun ones taken back, {merged} nodes merged"
         )
     }
 

@@ -32,6 +32,9 @@ pub(crate) struct Lives {
     pub(crate) acknowledged: Vec<u64>,
     /// Changes that openings took back.
     pub(crate) undone: u64,
+    /// Nodes that merges made fewer, as far as was said; of all lives, and of the present one.
+    pub(crate) merged: u64,
+    merged_now: u64,
     pub(crate) total: u64,
     /// Of the last life.
     pub(crate) images: Vec<Image>,
@@ -39,7 +42,15 @@ pub(crate) struct Lives {
 
 impl Lives {
     pub(crate) fn new(thread_count: usize, seed: u64) -> Lives {
-        Lives { seed, acknowledged: vec![0; thread_count], undone: 0, total: 0, images: Vec::new() }
+        Lives {
+            seed,
+            acknowledged: vec![0; thread_count],
+            undone: 0,
+            merged: 0,
+            merged_now: 0,
+            total: 0,
+            images: Vec::new(),
+        }
     }
 
     /// What the guest's program is told.
@@ -95,6 +106,7 @@ impl Lives {
             self.take(&line)?;
         }
         self.total += said;
+        self.merged += std::mem::take(&mut self.merged_now);
         Ok(Ended::Held)
     }
 
@@ -114,6 +126,7 @@ impl Lives {
                 }
                 return Ok(true);
             }
+            ["said", "merged", count] => self.merged_now = count.parse().unwrap_or(self.merged_now),
             ["said", "undone", count] => self.undone += count.parse::<u64>().unwrap_or(0),
             _ => {}
         }

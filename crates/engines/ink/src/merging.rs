@@ -1,44 +1,34 @@
-//! Merges of what deletes leave low, in the background: a pass goes through the tree's parents, level by level, one a step, when so many keys
+//! Merges of what deletes leave low, in the background: a pass goes through the tree (`pbtree::Pass`), a parent a step, when so many keys
 //! were deleted since the last one that another is worth the walk.
-//!
-//! A pass that merged parents is followed by another one: their children, which had no neighbours before, have some then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::{Error, Expectation, Progress};
 use parking_lot::Mutex;
-use pbtree::Merged;
+use pbtree::{Merged, Next, Pass};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::error::told;
 
-/// A pass is worth it when one key of so many was deleted.
-const DELETED_SHARE: u64 = 8;
 /// While walks keep merges away, the next try comes after this.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is known of merges.
 pub(crate) struct Merging {
     expectation: Expectation,
-    pass: Mutex<Option<Pass>>,
+    under_way: Mutex<Option<UnderWay>>,
     /// Deleted keys from which on a pass is worth it.
     due_count: AtomicU64,
     merged_count: AtomicU64,
 }
 
 /// A pass under way.
-struct Pass {
-    level: u8,
+#[derive(Default)]
+struct UnderWay {
+    pass: Pass,
     from: Option<Vec<u8>>,
-    /// Pairs that it came by in leaves.
-    pair_count: u64,
-    has_merged_parents: bool,
-}
-
-impl Pass {
-    const START: Pass = Pass { level: 1, from: None, pair_count: 0, has_merged_parents: false };
 }
 
 impl Merging {
@@ -46,7 +36,7 @@ impl Merging {
     pub(crate) fn of(order: usize) -> Merging {
         Merging {
             expectation: Expectation::default(),
-            pass: Mutex::default(),
+            under_way: Mutex::default(),
             due_count: AtomicU64::new(order as u64),
             merged_count: AtomicU64::new(0),
         }
@@ -78,8 +68,8 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// Merges what can be merged below one parent.
     pub(crate) fn merge(&self) -> Result<Progress, Error> {
-        let Some(mut pass) = self.merging.pass.try_lock() else { return Ok(Progress::Idle) };
-        if pass.is_none() {
+        let Some(mut place) = self.merging.under_way.try_lock() else { return Ok(Progress::Idle) };
+        if place.is_none() {
             if !self.merging.expectation.begin() {
                 return Ok(Progress::Idle);
             }
@@ -88,42 +78,37 @@ impl<M: Medium, D: Dram> Ink<M, D> {
                 return Ok(Progress::Idle);
             }
             self.tree.take_vacated();
-            *pass = Some(Pass::START);
+            *place = Some(UnderWay::default());
         }
-        let under_way = pass.as_mut().expect("it was just begun");
+        let under_way = place.as_mut().expect("it was just begun");
         let progress = self.merge_part(under_way);
         if !matches!(progress, Ok(Progress::More | Progress::Rest(_))) {
-            let due_count = (under_way.pair_count / DELETED_SHARE).max(self.tree.options().order as u64);
+            let due_count = under_way.pass.due_count(self.tree.options().order);
             self.merging.due_count.store(due_count, Ordering::Relaxed);
-            *pass = None;
+            *place = None;
             self.merging.expectation.end();
         }
         progress
     }
 
     /// Idle at the end of the pass.
-    fn merge_part(&self, pass: &mut Pass) -> Result<Progress, Error> {
+    fn merge_part(&self, UnderWay { pass, from }: &mut UnderWay) -> Result<Progress, Error> {
         loop {
             let mut behind = None;
             let ends_at = &mut |key: &[u8]| behind = Some(key.to_vec());
-            let merged = self.tree.merge(epoch::thread_index(), pass.level, pass.from.as_deref(), ends_at);
-            match merged.map_err(told)? {
-                Merged::Fewer => {
-                    self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
-                    pass.has_merged_parents |= pass.level > 1;
-                }
-                Merged::Nothing { pair_count, has_more } => {
-                    pass.pair_count += if pass.level == 1 { pair_count as u64 } else { 0 };
-                    (pass.level, pass.from) = if has_more { (pass.level, behind) } else { (pass.level + 1, None) };
-                    return Ok(Progress::More);
-                }
-                Merged::Beyond if pass.has_merged_parents => {
-                    *pass = Pass::START;
-                    return Ok(Progress::More);
-                }
-                Merged::Beyond => return Ok(Progress::Idle),
-                Merged::NotNow => return Ok(Progress::Rest(PAUSE)),
+            let merged =
+                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(told)?;
+            if merged == Merged::Fewer {
+                self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
             }
+            match pass.after(merged) {
+                Next::Here => continue,
+                Next::Behind => *from = behind,
+                Next::First => *from = None,
+                Next::Later => return Ok(Progress::Rest(PAUSE)),
+                Next::Over => return Ok(Progress::Idle),
+            }
+            return Ok(Progress::More);
         }
     }
 }

@@ -129,7 +129,7 @@ fn beside_rocksdb() -> Vec<Job> {
     // Inserts come last: what is read before is as many records as were asked for.
     let threads = THREADS
         .into_iter()
-        .flat_map(|at| self::jobs("8", claims::BY_THREADS, (at, at as usize), claims::INK_ROCKSDB, Told::Whole));
+        .flat_map(|at| self::jobs("8", claims::BY_THREADS, (at, at as usize), claims::BY_MEDIUM, Told::Whole));
     jobs.extend(threads);
     jobs
 }

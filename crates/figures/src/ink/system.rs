@@ -5,6 +5,7 @@ use std::path::Path;
 use engine::Engine;
 use engine_ink::{Ink, Options};
 use heap::Parameters;
+use hikv::{Durability, EngineKind};
 use pmem_os::{HostDram, MapOptions, Mapped};
 use tempfile::TempDir;
 
@@ -13,6 +14,9 @@ use crate::work::{Shared, System};
 
 /// Writers that can be under way at once, as in a store of the library.
 const LANES: u32 = 16;
+
+/// What the library's store may grow to.
+const LIBRARY_BYTES_MAX: u64 = 4 << 30;
 
 /// How a system is made.
 pub(super) struct Made<'a> {
@@ -23,10 +27,12 @@ pub(super) struct Made<'a> {
 
 type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
 
-/// Each that this program was built with, by name. `ink-in-place` writes values over those of the same length, as printed.
+/// Each that this program was built with, by name. `ink-in-place` writes values over those of the same length, as printed. `ink-library` is the
+/// engine behind the library, on the medium that the directory allows: mapped, or journaled on a disk without DAX, and then without syncs.
 pub(super) const BUILT: &[(&str, Make)] = &[
     ("ink", |made| made.ink(false)),
     ("ink-in-place", |made| made.ink(true)),
+    ("ink-library", |made| made.library()),
     #[cfg(feature = "rocksdb")]
     ("rocksdb", |made| Ok(Box::new(crate::rocksdb::RocksDb::create(made.dir)?))),
 ];
@@ -40,11 +46,33 @@ impl Made<'_> {
         let store = Ink::format(mapped, HostDram, &parameters, options)?;
         Ok(Box::new(InkStore { store, _home: home }))
     }
+
+    fn library(&self) -> Result<Box<dyn System>, Error> {
+        let home = tempfile::tempdir_in(self.dir)?;
+        let options = hikv::Options::new().engine(EngineKind::Ink).durability(Durability::Process);
+        let store = options.region_bytes_max(LIBRARY_BYTES_MAX).open(home.path())?;
+        Ok(Box::new(Library { store, _home: home }))
+    }
 }
 
 struct InkStore {
     store: Ink<Mapped, HostDram>,
     _home: TempDir,
+}
+
+struct Library {
+    store: hikv::Store,
+    _home: TempDir,
+}
+
+impl Shared for Library {
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        Ok(self.store.put(key, value)?)
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        Ok(self.store.get_with(key, found)?.is_some())
+    }
 }
 
 impl Shared for InkStore {

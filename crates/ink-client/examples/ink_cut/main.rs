@@ -15,6 +15,9 @@ use std::{env, io, process, thread};
 use ink_client::Ink;
 use script::{Change, Found, change};
 
+/// At one change of so many a thread says how many nodes merges have made fewer.
+const MERGES_SAID_OF: u64 = 8;
+
 fn make(store: &Ink, (key, value): Change) -> io::Result<()> {
     match value {
         Some(value) => store.put(&key, &value),
@@ -53,6 +56,9 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
                         process::exit(1)
                     });
                     acknowledge(thread, number + 1);
+                    if thread == 0 && number.is_multiple_of(MERGES_SAID_OF) {
+                        println!("said merged {}", store.stat().map_or(0, |stat| stat.merged));
+                    }
                 }
             });
         }

@@ -60,6 +60,7 @@ pub struct Stat {
     lanes: u64,
     swept: u64,
     undone: u64,
+    merged: u64,
 }
 
 fn code(done: Result<(), i64>) -> i64 {
@@ -199,7 +200,18 @@ pub unsafe extern "C" fn ink_core_clear(store: &Store, agent: u32) -> i64 {
 /// The store is open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ink_core_sweep(store: &Store) -> i64 {
-    code(store.tree.sweep().map_err(errno::of))
+    let swept = store.tree.sweep().map_err(errno::of);
+    store.expect_merges();
+    code(swept)
+}
+
+/// Merges nodes that deletes have left low, as long as enough was deleted for another pass. Others read and write meanwhile.
+///
+/// # Safety
+/// The store is open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ink_core_merge(store: &Store, agent: u32) -> i64 {
+    code(store.merge(agent as usize))
 }
 
 /// Reads everything: how many keys there are, and how often something contradicts itself.
@@ -233,6 +245,7 @@ pub unsafe extern "C" fn ink_core_stat(store: &Store, stat: &mut Stat) {
         lanes: u64::from(store.tree.heap().superblock().partition_count),
         swept: u64::from(store.tree.heap().is_swept()),
         undone: store.tree.recovered().undone_count as u64,
+        merged: store.merging.merged_count(),
     };
 }
 

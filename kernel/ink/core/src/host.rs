@@ -12,6 +12,8 @@ unsafe extern "C" {
     safe fn ink_host_relax(attempt: u32);
     safe fn ink_host_breathe();
     safe fn ink_host_is_killed() -> bool;
+    safe fn ink_host_is_ending() -> bool;
+    safe fn ink_host_merge_soon();
     safe fn ink_host_now_ms() -> u64;
     fn ink_host_log(text: *const u8, bytes: usize);
     fn ink_host_die(text: *const u8, bytes: usize) -> !;
@@ -47,6 +49,16 @@ pub(crate) fn breathe() {
 /// True if the calling task is to die, and waits for its call to end.
 pub(crate) fn is_killed() -> bool {
     ink_host_is_killed()
+}
+
+/// True if the module is being unloaded, which waits for the work items.
+pub(crate) fn is_ending() -> bool {
+    ink_host_is_ending()
+}
+
+/// Asks for the work item that merges: `Store::merge` is called soon, if it is not about to be.
+pub(crate) fn merge_soon() {
+    ink_host_merge_soon();
 }
 
 /// Milliseconds since 1970, as expiries are.

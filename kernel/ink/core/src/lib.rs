@@ -7,7 +7,8 @@
 //!
 //! # Which task holds what
 //! Every call runs in the context of a process, may sleep, and holds no lock of the kernel's. What is taken here is taken in
-//! one order, lane -> tree -> nodes from the root down -> the heap's (`pbtree`), and is let go of before the call returns.
+//! one order, lane -> tree -> nodes from the root down -> the heap's (`pbtree`), and is let go of before the call returns. A walk over a level has the
+//! walks' latch before these, and a merge tries for it (`merging.rs`).
 //! - *Lanes and node locks are no spinning locks of the kernel's*: preemption stays enabled under these locks, and a holder may sleep,
 //!   as it does in asking for memory. So a waiter must not keep the processor: after 64 looks it asks the host (`pmem::relax_by`), which
 //!   calls `cond_resched`, and from the eighth time on sleeps for 50 to 1000 microseconds. A waiter of a real-time priority so lets a
@@ -27,8 +28,10 @@
 
 mod errno;
 mod exports;
+mod fence;
 mod host;
 mod medium;
+mod merging;
 mod requests;
 mod scan;
 mod store;

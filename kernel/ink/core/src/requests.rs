@@ -86,6 +86,7 @@ impl Store {
             held.is_some()
         };
         self.with_room(|| self.tree.write(agent, key, Change::Delete, &mut allowed))?;
+        self.expect_merges();
         if was_live { Ok(()) } else { Err(ENOENT) }
     }
 

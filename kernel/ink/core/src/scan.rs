@@ -3,25 +3,19 @@
 //! An answer is records, one behind the other: the key's length (4 bytes), the value's (4), the key, the value. The caller goes on
 //! behind the last key that it got. Every key is shown as it was at some time during the call.
 
-use core::alloc::Layout;
 use core::ops::Bound;
-use core::ptr::NonNull;
-use core::slice;
 
-use pbtree::{Direction, KEY_BYTES_MAX, Page, Value};
-use pmem::{Dram, Medium};
+use pbtree::{Direction, Page, Value};
+use pmem::Medium;
 
-use crate::errno::{self, EINTR, ENOMEM, EUCLEAN};
-use crate::host::{self, Kernel};
+use crate::errno::{self, EINTR, EUCLEAN};
+use crate::fence::Fence;
+use crate::host;
 use crate::requests::Room;
 use crate::store::{Store, is_past};
 
 /// A record before its key.
 const HEAD_BYTES: usize = 8;
-const FENCE: Layout = match Layout::array::<u8>(KEY_BYTES_MAX) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a key fits memory"),
-};
 
 /// What a scan has found.
 #[derive(Default)]
@@ -32,37 +26,6 @@ pub(crate) struct Scanned {
     pub(crate) has_more: bool,
     /// What the first item takes that had no room.
     pub(crate) wanted_bytes: usize,
-}
-
-/// A copied key.
-struct Fence {
-    memory: NonNull<u8>,
-    len: usize,
-}
-
-impl Fence {
-    fn new() -> Result<Fence, i64> {
-        Ok(Fence { memory: Kernel.lend(FENCE).ok_or(ENOMEM)?, len: 0 })
-    }
-
-    fn set(&mut self, key: &[u8]) {
-        assert!(key.len() <= KEY_BYTES_MAX);
-        // SAFETY: the memory was lent for the longest key, and is nobody else's.
-        unsafe { self.memory.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len()) };
-        self.len = key.len();
-    }
-
-    fn get(&self) -> &[u8] {
-        // SAFETY: as many bytes were copied there.
-        unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Fence {
-    fn drop(&mut self) {
-        // SAFETY: lent with this layout, and nobody uses it any more.
-        unsafe { Kernel.give_back(self.memory, FENCE) }
-    }
 }
 
 /// What a leaf gives is written to.

@@ -12,10 +12,12 @@ use pmem::{Bytes, Dram, LINE_BYTES, Medium, Offset, Persist, Span};
 use crate::errno;
 use crate::host::{self, Kernel};
 use crate::medium::Region;
+use crate::merging::Merging;
 
 /// What C has a pointer to.
 pub(crate) struct Store {
     pub(crate) tree: Tree<Region, Kernel, AtOnce>,
+    pub(crate) merging: Merging,
 }
 
 /// What a new region gets, if the region is to be made.
@@ -74,8 +76,9 @@ impl Store {
 #[inline(never)]
 fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
     let tree = Tree::open(region, Options::default(), Kernel, AtOnce)?;
+    let merging = Merging::of(tree.options().order);
     // SAFETY: the memory was lent for a store.
-    unsafe { memory.write(Store { tree }) };
+    unsafe { memory.write(Store { tree, merging }) };
     Ok(())
 }
 
@@ -84,8 +87,9 @@ fn make_in(memory: NonNull<Store>, region: Region, new: &New) -> Result<(), Heap
     let region_bytes = Parameters::REGION_BYTES_DEFAULT.min(region.len_bytes());
     let parameters = Parameters { uuid: new.uuid, hash_seed: 0, partition_count: new.lane_count, region_bytes };
     let tree = Tree::format(region, &parameters, Options::default(), Kernel, AtOnce)?;
+    let merging = Merging::of(tree.options().order);
     // SAFETY: the memory was lent for a store.
-    unsafe { memory.write(Store { tree }) };
+    unsafe { memory.write(Store { tree, merging }) };
     Ok(())
 }
 

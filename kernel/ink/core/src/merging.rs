@@ -1,0 +1,123 @@
+//! Merges of what deletes leave low: passes through the tree (`pbtree::Pass`) in a work item of the kernel's, when so many keys were deleted since
+//! the last one that another is worth the walk: the library's rule.
+//!
+//! # Steps from a delete to a pass
+//! 1. A delete is counted (`pbtree`), and then asks for the work item if the count says that a pass is due. Asking for a work item that waits
+//!    already changes nothing; one that runs runs again.
+//! 2. The work item takes the count before the pass begins, so a delete that the pass does not see counts for the next one.
+//! 3. Behind a pass it looks at the count again, by the number that the pass has found to be due.
+//!
+//! A delete that meets step 3 half done may ask for nothing: the next delete does. Before the free space is known nothing is asked for, and the work item
+//! that finds it asks.
+//!
+//! # Order
+//! A merge tries for the walks' latch, before a lane, and never waits for it: while a CHECK walks, the work item sleeps and tries again, and holds nothing
+//! meanwhile. All else is a writer's order. The work item ends at the next part of the tree once the module is being unloaded.
+
+use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use pbtree::{Merged, Next, Pass};
+
+use crate::errno;
+use crate::fence::Fence;
+use crate::host;
+use crate::store::Store;
+
+/// What is known of merges.
+pub(crate) struct Merging {
+    /// Deleted keys from which on a pass is worth it.
+    due_count: AtomicU64,
+    merged_count: AtomicU64,
+}
+
+/// A pass under way: it goes on at the first fence, or at the level's beginning, and the second is written to meanwhile.
+struct UnderWay {
+    pass: Pass,
+    from: Fence,
+    behind: Fence,
+    is_at_first: bool,
+    /// How often it has found a walk in its way, without a pause.
+    attempt: u32,
+}
+
+impl Merging {
+    /// Of a tree of nodes of this order.
+    pub(crate) fn of(order: usize) -> Merging {
+        Merging { due_count: AtomicU64::new(order as u64), merged_count: AtomicU64::new(0) }
+    }
+
+    /// How often two nodes became one, or a root went, since the opening.
+    pub(crate) fn merged_count(&self) -> u64 {
+        self.merged_count.load(Ordering::Relaxed)
+    }
+}
+
+impl Store {
+    /// Keys were deleted, or the free space is known: asks for the work item, if a pass is due.
+    pub(crate) fn expect_merges(&self) {
+        if self.tree.heap().is_swept() && self.is_merging_due() {
+            host::merge_soon();
+        }
+    }
+
+    fn is_merging_due(&self) -> bool {
+        self.tree.vacated_count() >= self.merging.due_count.load(Ordering::Relaxed)
+    }
+
+    /// What the work item does: passes, as long as one is due.
+    pub(crate) fn merge(&self, agent: usize) -> Result<(), i64> {
+        while self.tree.heap().is_swept() && self.is_merging_due() && !host::is_ending() {
+            let (from, behind) = (Fence::new()?, Fence::new()?);
+            let mut under_way = UnderWay { pass: Pass::default(), from, behind, is_at_first: true, attempt: 0 };
+            self.tree.take_vacated();
+            let done = self.merge_parts(agent, &mut under_way);
+            self.merging.due_count.store(under_way.pass.due_count(self.tree.options().order), Ordering::Relaxed);
+            done?;
+        }
+        Ok(())
+    }
+
+    fn merge_parts(&self, agent: usize, under_way: &mut UnderWay) -> Result<(), i64> {
+        while !host::is_ending() {
+            let merged = self.merge_part(agent, under_way)?;
+            if under_way.goes_on(merged).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_part(
+        &self,
+        agent: usize,
+        UnderWay { pass, from, behind, is_at_first, .. }: &mut UnderWay,
+    ) -> Result<Merged, i64> {
+        let from = (!*is_at_first).then(|| from.get());
+        let merged = self.tree.merge(agent, pass.level(), from, &mut |key| behind.set(key)).map_err(errno::of)?;
+        if merged == Merged::Fewer {
+            self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(merged)
+    }
+}
+
+impl UnderWay {
+    /// Turns to what is to be looked at next.
+    fn goes_on(&mut self, merged: Merged) -> ControlFlow<()> {
+        let next = self.pass.after(merged);
+        if next == Next::Later {
+            host::relax(self.attempt);
+            self.attempt = self.attempt.saturating_add(1);
+            return ControlFlow::Continue(());
+        }
+        self.attempt = 0;
+        match next {
+            Next::Behind => core::mem::swap(&mut self.from, &mut self.behind),
+            Next::Over => return ControlFlow::Break(()),
+            Next::Here | Next::First | Next::Later => {}
+        }
+        self.is_at_first = next == Next::First || next == Next::Here && self.is_at_first;
+        ControlFlow::Continue(())
+    }
+}
