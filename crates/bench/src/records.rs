@@ -115,9 +115,14 @@ pub fn stamp(record: u64, version: u64, value: &mut [u8]) {
 
 /// Whether `value` is one whole value of `record`, of `len_bytes`, at whichever version.
 pub(crate) fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
-    let Some((first, rest)) = value.split_first_chunk::<STAMP_BYTES>() else { return false };
-    let is_again = rest.ends_with(&first[..rest.len().min(STAMP_BYTES)]);
-    value.len() == len_bytes && is_again && u64::from_le_bytes(*first) & !VERSION_MASK == tag(record)
+    let (Some(first), Some(last)) = (value.first_chunk::<STAMP_BYTES>(), value.last_chunk::<STAMP_BYTES>()) else {
+        return false;
+    };
+    let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    // As many of the stamp's bytes as there are behind it, compared without a call.
+    let missing_bits = 8 * STAMP_BYTES.saturating_sub(value.len() - STAMP_BYTES) as u32;
+    let is_again = missing_bits < u64::BITS && last >> missing_bits == first << missing_bits >> missing_bits;
+    value.len() == len_bytes && is_again && first & !VERSION_MASK == tag(record)
 }
 
 fn tag(record: u64) -> u64 {

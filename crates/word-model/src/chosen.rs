@@ -147,3 +147,47 @@ impl Lock {
         matches!(&self.0, Either::Native(lock) if lock.is_locked())
     }
 }
+
+/// Locks of neighbours, as many as a word has bits: each by itself here, and taken one after the other, in ascending order.
+#[derive(Debug)]
+pub struct Locks([Lock; u64::BITS as usize]);
+
+/// Some of them, held.
+#[derive(Debug)]
+pub struct HeldLocks<'a>(#[expect(dead_code, reason = "they are held")] Vec<Locked<'a>>);
+
+impl Default for Locks {
+    fn default() -> Locks {
+        Locks::new()
+    }
+}
+
+impl Locks {
+    /// None is held.
+    #[must_use]
+    pub fn new() -> Locks {
+        Locks(std::array::from_fn(|_| Lock::new()))
+    }
+
+    /// Waits for the locks of these numbers.
+    pub fn lock<const COUNT: usize>(&self, mut numbers: [usize; COUNT]) -> HeldLocks<'_> {
+        numbers.sort_unstable();
+        HeldLocks(numbers.into_iter().map(|number| self.0[number].lock()).collect())
+    }
+
+    /// They, unless one of them is held.
+    pub fn try_lock<const COUNT: usize>(&self, mut numbers: [usize; COUNT]) -> Option<HeldLocks<'_>> {
+        numbers.sort_unstable();
+        numbers.into_iter().map(|number| self.0[number].try_lock()).collect::<Option<_>>().map(HeldLocks)
+    }
+
+    /// Those of all numbers below `count`, each waited for while those before it are held.
+    pub fn lock_in_turn(&self, count: usize) -> Vec<HeldLocks<'_>> {
+        (0..count).map(|number| self.lock([number])).collect()
+    }
+
+    /// Whether all are held whose numbers are below `count`. Not for models.
+    pub fn are_held(&self, count: usize) -> bool {
+        self.0[..count].iter().all(Lock::is_locked)
+    }
+}

@@ -105,17 +105,21 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.cache.as_ref().map(|cache| cache.begin(sought(key)))
     }
 
-    /// As [`Self::hide`]; what is put is left to a thread that serves the table, if one does.
+    /// As [`Self::hide`], but for the twin that hides late.
     #[inline(always)]
-    pub(crate) fn hide_handing<'k>(&self, key: Key<'k>, new: Option<&New<'_>>) -> Hidden<'_, 'k> {
-        let mut hidden = self.hide(key);
-        if let (Some(hidden), Some(new)) = (&mut hidden, new)
+    pub(crate) fn hide_in_time<'k>(&self, key: Key<'k>) -> Hidden<'_, 'k> {
+        if self.medium.breaks(canary::COPY_HIDDEN_LATE) { None } else { self.hide(key) }
+    }
+
+    /// Leaves what is put to a thread that serves the table, if one does.
+    #[inline(always)]
+    pub(crate) fn hand_over(&self, hidden: &mut Hidden<'_, '_>, new: Option<&New<'_>>) {
+        if let (Some(hidden), Some(new)) = (hidden, new)
             && self.cache.as_ref().is_some_and(|cache| cache.is_served())
             && let Some(copy) = self.copy_of_new(new)
         {
             hidden.hand_over(&copy);
         }
-        hidden
     }
 
     /// After it was waited for, with what it put.

@@ -22,6 +22,7 @@
 //! # Lock order
 //! background -> the table's -> the cached table's. Operations are pinned throughout; one that waits for readers (`clear`) is not.
 
+mod at_once;
 mod background;
 mod batch;
 mod cached;
@@ -38,7 +39,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Clock, EngineStats, ExpiredHook, Figure, Verify};
+use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, Verify};
 use epoch::Limbo;
 use heap::Heap;
 use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
@@ -58,6 +59,7 @@ pub const NAME: &str = "rewo-hash";
 pub struct RewoHash<M, D: Dram> {
     medium: M,
     heap: Heap<D>,
+    hasher: Hasher,
     table: BlockHash,
     cache: Option<Arc<CachedTable>>,
     copy_threads: Option<CopyThreads>,

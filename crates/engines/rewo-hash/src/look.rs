@@ -80,10 +80,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// The key's item, if `position` names it, in a slot of a size class and without expiry. The caller is pinned.
+    /// The key's item, all of whose lines are asked for at once.
     #[inline(always)]
     fn plain_of(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
         items::prefetch(&self.medium, position.offset(), position.slot_bytes());
+        self.plain_at(position, key)
+    }
+
+    /// The key's item, if `position` names it, in a slot of a size class and without expiry. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn plain_at(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
         let room = position.offset().span(position.slot_bytes()?);
         // SAFETY: the table shows positions to pinned callers; nobody stores to what lies behind the item in its slot.
         let item = Plain::in_room(unsafe { self.medium.bytes(room) }.ok()?)?;

@@ -46,7 +46,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         for (key, aim) in keys.iter().zip(&mut aims) {
             *aim = cache.aim_at_copy(key.signature);
             if !aim.is_some() {
-                self.table.aim(&self.medium, key.signature);
+                _ = self.table.aim(&self.medium, key.signature);
             }
         }
         for (key, aim) in keys.iter().zip(aims) {
@@ -67,7 +67,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// As [`RewoHash::get_group`], from the region.
     fn get_stored(&self, keys: &[Key<'_>], found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        keys.iter().for_each(|key| self.table.aim(&self.medium, key.signature));
+        keys.iter().for_each(|key| _ = self.table.aim(&self.medium, key.signature));
         let hints: [Option<Hint<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
             let hint = self.table.hint(&self.medium, *keys.get(i)?);
             self.ask_for(&hint);

@@ -56,6 +56,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         engine::relax_by_threads();
         RewoHash {
             swept: AtomicBool::new(heap.is_swept()),
+            hasher: Hasher::new(heap.superblock().hash_seed),
             medium,
             heap,
             table,

@@ -88,7 +88,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let room = self.with_room(reserve)?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        let mut new = Some(Prepared::in_room(key, room, expiry, |_| None));
+        let mut new = Some(Prepared::in_room(key, room, expiry));
         // Also a split may find the region full.
         self.with_room(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }
@@ -96,11 +96,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.may_write()?;
         let key = self.key(key)?;
-        let answer = {
-            let _pin = epoch::pin();
-            self.aim(key);
-            self.write_pinned(key, &mut None, &mut |_| true)?
-        };
+        let answer = self.try_delete(key)?;
         self.tell_expired(key, &answer);
         Ok(answer == Answer::Done(Before::Present))
     }

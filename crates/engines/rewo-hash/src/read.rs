@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     pub(crate) fn key<'k>(&self, key: &'k [u8]) -> Result<Key<'k>, Error> {
         check_key(key)?;
-        Ok(Key { bytes: key, signature: self.table.signature(key) })
+        Ok(Key { bytes: key, signature: self.hasher.signature(key) })
     }
 
     /// The key's slot, whatever its time. The caller is pinned.

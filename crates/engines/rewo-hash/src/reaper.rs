@@ -41,13 +41,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             None => return Ok(Progress::Idle),
         };
         let mut reaped = Vec::new();
-        let next = self.reap_segment(cursor, &mut reaped)?;
+        let walked = self.reap_segment(cursor, &mut reaped);
+        // A segment that could not be walked is the next step's, too.
+        let next = *walked.as_ref().unwrap_or(&cursor);
         background.reap = (!next.is_done()).then_some(next);
         let is_to_rest = next.is_done() && self.reaper.expectation.end();
         drop(background);
+        // They are gone, whatever became of those behind them.
         self.reaper.reaped_count.fetch_add(reaped.len() as u64, Ordering::Relaxed);
         reaped.iter().for_each(|key| self.expired_hook.tell(key));
-        Ok(match next.is_done() {
+        Ok(match walked?.is_done() {
             false => Progress::More,
             true if is_to_rest => Progress::Rest(REST),
             true => Progress::Idle,

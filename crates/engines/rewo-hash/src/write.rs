@@ -1,10 +1,10 @@
 //! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
 
-use engine::{Answer, Before, Error, Expiry, Limits, Version, while_readers_keep, with_room};
+use engine::{Answer, Before, Error, Expiry, Limits, while_readers_keep, with_room};
 use heap::Reservation;
 use heap::layout::SEGMENT_BYTES;
 use index::Position;
-use index::block_hash::{At, Key, Published, Slot};
+use index::block_hash::{Aim, At, Key, Published, Slot};
 use index::cached_table::{NewCopy, Write, canary};
 use index::segmented::Garbage;
 use items::NewItem;
@@ -41,19 +41,15 @@ enum Entered<'a, 'k> {
 pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
 impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
-    /// The slot names the item at the start of `room`, which was written; its copy is `copy`, if the caller knows.
-    pub(crate) fn in_room(
-        key: Key<'_>,
-        room: Reservation<'a, D>,
-        expiry: Expiry,
-        copy: impl FnOnce(Position) -> Option<NewCopy<'v>>,
-    ) -> Prepared<'a, 'v, D> {
-        let position = Position::of(room.place());
-        let new = New { slot: Slot::of_item(key.signature, position), copy: copy(position) };
-        Prepared { new, room: Some(room), expires: !expiry.is_never() }
+    /// The slot names the item at the start of `room`.
+    #[inline(always)]
+    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
+        let slot = Slot::of_item(key.signature, Position::of(room.place()));
+        Prepared { new: New { slot, copy: None }, room: Some(room), expires: !expiry.is_never() }
     }
 
     /// The item is named, and stays. The reaper is told only now: of a walk that it began before, it may have met the key's old item.
+    #[inline(always)]
     pub(crate) fn publish(self, reaper: &Reaper) {
         self.room.into_iter().for_each(|room| _ = room.publish());
         if self.expires {
@@ -68,51 +64,68 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// Puts, unless the value is too long.
+    #[inline(always)]
     pub(crate) fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.may_write()?;
         check_value(value.len() as u64)?;
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
-        let put = || {
-            let _pin = epoch::pin();
-            self.aim(key);
-            let mut new = Some(self.prepare(key, &item)?);
-            self.aim_at_old(key, item.item_bytes());
-            self.write_pinned(key, &mut new, &mut |_| true)
+        let answer = match self.try_put(key, &item) {
+            Err(error) if error.is_full() => self.put_in_room(key, &item)?,
+            answer => answer?,
         };
-        self.with_room(put).map(|answer| self.tell_expired(key, &answer))
+        self.tell_expired(key, &answer);
+        Ok(())
     }
 
-    /// Asks the cache for what a write of the key begins with. The caller is pinned.
+    /// The second attempt. The caller is not pinned.
+    #[cold]
+    #[inline(never)]
+    fn put_in_room(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Answer<Before>, Error> {
+        self.make_room()?;
+        self.try_put(key, item)
+    }
+
+    /// Asks the cache for what a write of the key begins with. The caller is pinned,
+    /// while it uses what is returned.
     #[inline(always)]
-    pub(crate) fn aim(&self, key: Key<'_>) {
-        self.table.aim(&self.medium, key.signature);
+    pub(crate) fn aim(&self, key: Key<'_>) -> Aim<'_> {
+        let aim = self.table.aim(&self.medium, key.signature);
         self.cached_table().into_iter().for_each(|cache| cache.aim(key.signature));
-    }
-
-    /// Starts the misses of the old item and of its copy, if there seem to be such: the buckets' locks wait for the new item's write-back. A delete has
-    /// none of that, and no time to gain. The caller is pinned.
-    #[inline(always)]
-    pub(crate) fn aim_at_old(&self, key: Key<'_>, item_bytes: u64) {
-        if let Some(position) = self.table.hint(&self.medium, key).position() {
-            self.medium.prefetch_line(position.offset());
-        }
-        self.cached_table().into_iter().for_each(|cache| cache.aim_at_room(key.signature, item_bytes));
+        aim
     }
 
     /// Step 1.
-    #[inline(always)]
     pub(crate) fn prepare<'v>(&self, key: Key<'_>, item: &NewItem<'v>) -> Result<Prepared<'_, 'v, D>, Error> {
-        let copy =
-            |version: Version| NewCopy { value: item.value, version: version.words(), expiry_ms: item.expiry.ms() };
+        let mut new = self.prepare_unwritten(key, item)?;
+        self.write_prepared(&mut new, item);
+        Ok(new)
+    }
+
+    /// What step 1 begins with: the slot, and room for the item, unless that is in the slot.
+    #[inline(always)]
+    pub(crate) fn prepare_unwritten<'v>(&self, key: Key<'_>, item: &NewItem<'v>) -> Result<Prepared<'_, 'v, D>, Error> {
         if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
-            let copy = self.cache.as_ref().map(|_| copy(version_of_small(item.value)));
-            return Ok(Prepared { new: New { slot, copy }, room: None, expires: false });
+            return Ok(Prepared { new: New { slot, copy: None }, room: None, expires: false });
         }
         let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
-        // SAFETY: the room was just reserved.
-        let checksum = unsafe { item.write(&self.medium, room.place().offset, 0) };
-        Ok(Prepared::in_room(key, room, item.expiry, |position| Some(copy(version_of_item(position, checksum)))))
+        Ok(Prepared::in_room(key, room, item.expiry))
+    }
+
+    /// The rest of step 1.
+    #[inline(always)]
+    pub(crate) fn write_prepared<'v>(&self, new: &mut Prepared<'_, 'v, D>, item: &NewItem<'v>) {
+        let version = match &new.room {
+            // SAFETY: the room was just reserved.
+            Some(room) => {
+                let place = room.place();
+                let checksum = unsafe { item.write(&self.medium, place.offset, 0) };
+                version_of_item(Position::of(place), checksum)
+            }
+            None if self.cache.is_none() => return,
+            None => version_of_small(item.value),
+        };
+        new.new.copy = Some(NewCopy { value: item.value, version: version.words(), expiry_ms: item.expiry.ms() });
     }
 
     /// Puts what was prepared, and takes it, or removes the key, if `allowed`. The callback has been told if the key had expired.
@@ -145,7 +158,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     ) -> Result<Answer<Before>, Error> {
         let _pin = epoch::pin();
         let entered = new.as_ref().map(|new| new.new);
-        let (published, old, mut hidden) = match self.publish(key, entered.as_ref(), allowed)? {
+        let (published, old, hidden) = match self.publish(key, entered.as_ref(), allowed)? {
             Entered::Published(published, old, hidden) => (published, old, hidden),
             Entered::Unchanged(answer) => {
                 // What it goes by may not be durable yet; what is found by now says nothing of the answer.
@@ -155,13 +168,27 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         };
         new.take().into_iter().for_each(|new| new.publish(&self.reaper));
         let before = self.before(old.as_ref());
+        self.finish(key, published, hidden, entered.as_ref(), old.as_ref())?;
+        before.map(Answer::Done)
+    }
+
+    /// What comes behind the publication of `new`, or of a removal.
+    #[inline(always)]
+    pub(crate) fn finish<'a, 'k>(
+        &'a self,
+        key: Key<'k>,
+        published: Published<'_>,
+        mut hidden: Hidden<'a, 'k>,
+        new: Option<&New<'_>>,
+        old: Option<&Slot>,
+    ) -> Result<(), Error> {
         published.settle(&self.medium)?;
         if self.medium.breaks(canary::COPY_HIDDEN_LATE) {
             hidden = self.hide(key);
         }
-        self.reveal(hidden, entered.as_ref());
-        self.retire(old.as_ref());
-        before.map(Answer::Done)
+        self.reveal(hidden, new);
+        self.retire(old);
+        Ok(())
     }
 
     /// Steps 2 to 5.
@@ -184,8 +211,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 return Ok(Entered::Unchanged(Answer::Done(Before::Absent)));
             }
             let old = found.map(|found| found.slot);
-            let is_late = self.medium.breaks(canary::COPY_HIDDEN_LATE);
-            let mut hidden = if is_late { None } else { self.hide_handing(key, new) };
+            let mut hidden = self.hide_in_time(key);
+            self.hand_over(&mut hidden, new);
             if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
                 self.reveal(hidden.take(), new);
             }
@@ -223,6 +250,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// Retires the item of a slot that went.
+    #[inline(always)]
     pub(crate) fn retire(&self, old: Option<&Slot>) {
         let place = old.and_then(Slot::position).and_then(Position::place);
         place.into_iter().for_each(|place| self.cx().retire(Garbage::Place(place)));

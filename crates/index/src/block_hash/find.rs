@@ -60,6 +60,13 @@ impl Key<'_> {
     }
 }
 
+/// Where a write of a signature goes.
+#[derive(Clone, Copy)]
+pub struct Aim<'a> {
+    pub(super) segment: &'a Segment,
+    pub(super) numbers: [usize; 2],
+}
+
 /// A bucket as a reader sees it.
 enum View<'a, M> {
     Stored(Stored<'a, M>),
@@ -215,9 +222,9 @@ impl<'a, M: Medium> Look<'a, M> {
 
 impl BlockHash {
     /// Asks the cache for what a write of the signature begins with, all at once: two buckets, with locks and counters. The caller is
-    /// pinned.
+    /// pinned, while it uses what is returned.
     #[inline(always)]
-    pub fn aim<M: Medium>(&self, medium: &M, signature: u64) {
+    pub fn aim<M: Medium>(&self, medium: &M, signature: u64) -> Aim<'_> {
         let (start, segment) = self.root().both(self.geometry, signature);
         let numbers = choices(signature);
         segment.prefetch(numbers);
@@ -225,6 +232,7 @@ impl BlockHash {
         let lines =
             numbers.into_iter().flat_map(|number| lines.clone().map(move |byte| bucket(start, number).plus(byte)));
         lines.for_each(|line| medium.prefetch_line(line));
+        Aim { segment, numbers }
     }
 
     /// The key's slot. `is_key` says whether the item at a position has the key, of which it has the signature. The caller is

@@ -5,6 +5,7 @@
 //! buckets while these are still on the way. All else is left to a search (`find`): chains, batches, buckets that changed meanwhile,
 //! and buckets that have slots of several kinds.
 
+use pmem::arch::equal_halves;
 use pmem::{Medium, MediumError, Offset};
 
 use super::find::{Key, Look};
@@ -38,7 +39,10 @@ const _: () = {
     let mut i = 0;
     while i < SLOT_COUNT {
         let four = slot_start(i) + i % 4;
-        assert!(four / 8 == LOOKED_AT[i] as usize && four % 8 == i / 4 * 4);
+        assert!(
+            four / 8 == LOOKED_AT[i] as usize && four % 8 == i / 4 * 4,
+            "the low half of the first four words, the high of the last"
+        );
         i += 1;
     }
 };
@@ -46,12 +50,8 @@ const _: () = {
 /// Of a bucket's slots that hold an item, those that begin so, as far as four bytes tell: bit i for slot i.
 #[inline(always)]
 fn hits<M: Medium>(medium: &M, at: Offset, meta: Meta, head: u64) -> u32 {
-    let (words, mut hits) = (medium.load_some(at, LOOKED_AT), 0);
-    for i in 0..SLOT_COUNT {
-        let (found, wanted) = ((words[i] >> (i / 4 * 32)) as u32, (head >> SHIFTS[i % 4]) as u32);
-        hits |= u32::from(found == wanted) << i;
-    }
-    hits & u32::from(meta.bitmap())
+    let wanted = SHIFTS.map(|shift| (head >> shift) as u32);
+    equal_halves(medium.load_some(at, LOOKED_AT), wanted) & u32::from(meta.bitmap())
 }
 
 /// What the beginnings of both buckets' slots tell.
@@ -110,10 +110,10 @@ impl<'a, M: Medium> Beginnings<'a, M> {
     /// The key's only slot. `Unsure`: there may be more than one.
     #[inline(always)]
     pub(super) fn only(&self) -> Spotted<'a, M> {
-        match self.hits.count_ones() {
+        match self.hits {
             _ if !self.are_alike() => Spotted::Unsure,
             0 => Spotted::Nothing,
-            1 => Spotted::At(self.first()),
+            hits if hits.is_power_of_two() => Spotted::At(self.first()),
             _ => Spotted::Unsure,
         }
     }
@@ -121,6 +121,7 @@ impl<'a, M: Medium> Beginnings<'a, M> {
 
 impl<M: Medium> Spot<'_, M> {
     /// The slot.
+    #[inline(always)]
     pub(super) fn slot(&self) -> Slot {
         self.stored.slot(self.meta, self.i)
     }

@@ -6,13 +6,19 @@ use heap::layout::SEGMENT_BYTES;
 use pmem::{Medium, Offset, seal};
 
 use super::layout::{BUCKET_BYTES, BUCKET_WORDS, Meta, SLOT_BYTES, bucket, slot_start};
-use super::slot::Slot;
+use super::slot::{SLOT_WORDS, Slot};
 use crate::segmented::layout::{NEXT_BYTES, PREFIX_BYTES, SegmentHeader};
 
 /// Something that has a bucket's words.
 pub(super) trait Words {
     /// Word `i`.
     fn word(&self, i: usize) -> u64;
+
+    /// Some words, by their numbers.
+    #[inline(always)]
+    fn some<const COUNT: usize>(&self, numbers: [u8; COUNT]) -> [u64; COUNT] {
+        numbers.map(|i| self.word(i.into()))
+    }
 
     /// The meta word.
     #[inline(always)]
@@ -30,12 +36,12 @@ pub(super) trait Words {
     /// Slot `i`, of the shape that `meta` says.
     #[inline(always)]
     fn slot(&self, meta: Meta, i: usize) -> Slot {
-        let (start, mut bytes) = (slot_start(i), [0; 40]);
-        let (first, last) = (start / 8, (start + SLOT_BYTES - 1) / 8);
-        for (word, at) in (first..=last).zip((0..).step_by(8)) {
-            bytes[at..at + 8].copy_from_slice(&self.word(word).to_le_bytes());
-        }
-        Slot::from_parts(meta.shape(i), *bytes[start % 8..].first_chunk().expect("a slot lies in five words"))
+        let (first, shift) = (slot_start(i) / 8, slot_start(i) % 8 * 8);
+        // Behind the last slot there is no word, and nothing of it there.
+        let fifth = (first + SLOT_WORDS).min(BUCKET_WORDS - 1);
+        let words = self.some([first as u8, first as u8 + 1, first as u8 + 2, first as u8 + 3, fifth as u8]);
+        let word = |k: usize| words[k] >> shift | words[k + 1] << 1 << (63 - shift);
+        Slot::from_words(meta.shape(i), std::array::from_fn(word))
     }
 
     /// Whether a slot that holds an item is damaged.
@@ -57,26 +63,53 @@ impl<M: Medium> Words for Stored<'_, M> {
     fn word(&self, i: usize) -> u64 {
         self.medium.load(self.at.plus(8 * i as u64), Ordering::Acquire)
     }
+
+    #[inline(always)]
+    fn some<const COUNT: usize>(&self, numbers: [u8; COUNT]) -> [u64; COUNT] {
+        self.medium.load_some(self.at, numbers)
+    }
 }
 
 impl<M: Medium> Stored<'_, M> {
     /// Stores a slot's bytes, and flushes them. The caller holds the bucket's lock, and the slot is free: of the words at its ends
     /// the neighbours' bytes stay as they are.
+    #[inline(always)]
     pub(super) fn write_slot(&self, i: usize, slot: &Slot, is_flushed: bool) {
-        let start = slot_start(i);
-        let (first, last) = (start / 8, (start + SLOT_BYTES - 1) / 8);
-        let mut bytes = [0; 40];
-        for word in [first, last] {
-            bytes[(word - first) * 8..][..8].copy_from_slice(&self.word(word).to_le_bytes());
-        }
-        bytes[start % 8..][..SLOT_BYTES].copy_from_slice(slot.bytes());
-        for (word, bytes) in (first..=last).zip(bytes.as_chunks::<8>().0) {
-            self.medium.store(self.at.plus(8 * word as u64), u64::from_le_bytes(*bytes), Ordering::Release);
-        }
+        let store = |word: usize, bits| self.medium.store(self.at.plus(8 * word as u64), bits, Ordering::Release);
+        place(i, slot, |word| self.word(word), store);
         if is_flushed {
-            self.medium.flush(self.at.plus(start as u64).span(SLOT_BYTES as u64));
+            self.medium.flush(self.at.plus(slot_start(i) as u64).span(SLOT_BYTES as u64));
         }
     }
+}
+
+/// Puts slot `i` into its words, of which the first and the last are `now` neighbours' in part.
+#[inline(always)]
+fn place(i: usize, slot: &Slot, now: impl Fn(usize) -> u64, mut store: impl FnMut(usize, u64)) {
+    let (first, shift) = (slot_start(i) / 8, slot_start(i) % 8 * 8);
+    let bits = shifted(slot.words(), shift);
+    // A slot that begins at most a byte behind a word's start ends with the fourth.
+    let is_in_five = shift > 8;
+    let last = first + SLOT_WORDS - usize::from(!is_in_five);
+    // The bits behind the slot's end, which is as far behind a word's start as the slot's, less a byte.
+    let before = now(first) & !(!0 << shift);
+    let behind = now(last) & (!0u64 << 1 << (shift + 55) % 64);
+    store(first, bits[0] | before);
+    store(first + 1, bits[1]);
+    store(first + 2, bits[2]);
+    if is_in_five {
+        store(first + 3, bits[3]);
+        store(first + 4, bits[4] | behind);
+    } else {
+        store(first + 3, bits[3] | behind);
+    }
+}
+
+/// Words moved up by so many bits, fewer than 64.
+#[inline(always)]
+fn shifted([low, middle, high, last]: [u64; SLOT_WORDS], shift: usize) -> [u64; SLOT_WORDS + 1] {
+    let from = |word: u64| word >> 1 >> (63 - shift);
+    [low << shift, middle << shift | from(low), high << shift | from(middle), last << shift | from(high), from(last)]
 }
 
 /// A copy of a bucket.
@@ -116,10 +149,9 @@ impl Image {
 
     /// Puts a slot at `i`, whatever is there. Nobody reads the copy as what is stored, so no lock bit says more.
     pub(super) fn set(&mut self, i: usize, slot: &Slot) {
-        let mut bytes = self.to_bytes();
-        bytes[slot_start(i)..][..SLOT_BYTES].copy_from_slice(slot.bytes());
         let meta = self.meta().with(i, slot.shape()).unlocked();
-        *self = Image::from_bytes(&bytes);
+        let words = self.0;
+        place(i, slot, |word| words[word], |word, bits| self.0[word] = bits);
         self.0[0] = meta.0;
     }
 
@@ -172,5 +204,27 @@ impl SegmentImage {
 
     fn set_word(&mut self, at: u64, word: u64) {
         self.0[at as usize..at as usize + 8].copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Position;
+
+    /// Whatever the neighbours hold, each slot lies as drawn, and its neighbours stay as before.
+    #[test]
+    fn a_slot_lies_in_its_bytes_and_in_no_others() {
+        let slot = Slot::of_item(0x1122_3344_5566_7788, Position::from_word(0x99AA_BBCC_DDEE_FF00));
+        let bytes: Vec<u8> = slot.words().iter().flat_map(|word| word.to_le_bytes()).take(SLOT_BYTES).collect();
+        for (i, around) in (0..8).flat_map(|i| [(i, 0), (i, 0xFF), (i, 0x5A)]) {
+            let mut image = Image::from_bytes(&[around; BUCKET_BYTES as usize]);
+            image.set(i, &slot);
+            let (start, all) = (slot_start(i), image.to_bytes());
+            assert_eq!(all[start..start + SLOT_BYTES], bytes, "slot {i}");
+            assert!(all[8..start].iter().chain(&all[start + SLOT_BYTES..]).all(|byte| *byte == around), "slot {i}");
+            assert_eq!(image.slot(image.meta(), i), slot);
+            assert_eq!(image.head(i), 0x1122_3344_5566_7788);
+        }
     }
 }

@@ -65,6 +65,18 @@ pub(super) const KIND_SHIFT: u32 = 4;
 const SHAPES_SHIFT: u32 = 16;
 const SHAPE: u64 = (1 << SHAPE_BITS) - 1;
 
+/// Of each bitmap bit i at bit 6i, where the shape of slot i is.
+static SPREAD: [u64; 256] = {
+    let mut spread = [0; 256];
+    let mut i = 0;
+    while i < 256 * SLOT_COUNT {
+        let (bitmap, slot) = (i / SLOT_COUNT, i % SLOT_COUNT);
+        spread[bitmap] |= (bitmap as u64 >> slot & 1) << (SHAPE_BITS as usize * slot);
+        i += 1;
+    }
+    spread
+};
+
 impl Meta {
     /// Which slots hold an item.
     #[inline(always)]
@@ -116,12 +128,8 @@ impl Meta {
     /// Whether all slots that hold an item are of the kind of this shape.
     #[inline(always)]
     #[must_use]
-    pub const fn has_only_like(self, shape: u8) -> bool {
-        // Bit i at bit 6i, of four bits: no two of the product meet.
-        const fn spread(four: u64) -> u64 {
-            four.wrapping_mul(1 | 1 << 5 | 1 << 10 | 1 << 15) & (1 | 1 << 6 | 1 << 12 | 1 << 18)
-        }
-        let filled = spread(self.0 & 0xF) | spread(self.0 >> 4 & 0xF) << (4 * SHAPE_BITS);
+    pub fn has_only_like(self, shape: u8) -> bool {
+        let filled = SPREAD[self.bitmap() as usize];
         let kinds = self.0 >> (SHAPES_SHIFT + KIND_SHIFT);
         (kinds ^ (filled * (shape >> KIND_SHIFT) as u64)) & (filled * 3) == 0
     }

@@ -24,7 +24,8 @@
 //! | 5 memory: lock bits off, not flushed; the buckets are unlocked | the same |
 //! | 6 waited for; a log's lock bits off, if nobody wrote to the bucket since | new |
 //!
-//! A removal has no step 1 and 3, but for the counter.
+//! A removal has no step 1 and 3, but for the counter. A put with nothing in its way takes step 1 behind 2
+//! (`engines/rewo-hash/src/at_once.rs`): an item that no slot names is nothing, whenever it is written.
 //!
 //! # Reading
 //! Both counters; the first bucket's meta word and slots, the second's; both counters again, and whether a batch came or went: what
@@ -32,8 +33,8 @@
 //! durable before the caller is told.
 //!
 //! # Lock order
-//! a batch's turn; partition -> buckets: of one segment in ascending order, of several in the order of their signatures. Every
-//! thread that looks into a segment is pinned.
+//! a batch's turn; partition -> buckets: of one segment in ascending order, of several in the order of their signatures. A write takes both of
+//! the key's buckets at once, and waits for them with neither (`shared/locks.rs`). Every thread that looks into a segment is pinned.
 
 mod batch;
 pub mod canary;
@@ -62,11 +63,11 @@ use crate::shared::Pointer;
 
 pub use batch::{Batch, Found, NoRoom, Turn};
 pub use check::Damage;
-pub use find::Key;
+pub use find::{Aim, Key};
 pub use glance::{Glance, Hint};
 pub use slot::{Content, Slot};
 pub use sweep::{Cleared, Shown};
-pub use write::{At, Buckets, Full, Published};
+pub use write::{At, Buckets, Full, Published, Sight};
 
 use batch::Overlay;
 use layout::{BUCKET_COUNT, SLOT_COUNT};

@@ -36,7 +36,7 @@ use super::segment::clear_bits;
 use super::write::{Bucket, Buckets, Full, Published};
 use super::{BlockHash, Slot, canary};
 use crate::segmented::{Context, Cursor, Segmented};
-use crate::shared::Locked;
+use crate::shared::HeldLocks;
 
 /// A bucket is light with so many items: with one more it is not as full as the one that is relieved was.
 pub(super) const LIGHT_FILLED_MAX: u32 = FILLED_MAX - 2;
@@ -47,7 +47,7 @@ struct Move<'a> {
     i: usize,
     slot: Slot,
     to: Bucket,
-    _lock: Locked<'a>,
+    _lock: HeldLocks<'a>,
 }
 
 impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
@@ -55,7 +55,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     #[cold]
     pub(super) fn insert_moving(self, slot: &Slot) -> Result<Published<'a>, Full> {
         let Some(moved) = self.movable() else { return Err(Full { segment: self.segment.offset() }) };
-        let (segment, medium) = (self.segment, self.cx.medium);
+        let medium = self.cx.medium;
         if medium.breaks(canary::DELETE_BEFORE_INSERT) {
             self.empty_early(&moved);
             medium.order();
@@ -64,10 +64,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         if medium.breaks(canary::DELETE_NOT_ORDERED) {
             self.empty_early(&moved);
         }
-        segment.count(1);
         self.table.move_count.fetch_add(1, Ordering::Relaxed);
         let table = self.table;
-        let published = self.fill(moved.from, slot, Some(moved.i));
+        let published = self.fill(moved.from, slot, Some(moved.i), 1);
         table.note_crowding();
         if published.is_done() {
             clear_bits(medium, moved.to.at);

@@ -14,23 +14,27 @@ use super::image::{Image, Stored, Words};
 use super::layout::{BUCKET_COUNT, Meta, bucket};
 use crate::segmented::Segmented;
 use crate::segmented::layout::{NEXT_BYTES, SegmentHeader};
-use crate::shared::{Flag, Lock, Locked, Word};
+use crate::shared::{Flag, HeldLocks, Locks, Word};
 
 /// Locks, counters and flags of one segment and those chained to it. Bucket `i` of all of them is guarded by one lock and
 /// counted by one counter.
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Segment {
+    // What writes ask for is in the first line.
     first: Link,
-    header: SegmentHeader,
+    locks: Locks,
+    item_count: AtomicU64,
     /// Split or cleared: a thread that gets a lock looks the segment up again.
     dead: Flag,
     /// Everything in it is known to be durable, what has lock bits aside. False after open: an earlier process may have been
     /// killed between a store and its flush.
     durable: AtomicBool,
-    item_count: AtomicU64,
-    locks: [Lock; BUCKET_COUNT],
+    header: SegmentHeader,
     counters: [Word; BUCKET_COUNT],
 }
+
+#[cfg(not(test))]
+const _: () = assert!(std::mem::offset_of!(Segment, header) <= pmem::LINE_BYTES as usize);
 
 struct Link {
     offset: Offset,
@@ -44,6 +48,8 @@ impl Link {
 }
 
 impl Segmented for Segment {
+    type Frozen<'a> = Vec<HeldLocks<'a>>;
+
     #[inline(always)]
     fn offset(&self) -> Offset {
         self.first.offset
@@ -63,8 +69,8 @@ impl Segmented for Segment {
         self.offsets()
     }
 
-    fn lock_all(&self) -> Vec<Locked<'_>> {
-        self.locks.iter().map(Lock::lock).collect()
+    fn lock_all(&self) -> Self::Frozen<'_> {
+        self.locks.lock_in_turn(BUCKET_COUNT)
     }
 
     fn kill(&self) {
@@ -81,7 +87,7 @@ impl Segment {
             dead: Flag::new(false),
             durable: AtomicBool::new(durable),
             item_count: AtomicU64::new(0),
-            locks: std::array::from_fn(|_| Lock::new()),
+            locks: Locks::new(),
             counters: std::array::from_fn(|_| Word::new(0)),
         })
     }
@@ -128,26 +134,27 @@ impl Segment {
         self.offsets().map(|offset| Place { offset, kind: PlaceKind::Segment }).collect()
     }
 
+    /// The locks of these buckets.
     #[inline(always)]
-    pub(super) fn lock(&self, number: usize) -> Locked<'_> {
-        self.locks[number].lock()
+    pub(super) fn lock<const COUNT: usize>(&self, numbers: [usize; COUNT]) -> HeldLocks<'_> {
+        self.locks.lock(numbers)
     }
 
     /// The lock of a bucket beyond those that the caller holds, unless another thread holds it.
-    pub(super) fn try_lock(&self, number: usize) -> Option<Locked<'_>> {
-        self.locks[number].try_lock()
+    pub(super) fn try_lock(&self, number: usize) -> Option<HeldLocks<'_>> {
+        self.locks.try_lock([number])
     }
 
     /// Whether the locks of all buckets are held.
     #[cfg(test)]
     pub(super) fn is_frozen(&self) -> bool {
-        self.locks.iter().all(Lock::is_locked)
+        self.locks.are_held(BUCKET_COUNT)
     }
 
     /// Asks the cache for the locks and counters of these buckets.
     #[inline(always)]
     pub(super) fn prefetch(&self, numbers: [usize; 2]) {
-        pmem::arch::prefetch(ptr::from_ref(&self.locks).cast());
+        pmem::arch::prefetch(ptr::from_ref(self).cast());
         numbers.into_iter().for_each(|number| pmem::arch::prefetch(ptr::from_ref(&self.counters[number]).cast()));
     }
 
@@ -159,7 +166,7 @@ impl Segment {
 
     /// The counter, if everything that it stands for is published: nobody holds the bucket's lock.
     pub(super) fn published_counter(&self, number: usize) -> Option<u64> {
-        let _lock = self.locks[number].try_lock()?;
+        let _lock = self.try_lock(number)?;
         Some(self.counter(number))
     }
 
@@ -215,7 +222,7 @@ impl Segment {
     /// Takes the lock bits of a bucket away, of which everything is durable that was published up to `counter`. Nobody waits for
     /// the lock, and the word is not flushed: a lock bit that comes back is a hint.
     pub(super) fn unlock_bits<M: Medium>(&self, medium: &M, number: usize, at: Offset, counter: u64) {
-        let Some(_lock) = self.locks[number].try_lock() else { return };
+        let Some(_lock) = self.try_lock(number) else { return };
         if self.counter(number) == counter {
             clear_bits(medium, at);
         }

@@ -8,11 +8,20 @@
 //!
 //! The checksum covers the slot's shape and its 27 bytes.
 
-use pmem::crc32c;
+use std::ptr;
+
+use pmem::Checksum;
 
 use super::layout::{KIND_SHIFT, SLOT_BYTES};
 use crate::Position;
 
+/// Words that a slot and its shape take.
+pub(super) const SLOT_WORDS: usize = (SLOT_BYTES + 1) / 8;
+/// Where in the last word the shape is, and the checksum.
+const SHAPE_SHIFT: u32 = 56;
+const CHECKSUM_SHIFT: u32 = 24;
+/// What of the last word is the slot's own.
+const BYTES_OF_LAST: u64 = (1 << SHAPE_SHIFT) - 1;
 const BODY_BYTES: usize = SLOT_BYTES - 4;
 const FIXED_KEY_BYTES: usize = 16;
 /// Key and value of kind 1 at the most.
@@ -41,12 +50,9 @@ pub(super) fn is_alike(one: u8, other: u8) -> bool {
     (one ^ other) >> KIND_SHIFT == 0
 }
 
-/// A slot's bytes, and its shape: length and kind as the meta word has them.
+/// A slot's bytes, and behind them its shape: length and kind as the meta word has them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Slot {
-    shape: u8,
-    bytes: [u8; SLOT_BYTES],
-}
+pub struct Slot([u64; SLOT_WORDS]);
 
 /// What a slot says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,103 +77,125 @@ pub enum Content<'a> {
 
 impl Slot {
     /// A whole item that does not expire, if it is small enough.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn whole(key: &[u8], value: &[u8]) -> Option<Slot> {
-        let mut body = [0; BODY_BYTES];
+        // Most items are larger.
+        if value.len() > VALUE_BYTES_MAX || key.len() + value.len() > BODY_BYTES {
+            None
+        } else {
+            Slot::small(key, value)
+        }
+    }
+
+    #[inline(never)]
+    fn small(key: &[u8], value: &[u8]) -> Option<Slot> {
+        let mut body = [0; SLOT_WORDS * 8];
         if key.len() == FIXED_KEY_BYTES && value.len() <= BODY_BYTES - FIXED_KEY_BYTES {
             body[..FIXED_KEY_BYTES].copy_from_slice(key);
             body[FIXED_KEY_BYTES..][..value.len()].copy_from_slice(value);
-            return Some(Slot::new(Kind::Fixed, value.len(), body));
+            return Some(Slot::new(Kind::Fixed, value.len(), words_of(&body)));
         }
-        if value.len() > VALUE_BYTES_MAX || key.len() + value.len() > SHORT_BYTES_MAX {
+        if key.len() + value.len() > SHORT_BYTES_MAX {
             return None;
         }
         body[0] = key.len() as u8;
         body[1..][..key.len()].copy_from_slice(key);
         body[1 + key.len()..][..value.len()].copy_from_slice(value);
-        Some(Slot::new(Kind::Short, value.len(), body))
+        Some(Slot::new(Kind::Short, value.len(), words_of(&body)))
     }
 
     /// A slot that says where an item lies.
+    #[inline(always)]
     #[must_use]
     pub fn of_item(signature: u64, position: Position) -> Slot {
-        let mut body = [0; BODY_BYTES];
-        body[..8].copy_from_slice(&signature.to_le_bytes());
-        body[8..16].copy_from_slice(&position.word().to_le_bytes());
-        Slot::new(Kind::Item, 0, body)
+        Slot::new(Kind::Item, 0, [signature, position.word(), 0, 0])
     }
 
-    fn new(kind: Kind, len_bytes: usize, body: [u8; BODY_BYTES]) -> Slot {
-        let mut slot = Slot { shape: (kind as u8) << KIND_SHIFT | len_bytes as u8, bytes: [0; SLOT_BYTES] };
-        slot.bytes[..BODY_BYTES].copy_from_slice(&body);
-        let checksum = slot.checksum();
-        slot.bytes[BODY_BYTES..].copy_from_slice(&checksum.to_le_bytes());
-        slot
-    }
-
-    /// The slot that has this shape and these bytes.
+    /// Of words that begin with a body and are zero behind it.
     #[inline(always)]
-    pub(super) fn from_parts(shape: u8, bytes: [u8; SLOT_BYTES]) -> Slot {
-        Slot { shape, bytes }
+    fn new(kind: Kind, len_bytes: usize, body: [u64; SLOT_WORDS]) -> Slot {
+        let slot = Slot::from_words((kind as u8) << KIND_SHIFT | len_bytes as u8, body);
+        let [low, middle, high, last] = slot.0;
+        Slot([low, middle, high, last | u64::from(slot.checksum()) << CHECKSUM_SHIFT])
+    }
+
+    /// The slot that has this shape, and these words' bytes but the last one.
+    #[inline(always)]
+    pub(super) fn from_words(shape: u8, [low, middle, high, last]: [u64; SLOT_WORDS]) -> Slot {
+        Slot([low, middle, high, last & BYTES_OF_LAST | u64::from(shape) << SHAPE_SHIFT])
     }
 
     /// Its shape.
     #[inline(always)]
     pub(super) fn shape(&self) -> u8 {
-        self.shape
+        (self.0[SLOT_WORDS - 1] >> SHAPE_SHIFT) as u8
     }
 
-    /// Its bytes.
-    pub(super) fn bytes(&self) -> &[u8; SLOT_BYTES] {
-        &self.bytes
+    /// Its bytes, zero to the last word's end.
+    #[inline(always)]
+    pub(super) fn words(&self) -> [u64; SLOT_WORDS] {
+        let [low, middle, high, last] = self.0;
+        [low, middle, high, last & BYTES_OF_LAST]
     }
 
+    /// Its bytes, and behind those the shape.
+    #[inline(always)]
+    fn bytes(&self) -> &[u8; SLOT_WORDS * 8] {
+        // SAFETY: words have no padding, and lie in memory as their bytes do, in the order of processors that this crate is for.
+        unsafe { &*ptr::from_ref(&self.0).cast() }
+    }
+
+    #[inline(always)]
     fn checksum(&self) -> u32 {
+        // The shape, and the body behind it: three words and a half.
+        let [low, middle, high, last] = self.0;
+        let words = [low << 8 | u64::from(self.shape()), middle << 8 | low >> 56, high << 8 | middle >> 56];
         let mut covered = [0; BODY_BYTES + 1];
-        covered[0] = self.shape;
-        covered[1..].copy_from_slice(&self.bytes[..BODY_BYTES]);
-        crc32c(0, &covered)
+        let (whole, half) = covered.as_chunks_mut::<8>();
+        whole.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        half.copy_from_slice(&((last << 8 | high >> 56) as u32).to_le_bytes());
+        Checksum::default().update_with(&covered).value()
     }
 
     /// True if the checksum fits.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.bytes[BODY_BYTES..] == self.checksum().to_le_bytes()
+        (self.0[SLOT_WORDS - 1] >> CHECKSUM_SHIFT) as u32 == self.checksum()
     }
 
     /// What it says. The checksum is not compared.
     #[inline(always)]
     #[must_use]
     pub fn content(&self) -> Content<'_> {
-        let len_bytes = usize::from(self.shape & LENGTH);
-        let (kind, body) = (self.shape >> KIND_SHIFT, &self.bytes[..BODY_BYTES]);
-        let key_bytes = usize::from(body[0]);
-        match kind {
+        let (len_bytes, bytes) = (usize::from(self.shape() & LENGTH), self.bytes());
+        let key_bytes = usize::from(bytes[0]);
+        match self.shape() >> KIND_SHIFT {
             0 if len_bytes <= BODY_BYTES - FIXED_KEY_BYTES => Content::Whole {
-                key: &body[..FIXED_KEY_BYTES],
-                value: &body[FIXED_KEY_BYTES..FIXED_KEY_BYTES + len_bytes],
+                key: &bytes[..FIXED_KEY_BYTES],
+                value: &bytes[FIXED_KEY_BYTES..FIXED_KEY_BYTES + len_bytes],
             },
             1 if key_bytes + len_bytes <= SHORT_BYTES_MAX => {
-                let (key, value) = body[1..1 + key_bytes + len_bytes].split_at(key_bytes);
+                let (key, value) = bytes[1..1 + key_bytes + len_bytes].split_at(key_bytes);
                 Content::Whole { key, value }
             }
-            2 => {
-                let word = |at: usize| u64::from_le_bytes(*body[at..].first_chunk().expect("a body has 27 bytes"));
-                Content::Item { signature: word(0), position: Position::from_word(word(8)) }
-            }
+            2 => Content::Item { signature: self.0[0], position: Position::from_word(self.0[1]) },
             _ => Content::Damaged,
         }
     }
 
     /// Where the item lies, if the slot does not hold it.
+    #[inline(always)]
     #[must_use]
     pub fn position(&self) -> Option<Position> {
-        match self.content() {
-            Content::Item { position, .. } => Some(position),
-            _ => None,
-        }
+        is_item(self.shape()).then(|| Position::from_word(self.0[1]))
     }
+}
+
+/// Bytes as words.
+fn words_of(bytes: &[u8; SLOT_WORDS * 8]) -> [u64; SLOT_WORDS] {
+    let words = bytes.as_chunks::<8>().0;
+    std::array::from_fn(|i| u64::from_le_bytes(words[i]))
 }
 
 /// How slots begin that may hold a key, by their kind: what the first eight bytes are, of those that count. Most slots that are looked
@@ -223,7 +251,7 @@ mod tests {
         };
         for (i, key) in keys.iter().enumerate() {
             for slot in slots(key).into_iter().flatten() {
-                let head = u64::from_le_bytes(*slot.bytes().first_chunk().unwrap());
+                let [head, ..] = slot.words();
                 assert!(Heads::of(key, 9).may_be(slot.shape(), head), "{key:?}");
                 assert!(slot.position().is_none() || !Heads::of(key, 8).may_be(slot.shape(), head));
                 for other in keys.iter().skip(i / 2 * 2 + 2).filter(|_| slot.position().is_none()) {
@@ -256,10 +284,10 @@ mod tests {
     fn every_flipped_bit_is_noticed() {
         let slot = Slot::whole(b"a key", b"a value").unwrap();
         for bit in 0..SLOT_BYTES * 8 {
-            let mut bytes = *slot.bytes();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(!Slot::from_parts(slot.shape(), bytes).is_whole());
+            let mut words = slot.words();
+            words[bit / 64] ^= 1 << (bit % 64);
+            assert!(!Slot::from_words(slot.shape(), words).is_whole());
         }
-        assert!((0..6).all(|bit| !Slot::from_parts(slot.shape() ^ 1 << bit, *slot.bytes()).is_whole()));
+        assert!((0..6).all(|bit| !Slot::from_words(slot.shape() ^ 1 << bit, slot.words()).is_whole()));
     }
 }

@@ -1,27 +1,31 @@
 //! Writing one key: steps 2 to 6 (see the module above).
 
 use std::hint;
+use std::sync::atomic::Ordering;
 
 use heap::HeapError;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::canary;
-use super::find::Key;
+use super::find::{Aim, Key};
 use super::glance::{Beginnings, Spotted};
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, Meta, bucket, choices};
 use super::moves::LIGHT_FILLED_MAX;
-use super::segment::{Segment, clear_bits};
+use super::segment::Segment;
 use super::{BlockHash, Slot};
 use crate::Position;
 use crate::segmented::{Context, Segmented};
-use crate::shared::Locked;
+use crate::shared::HeldLocks;
 
 /// The sweep will not meet the item of this slot any more. The caller holds the locks that keep the sweep away.
 #[inline(always)]
 pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Slot) {
-    let place = slot.position().and_then(Position::place);
-    place.into_iter().for_each(|place| cx.heap.mark_unlinked(place));
+    if !cx.heap.is_swept()
+        && let Some(place) = slot.position().and_then(Position::place)
+    {
+        cx.heap.mark_unlinked(place);
+    }
 }
 
 /// A segment has no room for a key: it is to be split.
@@ -29,6 +33,17 @@ pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Sl
 pub struct Full {
     /// The segment.
     pub(super) segment: Offset,
+}
+
+/// What a look at the buckets of a key told, under their locks.
+#[derive(Clone, Copy, Debug)]
+pub enum Sight {
+    /// A slot that holds the key, or names an item of the key's signature, which may be another key's; and no other does.
+    Entry(At),
+    /// The key is not there.
+    Nothing,
+    /// It takes a search.
+    Unsure,
 }
 
 /// A slot that was found.
@@ -53,7 +68,7 @@ pub struct Buckets<'a, M, D: Dram> {
     pub(super) cx: Context<'a, M, D>,
     pub(super) segment: &'a Segment,
     pub(super) numbers: [usize; 2],
-    _locks: [Locked<'a>; 2],
+    _locks: HeldLocks<'a>,
 }
 
 /// A write that is visible, and not known to be durable.
@@ -97,15 +112,37 @@ impl BlockHash {
     #[inline(always)]
     pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Buckets<'a, M, D> {
         let numbers = choices(signature);
-        let [low, high] = [numbers[0].min(numbers[1]), numbers[0].max(numbers[1])];
         loop {
-            let segment = self.segment(signature);
-            let locks = [segment.lock(low), segment.lock(high)];
-            if !segment.is_dead() {
-                segment.make_durable(cx.medium);
-                return Buckets { table: self, cx, segment, numbers, _locks: locks };
+            if let Some(locked) = self.try_lock(cx, Aim { segment: self.segment(signature), numbers }) {
+                return locked;
             }
         }
+    }
+
+    /// As [`BlockHash::lock`], by what was aimed at with this signature.
+    #[inline(always)]
+    pub fn lock_aimed<'a, M: Medium, D: Dram>(
+        &'a self,
+        cx: Context<'a, M, D>,
+        aim: Aim<'a>,
+        signature: u64,
+    ) -> Buckets<'a, M, D> {
+        self.try_lock(cx, aim).unwrap_or_else(|| self.lock(cx, signature))
+    }
+
+    /// `None` if the segment was split or cleared.
+    #[inline(always)]
+    fn try_lock<'a, M: Medium, D: Dram>(
+        &'a self,
+        cx: Context<'a, M, D>,
+        Aim { segment, numbers }: Aim<'a>,
+    ) -> Option<Buckets<'a, M, D>> {
+        let locks = segment.lock(numbers);
+        if segment.is_dead() {
+            return None;
+        }
+        segment.make_durable(cx.medium);
+        Some(Buckets { table: self, cx, segment, numbers, _locks: locks })
     }
 }
 
@@ -122,6 +159,30 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.segment.offsets().flat_map(of)
     }
 
+    /// Looks for a key.
+    #[inline(always)]
+    pub fn glance(&self, key: Key<'_>) -> Sight {
+        let start = self.segment.offset();
+        let places = self.numbers.map(|number| bucket(start, number));
+        let seen = Beginnings::of(self.cx.medium, places, key).filter(|_| self.segment.is_alone_at(start));
+        let spotted = seen.filter(|seen| seen.metas.iter().all(|meta| meta.filled() <= FILLED_MAX));
+        match spotted.as_ref().map_or(Spotted::Unsure, Beginnings::only) {
+            Spotted::Unsure => Sight::Unsure,
+            Spotted::At(spot) => {
+                let slot = spot.slot();
+                let bucket = Bucket { number: self.numbers[spot.choice], at: places[spot.choice] };
+                if key.may_be_in(&slot) { Sight::Entry(At { slot, bucket, i: spot.i }) } else { self.nothing() }
+            }
+            Spotted::Nothing => self.nothing(),
+        }
+    }
+
+    /// An absence counts if nothing was lost.
+    #[inline(always)]
+    fn nothing(&self) -> Sight {
+        if self.cx.medium.check_lost_ranges().is_ok() { Sight::Nothing } else { Sight::Unsure }
+    }
+
     /// The key's slot. Of twins one stays.
     ///
     /// # Errors
@@ -132,20 +193,14 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<At>, E> {
-        let start = self.segment.offset();
-        let places = self.numbers.map(|number| bucket(start, number));
-        let seen = Beginnings::of(self.cx.medium, places, key).filter(|_| self.segment.is_alone_at(start));
-        let spotted = seen.filter(|seen| seen.metas.iter().all(|meta| meta.filled() <= FILLED_MAX));
-        let found = match spotted.as_ref().map_or(Spotted::Unsure, Beginnings::only) {
-            Spotted::Unsure => return self.find_among_all(key, is_key),
-            Spotted::Nothing => None,
-            Spotted::At(spot) => {
-                let bucket = Bucket { number: self.numbers[spot.choice], at: places[spot.choice] };
-                let at = At { slot: spot.slot(), bucket, i: spot.i };
-                key.is_in(&at.slot, &mut is_key)?.then_some(at)
+        match self.glance(key) {
+            Sight::Unsure => self.find_among_all(key, is_key),
+            Sight::Nothing => Ok(None),
+            Sight::Entry(at) => {
+                let found = key.is_in(&at.slot, &mut is_key)?.then_some(at);
+                self.found(found)
             }
-        };
-        self.found(found)
+        }
     }
 
     /// What a search found; an absence counts if nothing was lost.
@@ -207,17 +262,24 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     /// [`Full`], and nothing has changed.
     #[inline(always)]
     pub fn insert(self, slot: &Slot) -> Result<Published<'a>, Full> {
-        let filled = self.buckets().map(|bucket| (self.stored(bucket).meta().filled(), bucket));
+        match self.emptiest() {
+            (filled, bucket) if filled < FILLED_MAX => Ok(self.fill(bucket, slot, None, 1)),
+            _ => self.insert_moving(slot),
+        }
+    }
+
+    /// The bucket with the fewest items, and how many those are; of equal ones the first.
+    #[inline(always)]
+    fn emptiest(&self) -> (u32, Bucket) {
+        let both = |segment| {
+            let buckets = self.numbers.map(|number| Bucket { number, at: bucket(segment, number) });
+            buckets.map(|bucket| (self.stored(bucket).meta().filled(), bucket))
+        };
         // No branch: which one it is nobody foresees.
         let emptier =
             |one: (u32, Bucket), other: (u32, Bucket)| hint::select_unpredictable(other.0 < one.0, other, one);
-        match filled.reduce(emptier) {
-            Some((filled, bucket)) if filled < FILLED_MAX => {
-                self.segment.count(1);
-                Ok(self.fill(bucket, slot, None))
-            }
-            _ => self.insert_moving(slot),
-        }
+        let [one, other] = both(self.segment.offset());
+        self.segment.offsets().skip(1).flat_map(both).fold(emptier(one, other), emptier)
     }
 
     /// Puts a slot in the place of another of the key, in the same bucket.
@@ -227,27 +289,26 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             return self.replace_across(old, slot);
         }
         mark_unlinked(self.cx, &old.slot);
-        self.fill(old.bucket, slot, Some(old.i))
+        self.fill(old.bucket, slot, Some(old.i), 0)
     }
 
     /// Removes the key.
     #[inline(always)]
     pub fn remove(self, old: &At) -> Published<'a> {
         mark_unlinked(self.cx, &old.slot);
-        self.segment.count(-1);
         self.segment.raise(old.bucket.number);
         let meta = self.stored(old.bucket).meta().without(old.i);
         let table = self.table;
-        let published = self.publish(old.bucket, meta);
+        let published = self.publish(old.bucket, meta, -1);
         if meta.filled() == LIGHT_FILLED_MAX {
             table.note_crowding();
         }
         published
     }
 
-    /// Steps 3 to 5: the slot goes into a free one of the bucket, and slot `old` is emptied by the same word.
+    /// Steps 3 to 5: the slot goes into a free one of the bucket, and slot `old` is emptied by the same word. The segment has `more` items then.
     #[inline(always)]
-    pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>) -> Published<'a> {
+    pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>, more: i64) -> Published<'a> {
         let (medium, stored) = (self.cx.medium, self.stored(bucket));
         let meta = stored.meta();
         let i = meta.free_slot().expect("every bucket has a free slot");
@@ -266,21 +327,24 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             stored.write_slot(i, slot, true);
         }
         let table = self.table;
-        let published = self.publish(bucket, meta);
+        let published = self.publish(bucket, meta, more);
         if old.is_none() && meta.filled() >= FILLED_MAX {
             table.note_crowding();
         }
         published
     }
 
-    /// Steps 4 and 5.
+    /// Steps 4 and 5. Items are counted behind the commit: the count is a locked instruction, which waits for what was flushed.
     #[inline(always)]
-    fn publish(self, bucket: Bucket, meta: Meta) -> Published<'a> {
+    fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
         let medium = self.cx.medium;
         medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
         let ticket = medium.commit(Level::Strongest);
         if ticket.is_done() {
-            clear_bits(medium, bucket.at);
+            medium.store(bucket.at, meta.unlocked().0, Ordering::Release);
+        }
+        if more != 0 {
+            self.segment.count(more);
         }
         Published { segment: self.segment, bucket, counter: self.segment.counter(bucket.number), ticket }
     }
@@ -291,12 +355,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let other = self.buckets().find(|bucket| bucket.number != old.bucket.number).expect("there are two");
         let medium = self.cx.medium;
         let meta = self.stored(other).meta();
-        let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i)) };
+        let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i), 0) };
         self.stored(other).write_slot(i, slot, true);
         medium.order();
         medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
         medium.order();
         let emptied = self.stored(old.bucket).meta().without(old.i);
-        self.publish(old.bucket, emptied)
+        self.publish(old.bucket, emptied, 0)
     }
 }

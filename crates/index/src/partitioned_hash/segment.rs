@@ -43,6 +43,8 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Segmented for Segment {
+    type Frozen<'a> = Vec<Locked<'a>>;
+
     #[inline(always)]
     fn offset(&self) -> Offset {
         self.offset
@@ -62,7 +64,7 @@ impl Segmented for Segment {
         std::iter::successors(Some(self.offset), |&segment| chained(medium, segment))
     }
 
-    fn lock_all(&self) -> Vec<Locked<'_>> {
+    fn lock_all(&self) -> Self::Frozen<'_> {
         self.pairs.iter().chain([&self.stash]).map(Lock::lock).collect()
     }
 

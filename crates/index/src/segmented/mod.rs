@@ -16,14 +16,17 @@ pub(crate) mod tally;
 
 use pmem::{Medium, Offset};
 
-use crate::shared::Locked;
-
 pub use context::{Context, Garbage, Table};
 pub use cursor::Cursor;
 pub use sweep::{Misplacement, Sweep, finish_sweep};
 
 /// A segment's table in volatile memory.
 pub(crate) trait Segmented: Send + Sync + 'static {
+    /// All its locks, held.
+    type Frozen<'a>
+    where
+        Self: 'a;
+
     /// Where the segment lies.
     fn offset(&self) -> Offset;
     /// The directory bits that its entries share.
@@ -33,7 +36,7 @@ pub(crate) trait Segmented: Send + Sync + 'static {
     /// Where the segment and those chained to it lie.
     fn chain<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Offset>;
     /// Freezes the segment: all its locks, in the order in which threads take them.
-    fn lock_all(&self) -> Vec<Locked<'_>>;
+    fn lock_all(&self) -> Self::Frozen<'_>;
     /// Marks the segment dead; the caller holds all its locks.
     fn kill(&self);
 }

@@ -68,6 +68,12 @@ pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
     super::count_below_scalar(words, word)
 }
 
+/// Which of the first four words' low halves, and of the last four's high halves, equal the halves wanted of each four: bit i for word i.
+#[inline(always)]
+pub fn equal_halves(words: [u64; 8], wanted: [u32; 4]) -> u32 {
+    super::equal_halves_scalar(words, wanted)
+}
+
 /// Loads words that other threads may store to, each atomically, in no given order, as many pairs as both have.
 #[inline(always)]
 pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {

@@ -50,6 +50,11 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     unsafe { match4_scalar(words, word) }
 }
 
+/// Which of the first four words' low halves, and of the last four's high halves, equal the halves wanted of each four: bit i for word i.
+pub fn equal_halves(words: [u64; 8], wanted: [u32; 4]) -> u32 {
+    super::equal_halves_scalar(words, wanted)
+}
+
 /// Loads words that other threads may store to, each atomically, in no given order, as many pairs as both have.
 pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
     take_pairs_scalar(from, into);

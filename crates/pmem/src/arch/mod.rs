@@ -19,8 +19,8 @@ mod imp;
 compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
 
 pub use imp::{
-    count_below, crc32c, crc32c_in_line, crc32c_of_many, evict, fence, flush_instruction, match4, prefetch, stream,
-    take_pairs, timestamp, timestamp_in_order, write_back,
+    count_below, crc32c, crc32c_in_line, crc32c_of_many, equal_halves, evict, fence, flush_instruction, match4,
+    prefetch, stream, take_pairs, timestamp, timestamp_in_order, write_back,
 };
 
 #[cfg(any(test, miri, not(target_feature = "sse2")))]
@@ -73,6 +73,14 @@ pub(crate) fn count_below_scalar(words: &[AtomicU64], word: u64) -> usize {
     words.iter().map(|other| usize::from(other.load(Ordering::Relaxed) < word)).sum()
 }
 
+/// [`equal_halves`] half by half, for processors without vector registers of that width.
+#[cfg(any(test, miri, not(target_feature = "sse2")))]
+#[inline(always)]
+pub(crate) fn equal_halves_scalar(words: [u64; 8], wanted: [u32; 4]) -> u32 {
+    let half = |i: usize| (words[i] >> (i / 4 * 32)) as u32;
+    (0..8).fold(0, |hits, i| hits | u32::from(half(i) == wanted[i % 4]) << i)
+}
+
 /// [`take_pairs`] by atomic loads, for processors without vector registers of that width.
 #[cfg(any(test, miri, not(target_feature = "sse2")))]
 #[inline(always)]
@@ -98,6 +106,20 @@ mod tests {
             // SAFETY: four aligned words of this thread.
             let (fast, scalar) = unsafe { (match4(words, 7), match4_scalar(words, 7)) };
             assert_eq!((fast, scalar), (mask, mask));
+        }
+    }
+
+    #[test]
+    fn halves_that_equal_are_told_at_their_places() {
+        let wanted = [1, 2, 0xFFFF_FFFF, 4];
+        for hits in 0..256u32 {
+            let word = |i: usize| {
+                let (right, other) = (u64::from(wanted[i % 4]), u64::from(!wanted[i % 4]));
+                let half = if hits >> i & 1 == 1 { right } else { right ^ 1 << (i * 9 % 32) };
+                if i < 4 { half | other << 32 } else { half << 32 | other }
+            };
+            let words = core::array::from_fn(word);
+            assert_eq!((equal_halves(words, wanted), equal_halves_scalar(words, wanted)), (hits, hits));
         }
     }
 

@@ -23,7 +23,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::{count_below_scalar, match4_scalar};
 pub use checksum::{crc32c, crc32c_in_line, crc32c_of_many};
 use registers::{
-    count_below_8, count_below_32, count_fours_below, match4_at_once, put_lines, put16, take_pairs_at_once,
+    count_below_8, count_below_32, count_fours_below, equal_halves_at_once, match4_at_once, put_lines, put16,
+    take_pairs_at_once,
 };
 
 const DETECTED: u32 = 1;
@@ -257,6 +258,12 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     unsafe { match4_at_once(words, word) }
 }
 
+/// Which of the first four words' low halves, and of the last four's high halves, equal the halves wanted of each four: bit i for word i.
+#[inline(always)]
+pub fn equal_halves(words: [u64; 8], wanted: [u32; 4]) -> u32 {
+    equal_halves_at_once(words, wanted)
+}
+
 /// How many of `words` are below `word`. Each is loaded atomically, in no given order.
 #[inline(always)]
 pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
@@ -335,6 +342,7 @@ mod tests {
         let mut words = [7u64, 8, 7, 9];
         // SAFETY: four aligned words of this thread.
         assert_eq!(unsafe { words::match4_at_once(words.as_mut_ptr(), 7) }, 0b0101);
+        assert_eq!(words::equal_halves_at_once([7, 8, 9, 7, 1, 8 << 32, 3, 4], [7, 8, 5, 5]), 0b10_0011);
         let fours = [7u64, 8, 7, 9].map(AtomicU64::new);
         // SAFETY: this one needs nothing.
         assert_eq!(unsafe { words::count_fours_below(&[fours], 8) }, 2);

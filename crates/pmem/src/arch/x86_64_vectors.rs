@@ -1,7 +1,10 @@
 //! x86-64 with vector registers: what any process has.
 
 use core::arch::asm;
-use core::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+use core::arch::x86_64::{
+    _mm_castps_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16,
+    _mm_packs_epi32, _mm_set_epi32, _mm_set_epi64x, _mm_setzero_si128, _mm_shuffle_ps, _mm_stream_si128,
+};
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU64;
 
@@ -225,4 +228,21 @@ pub(super) unsafe fn count_below_8(words: &[AtomicU64; 8], word: u64) -> usize {
         );
     }
     count as usize
+}
+
+/// [`super::equal_halves`] by two vector compares.
+#[inline(always)]
+pub(super) fn equal_halves_at_once(words: [u64; 8], wanted: [u32; 4]) -> u32 {
+    const LOW: i32 = 0b10_00_10_00;
+    const HIGH: i32 = 0b11_01_11_01;
+    let wanted = wanted.map(|half| half as i32);
+    // SAFETY: SSE2 exists: this file is for processors that have it.
+    unsafe {
+        let two = |i: usize| _mm_castsi128_ps(_mm_set_epi64x(words[i + 1] as i64, words[i] as i64));
+        let wanted = _mm_set_epi32(wanted[3], wanted[2], wanted[1], wanted[0]);
+        let low = _mm_castps_si128(_mm_shuffle_ps::<LOW>(two(0), two(2)));
+        let high = _mm_castps_si128(_mm_shuffle_ps::<HIGH>(two(4), two(6)));
+        let hits = _mm_packs_epi32(_mm_cmpeq_epi32(low, wanted), _mm_cmpeq_epi32(high, wanted));
+        _mm_movemask_epi8(_mm_packs_epi16(hits, _mm_setzero_si128())) as u32
+    }
 }

@@ -86,3 +86,9 @@ pub(super) unsafe fn count_below_32(words: &[AtomicU64; 32], word: u64) -> usize
 pub(super) unsafe fn count_below_8(words: &[AtomicU64; 8], word: u64) -> usize {
     super::count_below_scalar(words, word)
 }
+
+/// [`super::equal_halves`], half by half.
+#[inline(always)]
+pub(super) fn equal_halves_at_once(words: [u64; 8], wanted: [u32; 4]) -> u32 {
+    super::super::equal_halves_scalar(words, wanted)
+}

@@ -1,5 +1,7 @@
 //! A region that cannot grow, filled with items of each size: an error, nothing lost, and room again after deletes.
 
+use std::time::Duration;
+
 use heap::Class;
 use heap::layout::SEGMENT_BYTES;
 use items::layout::HEADER_BYTES;
@@ -9,7 +11,7 @@ use pmem_sim::{Model, Sim};
 
 use super::rig::{Contents, Rig};
 use crate::{HiKv, Parameters};
-use engine::{Engine, Error};
+use engine::{Clock, Engine, Error, Progress};
 
 /// A size class each, small and large, and extents.
 const VALUE_LENS_BYTES: [usize; 6] = [40, 272, 4_000, 30_000, 200_000, 300_000];
@@ -98,6 +100,23 @@ fn room_of_one_size_becomes_room_of_another() {
         assert!(count >= fresh_count / 2, "{from} to {to} bytes: {count} of {fresh_count}");
         assert_holds(&rig, &contents);
     }
+}
+
+/// There is no space to be made ready ahead of writers. What is due is reaped all the same, and makes room.
+#[test]
+fn what_is_due_in_a_full_region_is_reaped() {
+    let clock = Clock::manual(1_000);
+    let rig = Rig { store: Rig::of_fixed_size().store.by_clock(clock.clone()) };
+    let due = clock.after(Duration::from_secs(1));
+    let put = |number: u32| rig.store.put_until(&key(number), &[1; 4_000], due);
+    while rig.store.step().is_ok_and(|progress| progress == Progress::More) {}
+    rig.sim().fail_grow_after(0);
+    let count = (0..).take_while(|&number| put(number).is_ok()).count() as u64;
+    clock.advance(Duration::from_secs(2));
+    while rig.store.step().unwrap() == Progress::More {}
+    assert_eq!((rig.store.stats().reaped_count, rig.store.len().unwrap()), (count, 0));
+    rig.free_garbage();
+    put(0).unwrap();
 }
 
 /// `clear` needs a segment; where there is none left it says so, and deletes make room for it.

@@ -11,7 +11,7 @@ use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
-use crate::hooked::{Hooked, hook, unhook};
+use crate::hooked::{Access, Hooked, hook, set_failing, unhook};
 use crate::splits::key;
 use crate::subject::PARAMETERS;
 
@@ -81,4 +81,34 @@ fn keys_that_come_keep_none_that_is_due() {
     }
     assert!(more_count > 90, "there was nothing to walk for: {more_count}");
     assert_eq!(store.stats().reaped_count, 100);
+}
+
+/// A log whose first wait goes well and whose second fails: what the reaper has deleted by then is told of, and the walk goes on.
+#[test]
+fn a_walk_that_fails_tells_of_what_it_has_reaped_and_goes_on() {
+    let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
+    let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &parameters).unwrap();
+    let store = store.by_clock(clock.clone());
+    let told = Arc::new(Mutex::new(0));
+    let noted = Arc::clone(&told);
+    store.on_expired(Some(Arc::new(move |_| *noted.lock().unwrap() += 1)));
+    while store.step().unwrap() == Progress::More {}
+    (0..100).for_each(|i| store.put_until(&key(i), b"due", Expiry::at_ms(150)).unwrap());
+    clock.advance(Duration::from_millis(50));
+    let waits = Cell::new(0);
+    hook(move |access| {
+        waits.set(waits.get() + u32::from(access == Access::Wait));
+        set_failing(waits.get() > 1);
+    });
+    let mut step = store.step();
+    while step.as_ref().is_ok_and(|progress| *progress == Progress::More) {
+        step = store.step();
+    }
+    unhook();
+    set_failing(false);
+    assert!(step.is_err());
+    assert_eq!((*told.lock().unwrap(), store.stats().reaped_count), (1, 1));
+    while store.step().unwrap() == Progress::More {}
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (0, 99), "of one nobody knows whether it went");
+    assert_eq!(*told.lock().unwrap(), 99);
 }

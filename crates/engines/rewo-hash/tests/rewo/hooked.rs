@@ -38,6 +38,11 @@ pub(crate) fn failing<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
+/// From now on nothing that is waited for becomes durable; or again everything does.
+pub(crate) fn set_failing(is_failing: bool) {
+    IS_FAILING.set(is_failing);
+}
+
 /// Does `work`, while others have written what is not durable yet and nobody waits for.
 pub(crate) fn deferring<R>(work: impl FnOnce() -> R) -> R {
     IS_DEFERRED.set(true);

@@ -36,7 +36,7 @@ use super::{BlockHash, Slot};
 use crate::Position;
 use crate::segmented::directory::Retired;
 use crate::segmented::{Context, Garbage, Segmented, Table};
-use crate::shared::Locked;
+use crate::shared::HeldLocks;
 
 pub(super) use overlay::Overlay;
 pub(super) use record::recover;
@@ -52,7 +52,7 @@ pub struct NoRoom(Vec<(u64, Full)>);
 pub struct Batch<'a, M, D: Dram> {
     table: &'a BlockHash,
     cx: Context<'a, M, D>,
-    _locks: Vec<Locked<'a>>,
+    _locks: Vec<HeldLocks<'a>>,
     images: BTreeMap<u64, Changed<'a>>,
     replaced: Vec<Slot>,
     /// Segments without room, and the signature of a key that found none.
@@ -102,7 +102,7 @@ impl BlockHash {
                 let mut numbers: Vec<_> = own.iter().flat_map(|signature| choices(*signature)).collect();
                 numbers.sort_unstable();
                 numbers.dedup();
-                locks.extend(numbers.into_iter().map(|number| segment.lock(number)));
+                locks.extend(numbers.into_iter().map(|number| segment.lock([number])));
                 segments.push(segment);
                 rest = others;
             }

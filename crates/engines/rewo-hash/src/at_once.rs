@@ -1,0 +1,125 @@
+//! Writes with nothing in the way: all steps where a look at the key's two buckets is enough.
+//!
+//! That is so for most keys: the key is in one slot of its buckets, or in none; an old item that lies beside the table is in a
+//! slot of a size class and does not expire, nor does the new one. Where something is in the way nothing has been changed yet, and
+//! `write` does all of it, with the buckets unlocked, from the beginning.
+//!
+//! # No lock behind what was streamed
+//! A locked instruction waits for what was stored past the cache. So room is reserved, the buckets are locked and the key's copy is hidden
+//! before the item is written; the old item's line is on its way meanwhile. From the item's first byte to the commit there is none
+//! ([decision 78](../../../docs/decisions/0078-no-lock-behind-what-was-streamed.md)).
+
+use engine::{Answer, Before, Error, Verify};
+use index::block_hash::{At, Key, Sight, Slot};
+use index::cached_table::{Write, canary};
+use items::NewItem;
+use pmem::{Dram, Medium};
+
+use crate::RewoHash;
+use crate::write::Prepared;
+
+/// Longer items are written before the buckets are locked, so that nobody waits for a long one.
+const WRITTEN_LOCKED_BYTES_MAX: u64 = 2048;
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// A put, unless the region is full. Not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's
+    /// lengths.
+    #[inline(never)]
+    pub(crate) fn try_put(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Answer<Before>, Error> {
+        let _pin = epoch::pin();
+        let aim = self.aim(key);
+        if item.item_bytes() > WRITTEN_LOCKED_BYTES_MAX || !item.expiry.is_never() {
+            return self.write_pinned(key, &mut Some(self.prepare(key, item)?), &mut |_| true);
+        }
+        let mut new = self.prepare_unwritten(key, item)?;
+        let buckets = self.table.lock_aimed(self.cx(), aim, key.signature);
+        let sight = buckets.glance(key);
+        self.aim_at_old(&sight, key, item.item_bytes());
+        let mut hidden = self.hide_in_time(key);
+        self.write_prepared(&mut new, item);
+        if !self.is_clear(&sight, key) {
+            hidden.into_iter().for_each(Write::unchanged);
+            drop(buckets);
+            return self.put_after_all(key, new);
+        }
+        self.hand_over(&mut hidden, Some(&new.new));
+        if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
+            self.reveal(hidden.take(), Some(&new.new));
+        }
+        let (old, published) = match sight {
+            Sight::Entry(old) => (Some(old.slot), buckets.replace(&old, &new.new.slot)),
+            Sight::Nothing | Sight::Unsure => match buckets.insert(&new.new.slot) {
+                Ok(published) => (None, published),
+                Err(_) => {
+                    hidden.into_iter().for_each(Write::unchanged);
+                    return self.put_after_all(key, new);
+                }
+            },
+        };
+        let entered = new.new;
+        new.publish(&self.reaper);
+        self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
+        Ok(Answer::Done(if old.is_some() { Before::Present } else { Before::Absent }))
+    }
+
+    /// A delete. The callback is told by the caller.
+    #[inline(never)]
+    pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Answer<Before>, Error> {
+        let _pin = epoch::pin();
+        let aim = self.aim(key);
+        let buckets = self.table.lock_aimed(self.cx(), aim, key.signature);
+        let old = match buckets.glance(key) {
+            Sight::Entry(old) if self.is_plain(&old, key) => old,
+            _ => {
+                drop(buckets);
+                return self.delete_after_all(key);
+            }
+        };
+        let mut hidden = self.hide_in_time(key);
+        if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
+            self.reveal(hidden.take(), None);
+        }
+        let published = buckets.remove(&old);
+        self.finish(key, published, hidden, None, Some(&old.slot))?;
+        Ok(Answer::Done(Before::Present))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_after_all(&self, key: Key<'_>, new: Prepared<'_, '_, D>) -> Result<Answer<Before>, Error> {
+        self.write_pinned(key, &mut Some(new), &mut |_| true)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn delete_after_all(&self, key: Key<'_>) -> Result<Answer<Before>, Error> {
+        self.write_pinned(key, &mut None, &mut |_| true)
+    }
+
+    /// Whether a put may go by what it saw.
+    #[inline(always)]
+    fn is_clear(&self, sight: &Sight, key: Key<'_>) -> bool {
+        match sight {
+            Sight::Entry(old) => self.is_plain(old, key),
+            Sight::Nothing => self.verify < Verify::Absence,
+            Sight::Unsure => false,
+        }
+    }
+
+    /// Whether the slot is the key's, and its item one that does not expire. The caller is pinned.
+    #[inline(always)]
+    fn is_plain(&self, At { slot, .. }: &At, key: Key<'_>) -> bool {
+        slot.position().is_none_or(|position| self.plain_at(position, key).is_some())
+    }
+
+    /// Starts the misses of the old item and of its copy, or of the room for one. The caller is pinned.
+    #[inline(always)]
+    fn aim_at_old(&self, sight: &Sight, key: Key<'_>, item_bytes: u64) {
+        if let Sight::Entry(At { slot, .. }) = sight
+            && let Some(position) = Slot::position(slot)
+        {
+            self.medium.prefetch_line(position.offset());
+        }
+        self.cached_table().into_iter().for_each(|cache| cache.aim_at_room(key.signature, item_bytes));
+    }
+}

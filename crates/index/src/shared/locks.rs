@@ -1,0 +1,158 @@
+//! Locks of neighbours, a bit each of one word: a thread takes several with one locked instruction, and lets go of them with another.
+//!
+//! # Why that is sound
+//! A thread takes all bits of a call at once, or none. Bits go off by a release and on by an acquire, of one word that only
+//! read-modify-writes change: a thread that locks sees what all threads did that had any of those bits before. The model below has it.
+//!
+//! # Waiting
+//! A thread looks again and again, and lets others run meanwhile (`pmem::Backoff`). None of the call's bits is held meanwhile.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::Backoff;
+use word::Word;
+
+/// As many locks as a word has bits.
+pub(crate) struct Locks<W: Word = AtomicU64>(W);
+
+/// Some of them, held.
+pub(crate) struct HeldLocks<'a, W: Word = AtomicU64> {
+    locks: &'a Locks<W>,
+    bits: u64,
+}
+
+impl<W: Word> Locks<W> {
+    pub(crate) fn new() -> Locks<W> {
+        Locks(W::new(0))
+    }
+
+    /// Waits for the locks of these numbers, and takes them at once.
+    #[inline(always)]
+    pub(crate) fn lock<const COUNT: usize>(&self, numbers: [usize; COUNT]) -> HeldLocks<'_, W> {
+        let bits = bits_of(numbers);
+        self.take(bits).unwrap_or_else(|| self.wait_for(bits, Backoff::relax))
+    }
+
+    /// They, unless another thread holds one of them.
+    #[inline(always)]
+    pub(crate) fn try_lock<const COUNT: usize>(&self, numbers: [usize; COUNT]) -> Option<HeldLocks<'_, W>> {
+        self.take(bits_of(numbers))
+    }
+
+    /// Those of all numbers below `count`, each waited for while those before it are held.
+    pub(crate) fn lock_in_turn(&self, count: usize) -> Vec<HeldLocks<'_, W>> {
+        (0..count).map(|number| self.lock([number])).collect()
+    }
+
+    /// Whether all are held whose numbers are below `count`.
+    #[cfg(test)]
+    pub(crate) fn are_held(&self, count: usize) -> bool {
+        let all = (0..count).fold(0, |bits, number| bits | 1 << number);
+        self.0.load(Ordering::Relaxed) & all == all
+    }
+
+    /// Takes these bits, unless one of them is on. The exchange fails only where another thread has changed the word.
+    #[inline(always)]
+    fn take(&self, bits: u64) -> Option<HeldLocks<'_, W>> {
+        let mut word = self.0.load(Ordering::Relaxed);
+        while word & bits == 0 {
+            match self.0.compare_exchange(word, word | bits, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(HeldLocks { locks: self, bits }),
+                Err(now) => word = now,
+            }
+        }
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for(&self, bits: u64, relax: fn(&mut Backoff)) -> HeldLocks<'_, W> {
+        let mut backoff = Backoff::short();
+        loop {
+            relax(&mut backoff);
+            if let Some(held) = self.take(bits) {
+                return held;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn bits_of<const COUNT: usize>(numbers: [usize; COUNT]) -> u64 {
+    numbers.into_iter().fold(0, |bits, number| bits | 1 << (number % u64::BITS as usize))
+}
+
+impl<W: Word> Drop for HeldLocks<'_, W> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.locks.0.fetch_and(!self.bits, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+    use word_model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
+
+    use super::*;
+
+    /// What the locks 0 to 2 guard, which loom watches.
+    struct World<V: Weakening> {
+        locks: Locks<Weakened<V>>,
+        guarded: [UnsafeCell<u32>; 3],
+    }
+
+    impl<V: Weakening> World<V> {
+        fn change(&self, numbers: [usize; 2]) {
+            let bits = bits_of(numbers);
+            let relax = |_: &mut Backoff| thread::yield_now();
+            let _held = self.locks.try_lock(numbers).unwrap_or_else(|| self.locks.wait_for(bits, relax));
+            for number in numbers {
+                // SAFETY: the lock of this number is held; whether that suffices is what loom finds out.
+                self.guarded[number].with_mut(|count| unsafe { *count += 1 });
+            }
+        }
+    }
+
+    /// Two threads that share one lock.
+    fn scene<V: Weakening>() {
+        let guarded = [0; 3].map(UnsafeCell::new);
+        let world = Arc::new(World::<V> { locks: Locks::new(), guarded });
+        let other = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || world.change([0, 1]))
+        };
+        world.change([2, 1]);
+        other.join().unwrap();
+        // SAFETY: the other thread is at its end.
+        let counts = [0, 1, 2].map(|number| world.guarded[number].with(|count| unsafe { *count }));
+        assert_eq!(counts, [1, 2, 1]);
+        assert!(!world.locks.are_held(1) && world.locks.try_lock([0, 1]).is_some());
+    }
+
+    #[test]
+    fn what_several_locks_guard_one_thread_changes_at_a_time() {
+        explore(2, scene::<AsAsked>);
+    }
+
+    #[test]
+    fn an_unlocking_without_its_order_is_caught() {
+        assert!(is_caught(2, scene::<NoRelease>));
+    }
+
+    /// Bits that do not exclude each other are no locks.
+    #[test]
+    fn locks_of_other_numbers_are_free() {
+        let locks = Locks::<AtomicU64>::new();
+        let held = locks.lock([3, 62]);
+        assert!(locks.try_lock([62, 5]).is_none() && locks.try_lock([3]).is_none());
+        assert!(locks.try_lock([4, 5]).is_some() && !locks.are_held(63));
+        drop(held);
+        let all = locks.lock_in_turn(63);
+        assert!(locks.are_held(63) && locks.try_lock([7]).is_none());
+        drop(all);
+        assert!(locks.try_lock([7]).is_some());
+    }
+}
