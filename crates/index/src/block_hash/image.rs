@@ -93,7 +93,7 @@ fn place(i: usize, slot: &Slot, now: impl Fn(usize) -> u64, mut store: impl FnMu
     let last = first + SLOT_WORDS - usize::from(!is_in_five);
     // The bits behind the slot's end, which is as far behind a word's start as the slot's, less a byte.
     let before = now(first) & !(!0 << shift);
-    let behind = now(last) & (!0u64 << 1 << (shift + 55) % 64);
+    let behind = now(last) & (!0u64 << 1 << ((shift + 55) % 64));
     store(first, bits[0] | before);
     store(first + 1, bits[1]);
     store(first + 2, bits[2]);
