@@ -1,7 +1,7 @@
 //! Which records there are, and the tree of them.
 //!
-//! Each record's first line is read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere. Lines are asked
-//! for ahead, and parts of the keys are read by a thread each.
+//! Each record's header and key are read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere. Lines are
+//! asked for ahead, and parts of the keys are read by a thread each.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,6 +21,8 @@ use crate::record::{Records, place_of};
 
 /// Records that are asked for ahead of the one that is read.
 const AHEAD_COUNT: usize = 16;
+/// Up to here a record has its header and a key of some length, which may lie in two lines.
+const HEAD_BYTES: u64 = 48;
 
 /// Keys between two calls of the watcher.
 const KEYS_PER_TELLING: u64 = 1 << 16;
@@ -145,7 +147,10 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
 
     /// The records, some of which are asked for ahead of each.
     fn in_time<'s>(&'s self, stored: &'s [Stored]) -> impl Iterator<Item = &'s Stored> {
-        let near = |stored: &Stored| self.records.prefetch(stored.record);
+        let near = |stored: &Stored| {
+            self.records.prefetch(stored.record);
+            self.records.0.prefetch_line(stored.record.offset().plus(HEAD_BYTES - 1));
+        };
         stored.iter().take(AHEAD_COUNT).for_each(near);
         stored
             .iter()
