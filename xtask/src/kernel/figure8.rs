@@ -1,5 +1,5 @@
 //! `cargo xtask kernel figure8 PROCESSORS [OPTIONS]`: figure 8 of InK's paper in a guest with an emulated NVDIMM: one to four threads on ext4 with DAX, and
-//! without, where pages are the kernel's and the library has a journal. The options are those of `cargo xtask figures`.
+//! without, where pages are the kernel's; all systems are asked for what outlives the process. The options are those of `cargo xtask figures`.
 //!
 //! With one processor the emulator's clock is its count of instructions: ratios are of instructions, and threads share the processor. With
 //! more the clock is the wall's, of processors that are emulated. Either says nothing of the time that memory takes.

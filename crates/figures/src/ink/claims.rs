@@ -75,8 +75,8 @@ pub(crate) const PAPER: Paper = Paper {
         "Keys have 23 bytes and values 100, as printed. InK is the engine in this process, not a kernel's system call. Reads and updates \
          choose their keys by a Zipf distribution of .99, inserts add new keys; a turn of inserts adds a twentieth.",
         "The memory is the directory's as it is, not made slower: the paper's is Optane. RocksDB has its files in the same directory and its \
-         log on, without syncs, so both outlive the process alike. Of DAX and a disk without it is `cargo xtask kernel figure8`, in a guest; ink maps the \
-         file in either, and ink-library has a journal where there is no DAX. The paper has 100 million pairs and up to 10 threads.",
+         log on, without syncs, so both outlive the process alike. Of DAX and a disk without it is `cargo xtask kernel figure8`, in a guest; ink and ink-library map the \
+         file in either. The paper has 100 million pairs and up to 10 threads.",
         "Making a key and checking a value is in the time. Figure 7 sorts samples of the processor by the source they were in; its parts add \
          up to the time of an operation, and are of some dozens of samples a turn. Figure 12 reads a clock twice an operation.",
         "ink stores a value elsewhere and swaps the pointer; ink-in-place writes it over the old one by way of the log, as printed.",

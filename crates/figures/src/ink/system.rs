@@ -28,7 +28,7 @@ pub(super) struct Made<'a> {
 type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
 
 /// Each that this program was built with, by name. `ink-in-place` writes values over those of the same length, as printed. `ink-library` is the
-/// engine behind the library, on the medium that the directory allows: mapped, or journaled on a disk without DAX, and then without syncs.
+/// engine behind the library, asked for what outlives the process, as the others are: the file is mapped, on a disk without DAX, too.
 pub(super) const BUILT: &[(&str, Make)] = &[
     ("ink", |made| made.ink(false)),
     ("ink-in-place", |made| made.ink(true)),
