@@ -218,6 +218,7 @@ fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
         }
     }
     let positions = medium.load4(slot(line, 0).position).map(Position::from_word);
-    let leads_out = positions[..3].iter().any(|position| position.has_overflow());
+    let ways = positions[..3].iter().fold(0, |ways, position| ways | position.word());
+    let leads_out = Position::from_word(ways).has_overflow();
     if leads_out || medium.check_lost_ranges().is_err() { Line::Unsure } else { Line::Nothing(positions) }
 }
