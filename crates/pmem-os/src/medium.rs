@@ -136,10 +136,10 @@ unsafe impl Bytes for Mapped {
     fn load4(&self, at: Offset) -> [u64; 4] {
         self.assert_within(at, 32);
         at.expect_aligned(32);
+        // The base is loaded once: each load of a word would have it loaded anew.
+        let start = self.base().as_ptr().wrapping_add(at.0 as usize);
         // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
-        std::array::from_fn(|i| unsafe {
-            AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize + 8 * i).cast()).load(Ordering::Acquire)
-        })
+        std::array::from_fn(|i| unsafe { AtomicU64::from_ptr(start.add(8 * i).cast()).load(Ordering::Acquire) })
     }
 }
 

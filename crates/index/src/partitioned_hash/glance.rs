@@ -4,7 +4,6 @@
 //! the line. All else is left to a search (`ops`). So a look waits for nobody, and does what a search would have done first;
 //! why that is enough to say that a key is absent stands there.
 
-use std::ptr;
 use std::sync::atomic::Ordering;
 
 use pmem::{Dram, Medium, Offset};
@@ -68,6 +67,12 @@ impl Aim<'_> {
     pub fn line(&self) -> Offset {
         self.line
     }
+
+    /// Asks for the count that changes with an insert or a removal: the store that publishes waits behind the one that counts.
+    #[inline(always)]
+    pub fn prefetch_count(&self) {
+        self.segment.prefetch_count(Home::of(self.signature).pair);
+    }
 }
 
 /// An entry that a look at its line found.
@@ -103,7 +108,7 @@ impl PartitionedHash {
         let (segment_start, segment) = self.root().both(self.geometry, signature);
         let line = Home::of(signature).offset(segment_start);
         medium.prefetch_line(line);
-        pmem::arch::prefetch(ptr::from_ref(segment).cast());
+        segment.prefetch();
         Aim { signature, line, segment }
     }
 
@@ -213,6 +218,7 @@ fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
         }
     }
     let positions = medium.load4(slot(line, 0).position).map(Position::from_word);
-    let leads_out = positions[..3].iter().any(|position| position.has_overflow());
+    let ways = positions[..3].iter().fold(0, |ways, position| ways | position.word());
+    let leads_out = Position::from_word(ways).has_overflow();
     if leads_out || medium.check_lost_ranges().is_err() { Line::Unsure } else { Line::Nothing(positions) }
 }

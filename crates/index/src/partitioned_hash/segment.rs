@@ -1,5 +1,8 @@
 //! A segment's volatile side: its locks and counts.
 
+#[cfg(not(test))]
+use std::mem::offset_of;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use pmem::{Medium, MediumError, Offset, Span};
@@ -17,11 +20,13 @@ use pmem::unseal;
 
 const _: () = assert!(SEGMENT_LINE_COUNT * 64 == SEGMENT_BYTES);
 
-/// Locks, counts and flags of one segment; two lines of DRAM.
-#[repr(align(64))]
+/// Locks, counts and flags of one segment; two lines of DRAM. What every write asks is in the first one, and counts, which only
+/// inserts and deletes change, are behind it: an update touches one line.
+#[repr(C, align(64))]
 pub(super) struct Segment {
     offset: Offset,
     prefix: u64,
+    pub(super) due: Due,
     depth: u32,
     /// Split or cleared: a thread that gets a lock looks the segment up again.
     dead: Flag,
@@ -32,8 +37,11 @@ pub(super) struct Segment {
     pairs: [Lock; PAIR_COUNT as usize],
     /// Entries whose home is the pair, wherever they lie. Changed under the pair's lock.
     counts: [AtomicU16; PAIR_COUNT as usize],
-    pub(super) due: Due,
 }
+
+// A model checker's locks are longer.
+#[cfg(not(test))]
+const _: () = assert!(offset_of!(Segment, counts) <= 64 && size_of::<Segment>() == 128);
 
 impl std::fmt::Debug for Segment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -79,13 +87,13 @@ impl Segment {
         Box::new(Segment {
             offset,
             prefix: header.prefix,
+            due: Due::at(due),
             depth: header.depth,
             dead: Flag::new(false),
             durable: AtomicBool::new(durable),
             stash: Lock::new(),
             pairs: std::array::from_fn(|_| Lock::new()),
             counts: [const { AtomicU16::new(0) }; PAIR_COUNT as usize],
-            due: Due::at(due),
         })
     }
 
@@ -99,6 +107,18 @@ impl Segment {
 
     pub(super) fn depth(&self) -> u32 {
         self.depth
+    }
+
+    /// Asks for what every write needs: the locks.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        pmem::arch::prefetch(ptr::from_ref(self).cast());
+    }
+
+    /// Asks for the pair's count, too.
+    #[inline(always)]
+    pub(super) fn prefetch_count(&self, pair: u64) {
+        pmem::arch::prefetch(ptr::from_ref(&self.counts[pair as usize]).cast());
     }
 
     #[inline(always)]

@@ -25,8 +25,9 @@ impl<M, D: Dram> Clone for Context<'_, M, D> {
 impl<M, D: Dram> Copy for Context<'_, M, D> {}
 
 impl<M: Medium, D: Dram> Context<'_, M, D> {
-    /// Retires `garbage`, which was unlinked before, and frees what no reader can reach any more.
-    #[inline]
+    /// Retires `garbage`, which was unlinked before, and frees what no reader can reach any more. Inlined, for a place stays in registers then: a call
+    /// stores it by parts and loads it as one, which waits for the stores.
+    #[inline(always)]
     pub fn retire(&self, garbage: Garbage) {
         let bytes = match &garbage {
             Garbage::Place(place) => self.heap.place_bytes(*place),

@@ -131,24 +131,31 @@ impl<S: Segmented> Root<S> {
         directory.segment(cursor.prefix >> 1 >> (63 - directory.depth()))
     }
 
-    /// The segment's offset that a reader of `signature` searches.
+    /// The directory of `signature`, and the number of its place there, of which the directory has that many.
     #[inline(always)]
-    pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
+    fn place(&self, geometry: Geometry, signature: u64) -> (&Directory<S>, usize) {
         let partition = geometry.leading(signature, 0) as usize & (self.directories.len() - 1);
         // SAFETY: there are as many directories as partitions, a power of two; never null; a replaced directory is retired, and
         // whoever holds the root is pinned.
         let directory = unsafe { &*self.directories.get_unchecked(partition).load(Ordering::Acquire) };
-        let prefix = geometry.leading(signature, directory.depth) as usize & (directory.offsets.len() - 1);
+        (directory, geometry.leading(signature, directory.depth) as usize & (directory.offsets.len() - 1))
+    }
+
+    /// The segment's offset that a reader of `signature` searches.
+    #[inline(always)]
+    pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
+        let (directory, place) = self.place(geometry, signature);
         // SAFETY: there are as many offsets as prefixes, a power of two.
-        Offset(unsafe { directory.offsets.get_unchecked(prefix) }.load(Ordering::Acquire))
+        Offset(unsafe { directory.offsets.get_unchecked(place) }.load(Ordering::Acquire))
     }
 
     /// Both: where a reader of `signature` searches, and what a writer of it locks.
     #[inline(always)]
     pub(crate) fn both(&self, geometry: Geometry, signature: u64) -> (Offset, &S) {
-        let directory = self.directory(geometry.partition(signature));
-        let prefix = geometry.prefix(signature, directory.depth);
-        (Offset(directory.offsets[prefix as usize].load(Ordering::Acquire)), directory.segment(prefix))
+        let (directory, place) = self.place(geometry, signature);
+        // SAFETY: as for `offset`.
+        let offset = Offset(unsafe { directory.offsets.get_unchecked(place) }.load(Ordering::Acquire));
+        (offset, directory.segment(place as u64))
     }
 
     /// The segment that a writer of `signature` locks.

@@ -73,6 +73,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn remove_at_once(&self, key: &[u8]) -> Result<bool, Error> {
         let pin = epoch::pin();
         let aim = self.index.aim(&self.medium, self.hasher.signature(key));
+        aim.prefetch_count();
         self.prefetch_old(&aim);
         let Some(bucket) = self.index.lock_aimed(self.cx(), &aim) else { return self.remove_after_all(pin, &aim, key) };
         let found = match bucket.glance() {

@@ -129,11 +129,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
+    /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back. Where there is
+    /// none, the write is going to count.
     #[inline(always)]
     pub(crate) fn prefetch_old(&self, aim: &Aim<'_>) {
-        if let Some(hint) = self.index.hint(&self.medium, aim.line(), aim.signature()) {
-            self.medium.prefetch_line(hint.position.offset());
+        match self.index.hint(&self.medium, aim.line(), aim.signature()) {
+            Some(hint) => self.medium.prefetch_line(hint.position.offset()),
+            None => aim.prefetch_count(),
         }
     }
 
