@@ -127,11 +127,11 @@ impl Workload {
         use Workload::*;
         match self {
             Get | GetOwned | GetWith => Some(Get),
-            Miss | MultiGet | Insert | Update | Delete => Some(self),
+            Miss | MultiGet | Scan | Insert | Update | Delete => Some(self),
             InsertOrdered => Some(Insert),
             UpdateOrdered => Some(Update),
             DeleteOrdered => Some(Delete),
-            Rebuild | Scan | YcsbA | YcsbB | YcsbC | YcsbD | YcsbE | YcsbF => None,
+            Rebuild | YcsbA | YcsbB | YcsbC | YcsbD | YcsbE | YcsbF => None,
         }
     }
 

@@ -3,10 +3,13 @@
 //! A record's number, which the key tells, is its place in an index of 16 bytes a record; the word there tells the slot of the item. A put
 //! writes the item to a free slot, orders that, and publishes the slot's number: two fences, as every store needs that writes items out of
 //! place. A delete publishes that there is none: one. Nothing is compared or locked: a pass reads or writes, never both, and of two
-//! threads that put the same record at a time each has a slot of its own.
+//! threads that put the same record at a time each has a slot of its own. A scan has the numbers of its slots in a row, in volatile memory, and asks
+//! for the items ahead.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -17,6 +20,8 @@ use pmem_os::{MapOptions, Mapped};
 use crate::records::{Records, absent, added_by};
 use crate::run::Config;
 use crate::subject::{Error, Subject};
+
+use super::in_order::InOrder;
 
 /// What a store's index has for an entry.
 const ENTRY_BYTES: u64 = 16;
@@ -30,6 +35,8 @@ const SPARE_COUNT_MIN: usize = 64;
 const KEPT_NEAR_COUNT: usize = 4;
 /// How often a thread looks for a slot that another one is about to keep.
 const SWEEP_COUNT_MAX: usize = 1000;
+/// Items of a scan that are on their way while one is shown: more take longer, fewer too.
+const ITEMS_AHEAD: usize = 6;
 
 /// See the module.
 pub(super) struct Bare {
@@ -46,6 +53,8 @@ pub(super) struct Bare {
     more: Mutex<Vec<u64>>,
     /// The next slot that was never used.
     next: AtomicU64,
+    /// The loaded records, once scans need their order.
+    in_order: OnceLock<InOrder>,
 }
 
 impl Bare {
@@ -73,6 +82,7 @@ impl Bare {
             spares,
             more: Mutex::default(),
             next,
+            in_order: OnceLock::new(),
         })
     }
 
@@ -96,6 +106,27 @@ impl Bare {
         }
         // SAFETY: nobody writes while somebody reads.
         unsafe { self.medium.bytes(start.span(self.records.value_bytes as u64)) }.ok()
+    }
+
+    fn put_loaded_in_order(&self) -> InOrder {
+        let mut key = vec![0; self.records.key_bytes];
+        let item = |record| {
+            self.records.write_key(record, &mut key);
+            (self.start_of(&key), self.medium.load(self.entry(record), Ordering::Acquire))
+        };
+        InOrder::of((0..self.records.count).map(item).collect())
+    }
+
+    /// What tells keys apart, in their order.
+    #[inline(always)]
+    fn start_of(&self, key: &[u8]) -> u64 {
+        key.get(self.records.shared_bytes..).and_then(<[u8]>::first_chunk).map_or(0, |start| u64::from_be_bytes(*start))
+    }
+
+    #[inline(always)]
+    fn ask_for(&self, slot: u64) {
+        let lines = 0..self.slot_bytes / LINE_BYTES;
+        lines.for_each(|line| self.medium.prefetch_line(Offset(slot * self.slot_bytes + line * LINE_BYTES)));
     }
 
     /// A slot that is the caller's alone: one that was kept, or one that was never used. There are more than threads take at a time, so
@@ -183,6 +214,26 @@ impl Subject for Bare {
         let entry = self.entry(self.records.record_of(key).unwrap_or_default());
         Ok(self.publish(entry, 0)? != 0)
     }
+
+    fn put_in_order(&self) -> Result<(), Error> {
+        self.in_order.get_or_init(|| self.put_loaded_in_order());
+        Ok(())
+    }
+
+    fn scan(&self, from: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        let slots = self.in_order.get().ok_or("keys were not put in order")?.from(self.start_of(from));
+        slots.iter().take(ITEMS_AHEAD).for_each(|&slot| self.ask_for(slot));
+        for (i, &slot) in slots.iter().enumerate() {
+            slots.get(i + ITEMS_AHEAD).into_iter().for_each(|&ahead| self.ask_for(ahead));
+            let item = Offset(slot * self.slot_bytes + HEADER.len() as u64).span(self.records.item_bytes());
+            // SAFETY: nobody writes while somebody reads.
+            let (key, value) = unsafe { self.medium.bytes(item) }?.split_at(self.records.key_bytes);
+            if each(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +242,28 @@ mod tests {
 
     use super::*;
     use crate::workload::Workload;
+
+    #[test]
+    fn scans_show_the_records_in_order() {
+        let records = Records { count: 300, key_bytes: 20, shared_bytes: 4, value_bytes: 64 };
+        let (workloads, plan) = (vec![Workload::Scan], None);
+        let config = Config { workloads, records, pass: Duration::ZERO, threads: 1, plan, keeps_order: false, seed: 0 };
+        let place = tempfile::tempdir().expect("there is room");
+        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is room");
+        let (mut key, mut value) = (vec![0; 20], vec![0; 64]);
+        for record in 0..records.count {
+            records.write_key(record, &mut key);
+            crate::records::stamp(record, 0, &mut value);
+            bare.put(&key, &value).expect("a slot is left");
+        }
+        bare.put_in_order().expect("nothing fails");
+        assert_eq!(crate::scans::count_right(&bare, records).expect("nothing fails"), records.count);
+        let mut scans = crate::scans::Scans::new(records);
+        for record in 0..records.count {
+            records.write_key(record, &mut key);
+            assert!(scans.copy(&bare, &key, 50).expect("nothing fails"), "from record {record}");
+        }
+    }
 
     /// Threads that put the same few records lose no slot, and each value is whole.
     #[test]

@@ -5,6 +5,7 @@
 //! locked, or allocated.
 
 mod bare;
+mod in_order;
 mod nothing;
 
 use std::path::Path;
@@ -14,7 +15,7 @@ use pmem::Latency;
 
 use crate::run::Config;
 use crate::session::Session;
-use crate::subject::Error;
+use crate::subject::{Error, Subject};
 use crate::workload::Workload;
 
 use self::bare::Bare;
@@ -24,8 +25,15 @@ pub(crate) use self::nothing::Nothing;
 const PASS_MAX: Duration = Duration::from_millis(250);
 
 /// Those that are measured, in this order: what deletes comes last.
-const MEASURED: [Workload; 6] =
-    [Workload::Get, Workload::Miss, Workload::MultiGet, Workload::Update, Workload::Insert, Workload::Delete];
+const MEASURED: [Workload; 7] = [
+    Workload::Get,
+    Workload::Miss,
+    Workload::MultiGet,
+    Workload::Scan,
+    Workload::Update,
+    Workload::Insert,
+    Workload::Delete,
+];
 
 /// What the machine takes for an operation of a workload at least.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +74,9 @@ impl Bounds {
         let session = Session::new(&bare, &config, stop)?;
         session.load()?;
         for workload in workloads {
+            if workload.is_ordered() {
+                bare.put_in_order()?;
+            }
             let bound = session.bound(workload, config.pass.min(PASS_MAX))?;
             bounds.bounds.extend(bound.map(|bound| (workload, bound)));
         }

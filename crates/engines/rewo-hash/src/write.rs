@@ -116,9 +116,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     pub(crate) fn write_prepared<'v>(&self, new: &mut Prepared<'_, 'v, D>, item: &NewItem<'v>) {
         let version = match &new.room {
-            // SAFETY: the room was just reserved.
             Some(room) => {
                 let place = room.place();
+                // SAFETY: the room was just reserved.
                 let checksum = unsafe { item.write(&self.medium, place.offset, 0) };
                 version_of_item(Position::of(place), checksum)
             }
