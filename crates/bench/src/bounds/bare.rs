@@ -19,7 +19,7 @@ use pmem_os::{MapOptions, Mapped};
 
 use crate::records::{Records, absent, added_by};
 use crate::run::Config;
-use crate::subject::{Error, Subject};
+use crate::subject::{Error, Need, Subject};
 
 use super::in_order::InOrder;
 
@@ -129,8 +129,8 @@ impl Bare {
         lines.for_each(|line| self.medium.prefetch_line(Offset(slot * self.slot_bytes + line * LINE_BYTES)));
     }
 
-    /// A slot that is the caller's alone: one that was kept, or one that was never used. There are more than threads take at a time, so
-    /// one that is put behind a thread that looks for it is found when that looks again.
+    /// A slot that is the caller's alone: one that was kept, one that was never used, or the one that the record had before it was deleted. There
+    /// are more than threads take at a time, so one that is put behind a thread that looks for it is found when that looks again.
     fn take_slot(&self, place: Offset) -> Result<u64, Error> {
         let kept = |spare: &AtomicU64| Some(spare.swap(0, Ordering::AcqRel)).filter(|&slot| slot != 0);
         let fresh = || {
@@ -144,7 +144,12 @@ impl Bare {
                 None
             })
         };
-        let slot = kept(self.spare(place, 0)).or_else(fresh).or_else(|| (0..SWEEP_COUNT_MAX).find_map(any));
+        let left = || {
+            let slot = self.medium.load(place.plus(8), Ordering::Acquire);
+            (slot != 0 && self.medium.compare_exchange(place.plus(8), slot, 0).is_ok()).then_some(slot)
+        };
+        let first = kept(self.spare(place, 0)).or_else(fresh).or_else(left);
+        let slot = first.or_else(|| (0..SWEEP_COUNT_MAX).find_map(any));
         slot.ok_or_else(|| "no slot is left".into())
     }
 
@@ -183,6 +188,10 @@ impl Subject for Bare {
         "the bare machine".into()
     }
 
+    fn offers(&self, _need: Need) -> bool {
+        true
+    }
+
     #[inline(always)]
     fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
         let Some(found) = self.value(key) else { return Ok(false) };
@@ -212,7 +221,12 @@ impl Subject for Bare {
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         let entry = self.entry(self.records.record_of(key).unwrap_or_default());
-        Ok(self.publish(entry, 0)? != 0)
+        let before = self.publish(entry, 0)?;
+        if before != 0 {
+            // What was deleted is put back between two passes.
+            self.medium.store(entry.plus(8), before, Ordering::Release);
+        }
+        Ok(before != 0)
     }
 
     fn put_in_order(&self) -> Result<(), Error> {
