@@ -75,9 +75,7 @@ fn what_a_split_has_moved_is_durable_when_it_is_met() {
         let mut allowed = |_: Option<&Value<'_>>| {
             asked += 1;
             if asked == 2 {
-                let seen = get(&*theirs);
-                let left = sim.images(16, 1).into_iter().map(|image| get(&reopened(&image)));
-                noted.lock().unwrap().push((seen.clone(), left.collect::<Vec<_>>()));
+                noted.lock().unwrap().push(seen_and_left(&theirs, sim));
             }
             true
         };
@@ -106,9 +104,7 @@ fn what_a_merge_has_moved_is_durable_when_it_is_met() {
     sim.observe(Box::new(move |sim, kind| {
         if kind == StepKind::WaitBegin {
             assert_eq!(theirs.0.merge(1, 1, None, &mut |_| ()).unwrap(), Merged::Fewer);
-            let seen = get(&*theirs);
-            let left = sim.images(16, 1).into_iter().map(|image| get(&reopened(&image)));
-            noted.lock().unwrap().push((seen.clone(), left.collect::<Vec<_>>()));
+            noted.lock().unwrap().push(seen_and_left(&theirs, sim));
         }
     }));
     store.put(KEY, b"new").unwrap();
@@ -117,6 +113,13 @@ fn what_a_merge_has_moved_is_durable_when_it_is_met() {
     let [(seen, left)] = &outcomes[..] else { panic!("the writer waited {} times", outcomes.len()) };
     assert_eq!(seen.as_deref(), Some(&b"new"[..]));
     assert!(left.iter().all(|value| value == seen), "{left:?}");
+}
+
+/// What a look at KEY shows, and what losses of power then leave of it.
+fn seen_and_left(store: &Crashed, sim: &Sim) -> (Option<Vec<u8>>, Vec<Option<Vec<u8>>>) {
+    let seen = get(store);
+    let left = sim.images(16, 1).into_iter().map(|image| get(&reopened(&image)));
+    (seen, left.collect())
 }
 
 fn reopened(image: &Image) -> Crashed {
