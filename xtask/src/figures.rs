@@ -8,6 +8,7 @@ use crate::rustc::{answer, cargo, run};
 use crate::tree::root;
 
 const PROGRAM: &str = "hikv-figures";
+const WITH_ROCKSDB: &str = "rocksdb";
 /// Where Debian's package `librocksdb-dev` has its library.
 const ROCKSDB: &str = "/usr/lib/x86_64-linux-gnu";
 /// What the crate links to and Debian's version does not have. Nothing that is measured has one of these, so it is never called.
@@ -15,22 +16,31 @@ const LACKED: &str = "rocksdb_write_buffer_manager_destroy";
 
 /// Measures what the words say, which are the program's. `--features NAMES` before the others says what the program is built with.
 pub(crate) fn measure(words: &[&str]) -> Result<(), Failure> {
-    let feature_count = if words.first() == Some(&"--features") { words.len().min(2) } else { 0 };
-    let (features, words) = words.split_at(feature_count);
-    let mut command = cargo();
-    command.args(["run", "--quiet", "--release", "--manifest-path", "crates/figures/Cargo.toml"]);
-    command.args(features).arg("--").args(words);
-    run(&mut command)
+    let (features, words) = match *words {
+        ["--features", names, ref rest @ ..] => (Some(names), rest),
+        _ => (None, words),
+    };
+    run(Command::new(build(features)?).args(words))
 }
 
-/// The program, with RocksDB; where it lies. Debian's library is linked, where it is installed: it is older than the crate's own.
+/// The program, with RocksDB; where it lies.
 pub(crate) fn with_rocksdb() -> Result<PathBuf, Failure> {
+    build(Some(WITH_ROCKSDB))
+}
+
+/// Builds the program; where it lies. Debian's RocksDB is linked, where it is installed: it is older than the crate's own, and takes no
+/// half an hour to build.
+fn build(features: Option<&str>) -> Result<PathBuf, Failure> {
     let own = || Ok::<_, Failure>(root()?.join("crates/figures/target"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(own, |target| Ok(target.into()))?;
     let mut command = cargo();
     command.args(["rustc", "--quiet", "--release", "--manifest-path", "crates/figures/Cargo.toml"]);
-    command.args(["--features", "rocksdb", "--bin", PROGRAM, "--target-dir"]).arg(&target);
-    if Path::new(ROCKSDB).join("librocksdb.so").exists() {
+    command.args(["--bin", PROGRAM, "--target-dir"]).arg(&target);
+    if let Some(names) = features {
+        command.args(["--features", names]);
+    }
+    let wants_rocksdb = features.is_some_and(|names| names.split(',').any(|name| name == WITH_ROCKSDB));
+    if wants_rocksdb && Path::new(ROCKSDB).join("librocksdb.so").exists() {
         println!("RocksDB is {}", answer(Command::new("dpkg-query").args(["-W", "librocksdb-dev"]))?.trim());
         command.env("ROCKSDB_LIB_DIR", ROCKSDB).args(["--", &format!("-Clink-arg=-Wl,--defsym={LACKED}=main")]);
     }
