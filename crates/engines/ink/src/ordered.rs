@@ -10,7 +10,7 @@ use crate::Ink;
 use crate::error::told;
 use crate::pages::Copied;
 
-/// Pages that are shown at a time: some dozens of items.
+/// Pages that are shown at a time: of short scans some dozens of items, of long ones hundreds.
 const PAGES_MAX: usize = 8;
 
 impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
