@@ -123,7 +123,7 @@ pub trait OrderedEngine: Engine {
         Upkeep::default()
     }
 
-    /// Shows the next items of a scan, some dozens, to `each`; false when the scan is at its end, or `each` has ended it.
+    /// Shows the next items of a scan, dozens or hundreds, to `each`; false when the scan is at its end, or `each` has ended it.
     /// It can then be gone on with, too, after the last item that was shown.
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
 

@@ -30,6 +30,8 @@ pub const MERGE_HALF_LOGGED: Canary = Canary("MergeHalfLogged");
 pub const MERGED_FREED_EARLY: Canary = Canary("MergedFreedEarly");
 /// What is known of a node's separators stays when they change.
 pub const HEADS_KEPT: Canary = Canary("HeadsKept");
+/// A scan goes back to a node whatever became of it meanwhile.
+pub const CHANGES_UNSEEN: Canary = Canary("ChangesUnseen");
 /// What says which stamps were given is not flushed.
 pub const STAMP_BLOCK_NOT_FLUSHED: Canary = Canary("StampBlockNotFlushed");
 /// A batch's conditions are judged before it has all lanes.

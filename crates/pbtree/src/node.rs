@@ -1,6 +1,5 @@
 //! Nodes: words, and how a key is found among them. A reader holds the node's lock, a writer holds it exclusively.
 
-use core::cmp::Ordering;
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
@@ -15,8 +14,8 @@ use crate::word;
 /// Lines of a node that are asked for before they are read: all of one of the default order. The processor sees by itself what comes
 /// behind them.
 const NODE_LINES_AHEAD: u64 = 16;
-/// Steps of a search whose keys are asked for together: seven keys, of which three are compared.
-const STEPS_AHEAD: u32 = 3;
+/// Parts of what is searched between which keys are asked for together: seven keys, of which three are compared.
+const EIGHTHS: usize = 8;
 
 /// Where a descent goes.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +98,13 @@ impl<'a, M: Medium> Node<'a, M> {
         (self.key_word(i), self.value_word(i))
     }
 
+    /// The words of these pairs, for a reader of many.
+    pub(crate) fn words(self, within: Range<usize>) -> Result<&'a [[u8; PAIR_BYTES as usize]], Error> {
+        // SAFETY: who uses a node holds its lock (see the module's head), and nobody stores to it then.
+        let words = unsafe { self.medium.bytes(self.pairs(within.start, within.end)) }?;
+        Ok(words.as_chunks().0)
+    }
+
     pub(crate) fn set_pair(self, i: usize, (key, value): (u64, u64)) {
         self.medium.store(self.pair_at(i), key, Release);
         self.medium.store(self.value_at(i), value, Release);
@@ -167,34 +173,39 @@ impl<'a, M: Medium> Node<'a, M> {
         word::prefetch(self.medium, self.value_word(i), lines_max);
     }
 
-    /// Asks the cache for the keys that the next `steps` of a search may compare.
-    fn prefetch_middles(self, from: usize, past: usize, steps: u32) {
-        if from < past && steps > 0 {
-            let middle = from.midpoint(past);
-            self.prefetch_key(middle);
-            self.prefetch_middles(from, middle, steps - 1);
-            self.prefetch_middles(middle + 1, past, steps - 1);
-        }
+    /// The last of so many eighths of these pairs.
+    #[inline(always)]
+    fn eighth(within: &Range<usize>, number: usize) -> usize {
+        within.start + within.len() * number / EIGHTHS
+    }
+
+    /// Asks the cache for the keys that the next three steps of a search may compare, or for all if those are no more.
+    #[inline]
+    pub(crate) fn prefetch_eighths(self, within: &Range<usize>) {
+        (1..EIGHTHS).for_each(|number| self.prefetch_key(Self::eighth(within, number)));
     }
 
     /// Which is the first of these keys that `goes_before` says no of: it says yes for some of them, and then no.
-    pub(crate) fn partition(self, within: Range<usize>, goes_before: impl Fn(&[u8]) -> bool) -> Result<usize, Error> {
-        let Range { start: mut from, end: mut past } = within;
-        for step in 0.. {
-            if from >= past {
-                break;
-            }
-            if step % STEPS_AHEAD == 0 {
-                self.prefetch_middles(from, past, STEPS_AHEAD);
-            }
-            let middle = from.midpoint(past);
-            if goes_before(self.key(middle)?) {
-                from = middle + 1;
-            } else {
-                past = middle;
+    pub(crate) fn partition(
+        self,
+        mut within: Range<usize>,
+        goes_before: impl Fn(&[u8]) -> bool,
+    ) -> Result<usize, Error> {
+        while !within.is_empty() {
+            self.prefetch_eighths(&within);
+            let (whole, mut low, mut high) = (within.clone(), 0, EIGHTHS);
+            while high - low > 1 {
+                let number = low.midpoint(high);
+                let middle = Self::eighth(&whole, number);
+                // Of few keys two eighths may end at one.
+                if middle < within.start || middle < within.end && goes_before(self.key(middle)?) {
+                    (low, within.start) = (number, within.start.max(middle + 1));
+                } else {
+                    (high, within.end) = (number, within.end.min(middle));
+                }
             }
         }
-        Ok(from)
+        Ok(within.start)
     }
 
     /// Which child a descent goes to: after how many of the separators, of which those outside `within` are known not to be in between.
@@ -207,30 +218,28 @@ impl<'a, M: Medium> Node<'a, M> {
         }
     }
 
-    /// Where a key is among a leaf's pairs, or where it would be.
-    pub(crate) fn search(self, count: usize, key: &[u8]) -> Result<Result<usize, usize>, Error> {
-        let i = self.partition(0..count, |found| found < key)?;
-        let is_found = i < count && self.key(i)?.cmp(key) == Ordering::Equal;
-        Ok(if is_found { Ok(i) } else { Err(i) })
+    /// Where a key would be that is not among a leaf's pairs.
+    pub(crate) fn gap_for(self, count: usize, key: &[u8]) -> Result<usize, Error> {
+        self.partition(0..count, |found| found < key)
     }
 
-    /// As [`Node::search`], quicker where the key is there. A key that damage to its word hides is an error: the search comes by its
-    /// pair, and reads what that names.
+    /// Where a key is among a leaf's pairs, or where it would be. A key that damage to its word hides is an error: the search for its place comes
+    /// by its pair, and reads what that names.
     pub(crate) fn place_of(self, count: usize, key: &[u8]) -> Result<Result<usize, usize>, Error> {
-        match self.find(count, key, 1)? {
+        match self.find(count, key, |i| self.prefetch_value(i, 1))? {
             Some(i) => Ok(Ok(i)),
-            None => self.search(count, key),
+            None => Ok(Err(self.gap_for(count, key)?)),
         }
     }
 
-    /// Where a key is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256. So many
-    /// lines of its value are asked for meanwhile.
+    /// Where a key is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256. `ask` may ask for what
+    /// is wanted of a pair whose key is about to be compared.
     #[inline]
-    pub(crate) fn find(self, count: usize, key: &[u8], value_lines: u64) -> Result<Option<usize>, Error> {
+    pub(crate) fn find(self, count: usize, key: &[u8], ask: impl Fn(usize)) -> Result<Option<usize>, Error> {
         let check = key::checksum(key) as u8;
         for i in 0..count {
             if word::check_of(self.key_word(i)) == check {
-                self.prefetch_value(i, value_lines);
+                ask(i);
                 if self.key(i)? == key {
                     return Ok(Some(i));
                 }

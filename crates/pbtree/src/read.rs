@@ -21,7 +21,12 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
     pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(key, Patience::Wait, |node, count| node.find(count, key, VALUE_LINES_AHEAD), show)
+        self.look_up(
+            key,
+            Patience::Wait,
+            |node, count| node.find(count, key, |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
+            show,
+        )
     }
 
     /// As [`Tree::get`]; where the key seems to be absent because its leaf is damaged, that is an error.
@@ -37,7 +42,12 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::WouldWait`], too.
     pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(key, Patience::Try, |node, count| node.find(count, key, VALUE_LINES_AHEAD), show)
+        self.look_up(
+            key,
+            Patience::Try,
+            |node, count| node.find(count, key, |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
+            show,
+        )
     }
 
     #[inline(always)]

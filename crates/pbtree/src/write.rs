@@ -152,7 +152,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             Err(i) if leaf.meta.count < self.order() => self.insert(write, leaf, i).map(Some),
             Err(_) => match self.pack(&mut write.lane, leaf)? {
                 Some(leaf) => {
-                    let i = leaf.node.search(leaf.meta.count, write.key)?.unwrap_or_else(|i| i);
+                    let i = leaf.node.gap_for(leaf.meta.count, write.key)?;
                     self.insert(write, leaf, i).map(Some)
                 }
                 None => Ok(None),

@@ -3,39 +3,36 @@
 use std::ops::{Bound, ControlFlow};
 
 use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Verify, Visit};
-use pbtree::Direction;
+use pbtree::{Direction, Ended};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::error::told;
 use crate::pages::Copied;
 
+/// Pages that are shown at a time: of short scans some dozens of items, of long ones hundreds.
+const PAGES_MAX: usize = 8;
+
 impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        let (from, direction, page) = cursor.parts::<Copied>();
-        let direction = match direction {
+        let direction = match cursor.direction() {
             engine::Direction::Forward => Direction::Forward,
             engine::Direction::Backward => Direction::Backward,
         };
-        self.turn(page, from, direction)?;
-        let mut ended_at = None;
-        for (i, item) in page.items().enumerate() {
-            if self.is_past(item.expiry()) {
-                continue;
+        let mut scan = self.tree.scanning(direction);
+        for _ in 0..PAGES_MAX {
+            let (from, _, page) = cursor.parts::<Copied>();
+            let ended = page.follow(&mut scan, from)?;
+            if let Some(i) = self.show_page(page, each)? {
+                cursor.follow::<Copied>(|page| page.behind(i));
+                return Ok(false);
             }
-            if self.verify > Verify::Nothing {
-                item.whole()?;
-            }
-            if each(item.key, item.value) == ControlFlow::Break(()) {
-                ended_at = Some(i);
-                break;
+            cursor.follow::<Copied>(|page| page.behind_all(ended, direction));
+            if ended == Ended::AtEnd {
+                return Ok(false);
             }
         }
-        match ended_at {
-            Some(i) => cursor.follow::<Copied>(|page| page.behind(i)),
-            None => return Ok(go_on(cursor, direction)),
-        };
-        Ok(false)
+        Ok(true)
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
@@ -44,19 +41,26 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
     }
 }
 
-/// Sets the cursor to the next page; behind the last item where there is none.
-fn go_on(cursor: &mut ScanCursor, direction: Direction) -> bool {
-    let has_more = cursor.follow::<Copied>(|page| page.next(direction));
-    if !has_more {
-        cursor.follow::<Copied>(|page| page.last().map(|item| Bound::Excluded(item.key)));
-    }
-    has_more
-}
-
 /// How a page is taken: [`Ink::turn`], or [`Ink::turn_past_damage`].
 type Turn<M, D> = fn(&Ink<M, D>, &mut Copied, Bound<&[u8]>, Direction) -> Result<(), Error>;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
+    /// Shows a page's items; the one after which `each` has had enough.
+    fn show_page(&self, page: &Copied, each: &mut Visit<'_>) -> Result<Option<usize>, Error> {
+        for (i, item) in page.items().enumerate() {
+            if self.is_past(item.expiry()) {
+                continue;
+            }
+            if self.verify > Verify::Nothing {
+                item.whole()?;
+            }
+            if each(item.key, item.value) == ControlFlow::Break(()) {
+                return Ok(Some(i));
+            }
+        }
+        Ok(None)
+    }
+
     /// As [`Engine::walk`](engine::Engine::walk), with what has expired.
     pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         self.walk_by(Ink::turn, cursor, each)

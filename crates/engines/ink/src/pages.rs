@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use engine::{Error, Expiry};
-use pbtree::{Direction, Page, Seal, Value};
+use pbtree::{AtOnce, Direction, Ended, Page, Scan, Seal, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
@@ -13,6 +13,12 @@ use crate::error::told;
 /// Room that a page takes at first: for so many items as long as its first, but not for more than these bytes.
 const ITEMS_EXPECTED: usize = 64;
 const ROOM_BYTES_MAX: usize = 64 * 1024;
+
+/// Items of a page of a scan, whose caller may have enough of any: a quarter of what it was shown, but not less than costs as much as a page's
+/// beginning, nor more than a leaf of the usual order has.
+const PAGE_SHARE: usize = 4;
+const PAGE_ITEMS_MIN: usize = 16;
+const PAGE_ITEMS_MAX: usize = 64;
 
 /// An item of a page.
 pub(crate) struct Item<'a> {
@@ -48,6 +54,8 @@ pub(crate) struct Copied {
     entries: Vec<Entry>,
     fence: Vec<u8>,
     has_more: bool,
+    /// Items of earlier pages, in a scan.
+    shown_count: usize,
 }
 
 impl Page for Copied {
@@ -86,6 +94,23 @@ impl Copied {
         self.entries.last().map(|entry| self.item_of(entry))
     }
 
+    /// Takes the next page of a scan.
+    pub(crate) fn follow<M: Medium, D: Dram>(
+        &mut self,
+        scan: &mut Scan<'_, M, D, AtOnce>,
+        from: Bound<&[u8]>,
+    ) -> Result<Ended, Error> {
+        self.shown_count += self.entries.len();
+        self.empty();
+        let items_max = (self.shown_count / PAGE_SHARE).clamp(PAGE_ITEMS_MIN, PAGE_ITEMS_MAX);
+        scan.page(from, items_max, self).map_err(told)
+    }
+
+    fn empty(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
     /// Behind item `i`.
     pub(crate) fn behind(&self, i: usize) -> Option<Bound<&[u8]>> {
         self.entries.get(i).map(|entry| Bound::Excluded(self.item_of(entry).key))
@@ -97,7 +122,15 @@ impl Copied {
         Item { key, value, seal: &entry.seal }
     }
 
-    /// Where the next page begins, if there is one.
+    /// Where the page behind begins that ended so, if there is one.
+    pub(crate) fn behind_all(&self, ended: Ended, direction: Direction) -> Option<Bound<&[u8]>> {
+        match ended {
+            Ended::AtFence => self.next(direction),
+            Ended::Within | Ended::AtEnd => self.last().map(|item| Bound::Excluded(item.key)),
+        }
+    }
+
+    /// Where the next leaf begins, if there is one.
     pub(crate) fn next(&self, direction: Direction) -> Option<Bound<&[u8]>> {
         self.has_more.then_some(match direction {
             Direction::Forward => Bound::Included(&self.fence),
@@ -109,8 +142,7 @@ impl Copied {
 impl<M: Medium, D: Dram> Ink<M, D> {
     /// Takes the next leaf's items.
     pub(crate) fn turn(&self, page: &mut Copied, from: Bound<&[u8]>, direction: Direction) -> Result<(), Error> {
-        page.bytes.clear();
-        page.entries.clear();
+        page.empty();
         page.has_more = false;
         self.tree.scan(from, direction, page).map_err(told)?;
         Ok(())

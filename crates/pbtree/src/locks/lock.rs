@@ -73,6 +73,13 @@ impl<'a> Held<'a> {
         mem::forget(self);
     }
 
+    /// What tells whether the node is another time as it is now (`latch.rs`).
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        debug_assert_eq!(self.mode, Mode::Shared);
+        self.lock.latch.version()
+    }
+
     /// What a thread that saw the node's contents has to wait for.
     pub(crate) fn ticket(&self) -> Ticket {
         Ticket(self.lock.ticket.load(Ordering::Relaxed))
@@ -111,6 +118,23 @@ mod tests {
         assert!(try_lock(&lock, Mode::Exclusive).is_err() && try_lock(&lock, Mode::Shared).is_err());
         drop(alone);
         assert_eq!(try_lock(&lock, Mode::Shared).unwrap().ticket(), Ticket(7));
+    }
+
+    #[test]
+    fn a_version_is_of_those_who_had_it_alone() {
+        let lock = NodeLock::default();
+        let version = || try_lock(&lock, Mode::Shared).unwrap().version();
+        let first = version();
+        assert_eq!(version(), first);
+        let reader = try_lock(&lock, Mode::Shared).unwrap();
+        lock.latch.want();
+        drop(reader);
+        drop(try_lock(&lock, Mode::Exclusive).unwrap());
+        let second = version();
+        assert_ne!(second, first);
+        try_lock(&lock, Mode::Exclusive).unwrap().keep();
+        lock.let_go(None);
+        assert!(![first, second].contains(&version()));
     }
 
     #[test]

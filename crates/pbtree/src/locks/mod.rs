@@ -6,6 +6,10 @@
 //!
 //! A thread that goes down holds the parent until it has the child (*coupling*). So no thread waits at a node that is being freed,
 //! which takes its parent exclusively; and none comes to a node by a word that has changed since.
+//!
+//! # Versions
+//! A lock counts the threads that had it alone. By that a scan knows a node again that it has let go of (`latch.rs`, `scan/place.rs`). It may wait at
+//! one that is being freed, whose lock stays, and then finds another version.
 
 mod heads;
 mod latch;

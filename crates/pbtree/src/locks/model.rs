@@ -1,6 +1,6 @@
 //! Every interleaving of threads that lock nodes, with the reorderings that the memory model allows; and twins that must be
-//! caught: one whose unlocking is no release, one that lets go of the parent before it has the child, and one that reads the
-//! root's word outside the tree lock.
+//! caught: one whose unlocking is no release, one that lets go of the parent before it has the child, one that reads the
+//! root's word outside the tree lock, and one that goes back to a node without a look at the version.
 
 extern crate std;
 
@@ -19,13 +19,16 @@ const PREEMPTION_COUNT: usize = 3;
 trait Twin: Weakening {
     const COUPLES: bool = true;
     const LOCKS_TREE: bool = true;
+    const COMPARES: bool = true;
 }
 
 struct LetsGoEarly;
 struct ReadsOutside;
+struct GoesBackBlindly;
 
 impl Weakening for LetsGoEarly {}
 impl Weakening for ReadsOutside {}
+impl Weakening for GoesBackBlindly {}
 
 impl Twin for AsAsked {}
 
@@ -37,6 +40,10 @@ impl Twin for LetsGoEarly {
 
 impl Twin for ReadsOutside {
     const LOCKS_TREE: bool = false;
+}
+
+impl Twin for GoesBackBlindly {
+    const COMPARES: bool = false;
 }
 
 /// A node: its lock, and a number that is 0 once the node is freed.
@@ -121,6 +128,37 @@ fn root_replaced<T: Twin>() {
     assert!(leaf.read() > 0, "a reader came to a leaf that was freed");
     leaf.latch.unlock(Mode::Shared);
     writer.join().unwrap();
+}
+
+/// A reader goes back to a node that it has seen; a writer changes it and frees it, each time alone.
+fn gone_back_to<T: Twin>() {
+    let node = Arc::new(Node::<T>::new(1));
+    let theirs = Arc::clone(&node);
+    let writer = thread::spawn(move || {
+        for number in [2, 0] {
+            theirs.lock(Mode::Exclusive);
+            theirs.write(number);
+            theirs.latch.unlock(Mode::Exclusive);
+        }
+    });
+    let look = || {
+        node.lock(Mode::Shared);
+        let seen = (node.latch.version(), node.read());
+        node.latch.unlock(Mode::Shared);
+        seen
+    };
+    let (first, again) = (look(), look());
+    if !T::COMPARES || first.0 == again.0 {
+        assert_eq!(first.1, again.1, "a reader went back to a node that was changed");
+    }
+    assert!(first.0 == again.0 || first.1 != again.1, "a node that nobody had alone is another one");
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_version_tells_whether_a_node_was_changed() {
+    explore(PREEMPTION_COUNT, gone_back_to::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, gone_back_to::<GoesBackBlindly>));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod map;
 mod merges;
 mod met;
 mod persists;
+mod scans;
 mod stamps;
 mod subject;
 mod sweep;

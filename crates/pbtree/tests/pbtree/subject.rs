@@ -19,7 +19,7 @@ pub(crate) struct Crashed<const IN_PLACE: bool = false>(pub(crate) Tree<Sim, Len
 #[derive(Default)]
 pub(crate) struct Copied {
     pub(crate) items: Vec<(Vec<u8>, Vec<u8>)>,
-    fence: Vec<u8>,
+    pub(crate) fence: Vec<u8>,
 }
 
 impl Page for Copied {

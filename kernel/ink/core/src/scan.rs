@@ -5,7 +5,7 @@
 
 use core::ops::Bound;
 
-use pbtree::{Direction, Page, Value};
+use pbtree::{Direction, Ended, Page, Value};
 use pmem::Medium;
 
 use crate::errno::{self, EINTR, EUCLEAN};
@@ -68,15 +68,16 @@ impl Store {
         let mut answer =
             Answer { room, found: Scanned::default(), fence: Fence::new()?, is_full: false, is_damaged: false };
         let mut here = Fence::new()?;
-        let mut has_more = self.tree.scan(from, Direction::Forward, &mut answer).map_err(errno::of)?;
-        while has_more && !answer.is_full {
+        let mut scan = self.tree.scanning(Direction::Forward);
+        let mut ended = scan.page(from, usize::MAX, &mut answer).map_err(errno::of)?;
+        while ended == Ended::AtFence && !answer.is_full {
             self.tree.medium().breathe();
             if host::is_killed() {
                 return Err(EINTR);
             }
             core::mem::swap(&mut here, &mut answer.fence);
             let next = Bound::Included(here.get());
-            has_more = self.tree.scan(next, Direction::Forward, &mut answer).map_err(errno::of)?;
+            ended = scan.page(next, usize::MAX, &mut answer).map_err(errno::of)?;
         }
         if answer.is_damaged { Err(EUCLEAN) } else { Ok(Scanned { has_more: answer.is_full, ..answer.found }) }
     }

@@ -69,6 +69,37 @@ fn a_scan_that_was_ended_goes_on_behind_the_item_shown_last() {
     }
 }
 
+/// A visitor that deletes what it was shown, has leaves merged, and puts keys around it: every key that was there is shown once, in order.
+#[test]
+fn a_visitor_may_change_the_leaves_that_it_is_shown() {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let options = Options { order: 7, in_place: false };
+        let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, options).unwrap();
+        let key = |i: u32, rest: &[u8]| [&i.to_be_bytes()[..], rest].concat();
+        (0..500).for_each(|i| store.put(&key(i, b""), b"value").unwrap());
+        let (mut cursor, mut shown, mut last) = (ScanCursor::new(Bound::Unbounded, direction), Vec::new(), None);
+        let mut each = |found: &[u8], _: &[u8]| {
+            let is_next =
+                |last: &Vec<u8>| if direction == Direction::Forward { &last[..] < found } else { &last[..] > found };
+            assert!(last.as_ref().is_none_or(is_next), "{found:?} after {last:?}");
+            last = Some(found.to_vec());
+            if let Ok(number) = found.try_into() {
+                let i = u32::from_be_bytes(number);
+                shown.push(i);
+                store.delete(found).unwrap();
+                let near = i.saturating_sub(5)..500.min(i + 5);
+                near.filter(|near| near % 3 == i % 3)
+                    .for_each(|near| store.put(&key(near, &found[2..]), b"new").unwrap());
+                store.step().unwrap();
+            }
+            ControlFlow::Continue(())
+        };
+        while store.scan(&mut cursor, &mut each).unwrap() {}
+        shown.sort_unstable();
+        assert!(shown.iter().copied().eq(0..500), "{direction:?}: {shown:?}");
+    }
+}
+
 #[test]
 fn a_scan_ends_with_an_error_where_it_comes_by_a_damaged_key() {
     let (store, map) = filled();

@@ -1,0 +1,151 @@
+//! Where a scan is, and how the next page is found.
+//!
+//! # What a scan remembers
+//! The leaf of the last page and the pairs that were not shown, and the leaf's parent and which child comes next; of both nodes the lock's version
+//! (`locks/latch.rs`). The next page goes straight there if the version still is that one. Then no thread has changed the node or let go of it.
+//! So the node has the same keys, between the same separators: both are changed by threads that have the node alone. A lock may be taken
+//! whatever became of the node, since locks stay until the tree goes. Otherwise the page is looked for from the root.
+
+use core::ops::{Bound, Range};
+
+use pmem::{Dram, Medium};
+
+use super::{Direction, Page, Part, Scan};
+use crate::Error;
+use crate::canary;
+use crate::descent::Reached;
+use crate::locks::{Mode, NodeLock, Patience};
+use crate::node::{Node, Target};
+use crate::retire::Retire;
+
+/// A node that a scan may go back to.
+pub(super) struct Spot<'t, M: Medium> {
+    lock: &'t NodeLock,
+    node: Node<'t, M>,
+    version: u64,
+}
+
+impl<'t, M: Medium> Spot<'t, M> {
+    pub(super) fn of(node: &Reached<'t, M>) -> Spot<'t, M> {
+        Spot { lock: node.held.lock(), node: node.node, version: node.held.version() }
+    }
+}
+
+impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
+    /// The leaf of the next page.
+    pub(super) fn find(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
+        if let Some(same) = self.same_leaf()? {
+            return Ok(same);
+        }
+        match self.next_leaf(page)? {
+            Some(next) => Ok(next),
+            None => self.first_leaf(from, page),
+        }
+    }
+
+    /// The leaf of the page before, and what of it was not shown.
+    fn same_leaf(&mut self) -> Result<Option<Part<'t, M>>, Error> {
+        let Some((spot, rest)) = self.leaf.take() else { return Ok(None) };
+        let again = self.again(&spot)?;
+        if again.is_none() {
+            self.parent = None;
+        }
+        Ok(again.map(|leaf| (leaf, rest)))
+    }
+
+    /// The next leaf by what the parent says, if that says so; `page` is told where the leaf ends.
+    fn next_leaf(&mut self, page: &mut impl Page) -> Result<Option<Part<'t, M>>, Error> {
+        let Some((spot, child)) = self.parent.take() else { return Ok(None) };
+        let Some(parent) = self.again(&spot)? else { return Ok(None) };
+        self.pass(&parent, child, page)?;
+        let leaf = self.tree.reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
+        let all = 0..leaf.meta.count;
+        self.ask_for_first(&leaf, &all);
+        Ok(Some((leaf, all)))
+    }
+
+    /// The node of a spot, locked, if it is as it was.
+    fn again(&self, spot: &Spot<'t, M>) -> Result<Option<Reached<'t, M>>, Error> {
+        let held = spot.lock.lock(Mode::Shared, Patience::Wait)?;
+        if held.version() != spot.version && !self.tree.medium.breaks(canary::CHANGES_UNSEEN) {
+            return Ok(None);
+        }
+        Ok(Some(Reached { held, node: spot.node, meta: spot.node.meta()? }))
+    }
+
+    /// The leaf where `from` is, from the root, and what of it is within the bound.
+    fn first_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
+        (self.has_more, self.next) = (false, None);
+        let (tree, target) = (self.tree, target(from, self.direction));
+        let leaf =
+            tree.descend(target, (0, Mode::Shared), Patience::Wait, |inner, child| self.pass(inner, child, page))?;
+        let within = self.pairs_within(&leaf, from)?;
+        Ok((leaf, within))
+    }
+
+    /// Goes by an inner node to its child: tells `page` where that ends, and remembers the child behind, if the node says where that one ends.
+    fn pass(&mut self, inner: &Reached<'t, M>, child: usize, page: &mut impl Page) -> Result<(), Error> {
+        let (fence, next) = match self.direction {
+            Direction::Forward => ((child < inner.meta.count).then_some(child), child + 1),
+            Direction::Backward => (child.checked_sub(1), child.wrapping_sub(1)),
+        };
+        let Some(fence) = fence else { return Ok(()) };
+        if inner.meta.level == 1 {
+            // Before the separator is waited for.
+            inner.node.prefetch_key(fence);
+            self.tree.node(inner.node.child(child)?.offset).prefetch();
+        }
+        page.ends_at(inner.node.key(fence)?);
+        self.has_more = true;
+        if inner.meta.level == 1 && (1..inner.meta.count).contains(&next) {
+            self.next = Some(self.tree.node(inner.node.child(next)?.offset));
+            self.parent = Some((Spot::of(inner), next));
+        }
+        Ok(())
+    }
+
+    /// Which of a leaf's pairs lie within the bound; the first of these are asked for. Most scans begin at a key that is there: no other key is
+    /// looked at, and what is behind is asked for before the key is compared.
+    fn pairs_within(&self, leaf: &Reached<'t, M>, from: Bound<&[u8]>) -> Result<Range<usize>, Error> {
+        let (node, count) = (leaf.node, leaf.meta.count);
+        let (key, is_included) = match from {
+            Bound::Unbounded => {
+                self.ask_for_first(leaf, &(0..count));
+                return Ok(0..count);
+            }
+            Bound::Included(key) => (key, true),
+            Bound::Excluded(key) => (key, false),
+        };
+        let behind = |i, is_shown: bool| match self.direction {
+            Direction::Forward => i + usize::from(!is_shown)..count,
+            Direction::Backward => 0..i + usize::from(is_shown),
+        };
+        if let Some(i) = node.find(count, key, |i| self.ask_for_first(leaf, &behind(i, is_included)))? {
+            return Ok(behind(i, is_included));
+        }
+        let gap = self.gap_within(leaf, key)?;
+        let within = behind(gap, self.direction == Direction::Forward);
+        self.ask_for_first(leaf, &within);
+        Ok(within)
+    }
+
+    /// Where a key would be that the leaf has not. A page that begins at a separator has all pairs, and one look tells.
+    fn gap_within(&self, leaf: &Reached<'t, M>, key: &[u8]) -> Result<usize, Error> {
+        let (node, count) = (leaf.node, leaf.meta.count);
+        match self.direction {
+            _ if count == 0 => Ok(0),
+            Direction::Forward if node.key(0)? > key => Ok(0),
+            Direction::Backward if node.key(count - 1)? < key => Ok(count),
+            _ => node.gap_for(count, key),
+        }
+    }
+}
+
+fn target(from: Bound<&[u8]>, direction: Direction) -> Target<'_> {
+    match (from, direction) {
+        (Bound::Unbounded, Direction::Forward) => Target::First,
+        (Bound::Unbounded, Direction::Backward) => Target::Last,
+        (Bound::Excluded(key), Direction::Backward) => Target::Before(key),
+        (Bound::Included(key) | Bound::Excluded(key), _) => Target::At(key),
+    }
+}
