@@ -111,14 +111,16 @@ impl<T: Send> Limbo<T> {
 
     /// As [`Limbo::retire`], of many things, each with the bytes that it keeps. They share a lock, under which `things` is asked for them,
     /// and an epoch.
+    #[inline]
     pub fn retire_all(&self, things: impl Iterator<Item = (T, u64)>, mut free: impl FnMut(T)) {
         let lane = &self.lanes[thread_index() % LANE_COUNT];
         let mut waiting = lane.waiting.lock();
         let (mut count, tag, mut more_bytes) = (lane.hand_on(&mut waiting), tag(), 0);
-        waiting.queue.extend(things.map(|(thing, bytes)| {
+        waiting.queue.reserve(things.size_hint().1.unwrap_or(0));
+        things.for_each(|(thing, bytes)| {
             (count, more_bytes) = (count + 1, more_bytes + bytes);
-            Retired { tag, bytes, thing }
-        }));
+            waiting.queue.push_back(Retired { tag, bytes, thing });
+        });
         lane.count(more_bytes, 0);
         let (is_heavy, due) = (self.is_heavy(lane), waiting.is_due(count));
         drop(waiting);
