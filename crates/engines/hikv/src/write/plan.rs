@@ -5,6 +5,8 @@
 //! first; on a log what it publishes comes behind. A batch that publishes nothing, since a condition does not hold or there is
 //! nothing to write, looks again as a reader before it says so (`look_again`).
 
+use std::ptr;
+
 use index::Position;
 use index::partitioned_hash::batch::Batch;
 use pmem::Medium;
@@ -18,73 +20,90 @@ use items::Item;
 /// and the signatures of both, in order.
 pub(crate) struct Plan<'a> {
     pub(crate) conditions: Vec<(u64, Condition<'a>)>,
-    pub(crate) ops: Vec<(u64, &'a BatchOp<'a>)>,
+    pub(crate) ops: Vec<Signed<'a>>,
     pub(crate) signatures: Vec<u64>,
 }
 
+/// An operation with its signature.
+type Signed<'a> = (u64, &'a BatchOp<'a>);
+
 /// Each key's last operation, in the order of signatures.
-fn last_of_each_key<'a>(ops: &'a [BatchOp<'a>], signature: impl Fn(&'a [u8]) -> u64) -> Vec<(u64, &'a BatchOp<'a>)> {
-    let mut signed = Vec::with_capacity(ops.len());
-    signed.extend(ops.iter().enumerate().map(|(number, op)| (signature(op.key()), number)));
-    sort_by_signature(&mut signed);
-    if signed.windows(2).all(|pair| pair[0].0 != pair[1].0) {
-        return signed.into_iter().map(|(signature, number)| (signature, &ops[number])).collect();
-    }
-    let mut last: Vec<(u64, usize)> = Vec::with_capacity(ops.len());
-    for (signature, number) in signed {
-        match last.last() {
-            Some((before, _)) if *before == signature => later_of_its_key(&mut last, ops, signature, number),
-            _ => last.push((signature, number)),
-        }
-    }
-    last.into_iter().map(|(signature, number)| (signature, &ops[number])).collect()
+fn last_of_each_key<'a>(ops: &'a [BatchOp<'a>], signature: impl Fn(&'a [u8]) -> u64) -> Vec<Signed<'a>> {
+    let mut signed: Vec<_> = ops.iter().map(|op| (signature(op.key()), op)).collect();
+    let is_strict = sort_by_signature(&mut signed);
+    if is_strict { signed } else { last_of_those_alike(signed) }
 }
 
-/// As one of several operations of a signature, which may be of one key or not.
+/// Of these, which are in the order of signatures, some of which come several times, the last of each key.
 #[cold]
-fn later_of_its_key(last: &mut Vec<(u64, usize)>, ops: &[BatchOp<'_>], signature: u64, number: usize) {
-    let mut alike = last.iter_mut().rev().take_while(|(other, _)| *other == signature);
-    match alike.find(|(_, other)| ops[*other].key() == ops[number].key()) {
-        Some((_, other)) => *other = number.max(*other),
-        None => last.push((signature, number)),
+fn last_of_those_alike<'a>(signed: Vec<Signed<'a>>) -> Vec<Signed<'a>> {
+    let mut last: Vec<Signed<'a>> = Vec::with_capacity(signed.len());
+    for (signature, op) in signed {
+        let mut alike = last.iter_mut().rev().take_while(|(other, _)| *other == signature);
+        match alike.find(|(_, other)| other.key() == op.key()) {
+            // They lie side by side: the later one is at the higher address.
+            Some((_, other)) => *other = if ptr::from_ref(op) > ptr::from_ref(*other) { op } else { other },
+            None => last.push((signature, op)),
+        }
     }
+    last
 }
 
 /// Signatures are spread evenly: so many of one batch are nearly in their order once their first bits are.
 const SPREAD_COUNT_MIN: usize = 256;
 /// Places of first bits at the most: their ends stay in the cache.
-const SPREAD_BITS_MAX: u32 = 12;
+const SPREAD_BITS_MAX: u32 = 15;
+/// Moves by one place, for each operation in the mean, after which they count as in no order: where keys come again and again.
+const MOVES_MAX: usize = 16;
 
-/// Sorts by signature alone.
-fn sort_by_signature(signed: &mut Vec<(u64, usize)>) {
-    if signed.len() < SPREAD_COUNT_MIN {
-        return signed.sort_unstable_by_key(|(signature, _)| *signature);
+/// Sorts by signature alone; false if one comes several times.
+fn sort_by_signature(signed: &mut Vec<Signed<'_>>) -> bool {
+    if signed.len() >= SPREAD_COUNT_MIN {
+        *signed = spread(signed);
+        if let Some(is_strict) = move_into_order(signed) {
+            return is_strict;
+        }
     }
-    let bits = signed.len().ilog2().min(SPREAD_BITS_MAX);
-    let first_bits = |(signature, _): &(u64, usize)| (signature >> (u64::BITS - bits)) as usize;
+    signed.sort_unstable_by_key(|(signature, _)| *signature);
+    signed.windows(2).all(|pair| pair[0].0 != pair[1].0)
+}
+
+/// Sorts by signature what is nearly in that order; false if one comes several times, `None` where it gives up.
+fn move_into_order(signed: &mut [Signed<'_>]) -> Option<bool> {
+    let (mut is_strict, mut left) = (true, MOVES_MAX * signed.len());
+    for number in 1..signed.len() {
+        let (one, mut place) = (signed[number], number);
+        if signed[number - 1].0 < one.0 {
+            continue;
+        }
+        while place > 0 && signed[place - 1].0 > one.0 {
+            signed[place] = signed[place - 1];
+            place -= 1;
+        }
+        signed[place] = one;
+        is_strict &= place == 0 || signed[place - 1].0 != one.0;
+        left = left.checked_sub(number - place)?;
+    }
+    Some(is_strict)
+}
+
+/// The operations in the order of their signatures' first bits, by about as many places as there are operations.
+fn spread<'a>(signed: &[Signed<'a>]) -> Vec<Signed<'a>> {
+    let bits = (2 * signed.len()).ilog2().min(SPREAD_BITS_MAX);
+    let first_bits = |(signature, _): &Signed<'_>| (signature >> (u64::BITS - bits)) as usize;
     let mut ends = vec![0; 1 << bits];
     signed.iter().for_each(|one| ends[first_bits(one)] += 1);
     let mut start = 0;
     for end in &mut ends {
         (*end, start) = (start, start + *end);
     }
-    let mut spread = vec![(0, 0); signed.len()];
-    for one in &*signed {
+    let mut spread = vec![signed[0]; signed.len()];
+    for one in signed {
         let place = &mut ends[first_bits(one)];
         spread[*place] = *one;
         *place += 1;
     }
-    start = 0;
-    for end in ends {
-        // Mostly one or two.
-        match &mut spread[start..end] {
-            [one, other] if one.0 > other.0 => std::mem::swap(one, other),
-            [] | [_] | [_, _] => {}
-            many => many.sort_unstable_by_key(|(signature, _)| *signature),
-        }
-        start = end;
-    }
-    *signed = spread;
+    spread
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -147,7 +166,20 @@ mod tests {
     /// Keys of which some share a signature, in batches that are sorted at once and spread before.
     #[test]
     fn the_last_operation_of_each_key_comes_in_the_order_of_signatures() {
-        let signature = |key: &[u8]| u64::from(key[0] % 97).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        comes_in_order(|key| u64::from(key[0] % 97).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    }
+
+    /// All go to one place, and against their order.
+    #[test]
+    fn so_does_that_of_keys_whose_signatures_are_not_spread() {
+        comes_in_order(|key| 1_000 - u64::from(key[0]));
+        let keys = [[9], [8], [7]];
+        let ops = keys.each_ref().map(|key| BatchOp::Delete { key });
+        let mut signed: Vec<_> = ops.iter().cycle().take(1_000).map(|op| (u64::from(op.key()[0]), op)).collect();
+        assert_eq!(move_into_order(&mut signed), None, "they are far from their order");
+    }
+
+    fn comes_in_order(signature: fn(&[u8]) -> u64) {
         for count in [0, 1, 2, 100, SPREAD_COUNT_MIN - 1, SPREAD_COUNT_MIN, 3000] {
             let items: Vec<([u8; 2], [u8; 2])> =
                 (0..count).map(|i| ([(i * 7 % 251) as u8, (i % 3) as u8], (i as u16).to_le_bytes())).collect();
