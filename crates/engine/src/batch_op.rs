@@ -11,8 +11,9 @@ pub struct Condition<'a> {
     pub version: Option<Version>,
 }
 
-/// One operation of a batch.
+/// One operation of a batch. Key and value lie at the same place in all: a batch asks for them again and again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub enum BatchOp<'a> {
     /// Puts or replaces.
     Put {

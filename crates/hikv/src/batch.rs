@@ -34,19 +34,13 @@ pub struct WriteBatch {
     expected: Vec<(Vec<u8>, Option<Version>)>,
 }
 
-/// Where an operation's key and value end; they begin where what is before them ends.
+/// How long an operation's key and value are; they lie behind those of the operation before.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    key_end: usize,
+    key_bytes: usize,
     /// None if the key is deleted.
-    value_end: Option<usize>,
+    value_bytes: Option<usize>,
     expiry: Expiry,
-}
-
-impl Entry {
-    fn end(self) -> usize {
-        self.value_end.unwrap_or(self.key_end)
-    }
 }
 
 impl WriteBatch {
@@ -93,10 +87,10 @@ impl WriteBatch {
 
     /// As [`WriteBatch::put_expiring_at`], by a moment as [`Store::expires_at`](crate::Store::expires_at) tells it.
     pub fn put_until(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expiry: Expiry) -> &mut WriteBatch {
-        self.bytes.extend_from_slice(key.as_ref());
-        let key_end = self.bytes.len();
-        self.bytes.extend_from_slice(value.as_ref());
-        self.entries.push(Entry { key_end, value_end: Some(self.bytes.len()), expiry });
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.entries.push(Entry { key_bytes: key.len(), value_bytes: Some(value.len()), expiry });
         self
     }
 
@@ -109,7 +103,7 @@ impl WriteBatch {
     /// ```
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
         self.bytes.extend_from_slice(key.as_ref());
-        self.entries.push(Entry { key_end: self.bytes.len(), value_end: None, expiry: Expiry::NEVER });
+        self.entries.push(Entry { key_bytes: key.as_ref().len(), value_bytes: None, expiry: Expiry::NEVER });
         self
     }
 
@@ -191,20 +185,15 @@ impl WriteBatch {
 
     /// The operations, in their order.
     pub(crate) fn ops(&self) -> Vec<BatchOp<'_>> {
-        let mut start = 0;
+        let mut rest = &*self.bytes;
         let op = |entry: &Entry| {
-            let key = &self.bytes[start..entry.key_end];
-            start = entry.end();
-            match entry.value_end {
-                Some(value_end) => {
-                    let (value, expiry) = (&self.bytes[entry.key_end..value_end], entry.expiry);
-                    if expiry.is_never() {
-                        BatchOp::Put { key, value }
-                    } else {
-                        BatchOp::PutUntil { key, value, expiry }
-                    }
-                }
-                None => BatchOp::Delete { key },
+            let (key, behind) = rest.split_at(entry.key_bytes);
+            let (value, behind) = behind.split_at(entry.value_bytes.unwrap_or(0));
+            rest = behind;
+            match (entry.value_bytes, entry.expiry) {
+                (None, _) => BatchOp::Delete { key },
+                (_, Expiry::NEVER) => BatchOp::Put { key, value },
+                (_, expiry) => BatchOp::PutUntil { key, value, expiry },
             }
         };
         self.entries.iter().map(op).collect()
