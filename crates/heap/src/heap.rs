@@ -224,13 +224,35 @@ impl<D: Dram> Heap<D> {
     /// # Errors
     /// [`HeapError::Medium`] if the region cannot grow; while the sweep runs there may be room again after it.
     /// [`HeapError::NoDram`]; [`HeapError::TooLong`].
-    #[inline]
+    #[inline(always)]
     pub fn reserve<M: Medium>(&self, medium: &M, len_bytes: u64, lane: usize) -> Result<Reservation<'_, D>, HeapError> {
+        if let Some(class) = Class::for_bytes(len_bytes)
+            && let Some(offset) = self.slot_at_hand(medium, SlotKind::of_class(class), lane)
+        {
+            return Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }));
+        }
+        self.reserve_what_is_not_at_hand(medium, len_bytes, lane)
+    }
+
+    /// As [`Heap::reserve`].
+    #[cold]
+    #[inline(never)]
+    fn reserve_what_is_not_at_hand<M: Medium>(
+        &self,
+        medium: &M,
+        len_bytes: u64,
+        lane: usize,
+    ) -> Result<Reservation<'_, D>, HeapError> {
         let Some(class) = Class::for_bytes(len_bytes) else {
             return self.reserve_extent(medium, len_bytes);
         };
         let offset = self.take_slot(medium, SlotKind::of_class(class), lane)?;
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
+    }
+
+    /// Has the holder of a place that was reserved, and that nothing refers to, take it back to be filled: dropped, it is free again.
+    pub fn hold(&self, place: Place) -> Reservation<'_, D> {
+        Reservation::new(self, place)
     }
 
     /// Reserves slots for items of `class`, as many as `offsets` has room for, or fewer: those that a lane has at hand, and at least one.

@@ -150,12 +150,16 @@ impl Lanes {
         &self.all().lanes[LANE_COUNT][slot_kind.index()]
     }
 
+    /// The preferred lane's cursor, unless it is busy.
+    #[inline(always)]
+    fn try_lock(&self, lane: usize, slot_kind: SlotKind) -> Option<Guard<'_, Cursor>> {
+        self.all().lanes[lane % LANE_COUNT][slot_kind.index()].try_lock()
+    }
+
     /// The preferred lane's cursor, or the next that is not busy.
     #[inline]
     fn lock(&self, lane: usize, slot_kind: SlotKind) -> Guard<'_, Cursor> {
-        let lane = lane % LANE_COUNT;
-        let preferred = &self.all().lanes[lane][slot_kind.index()];
-        preferred.try_lock().unwrap_or_else(|| self.lock_another(lane, slot_kind))
+        self.try_lock(lane, slot_kind).unwrap_or_else(|| self.lock_another(lane, slot_kind))
     }
 
     #[cold]
@@ -185,21 +189,28 @@ impl Lanes {
 }
 
 impl<D: Dram> Heap<D> {
+    /// Reserves a slot, if the preferred lane has one claimed and is not busy.
+    #[inline(always)]
+    pub(crate) fn slot_at_hand<M: Medium>(&self, medium: &M, slot_kind: SlotKind, lane: usize) -> Option<Offset> {
+        let mut cursor = self.lanes.try_lock(lane, slot_kind)?;
+        let offset = cursor.pop(slot_kind)?;
+        if let Some(next) = cursor.peek(slot_kind) {
+            medium.prefetch_for_stream(next.span(slot_kind.geometry().slot_bytes.min(PREFETCHED_BYTES_MAX)));
+        }
+        Some(offset)
+    }
+
     /// Reserves a slot.
-    #[inline]
     pub(crate) fn take_slot<M: Medium>(
         &self,
         medium: &M,
         slot_kind: SlotKind,
         lane: usize,
     ) -> Result<Offset, HeapError> {
-        let mut cursor = self.lanes.lock(lane, slot_kind);
-        if let Some(offset) = cursor.pop(slot_kind) {
-            if let Some(next) = cursor.peek(slot_kind) {
-                medium.prefetch_for_stream(next.span(slot_kind.geometry().slot_bytes.min(PREFETCHED_BYTES_MAX)));
-            }
+        if let Some(offset) = self.slot_at_hand(medium, slot_kind, lane) {
             return Ok(offset);
         }
+        let mut cursor = self.lanes.lock(lane, slot_kind);
         let refilled = self.refill(medium, slot_kind, &mut cursor);
         drop(cursor);
         refilled.or_else(|error| self.take_from_any_lane(slot_kind, lane, error))

@@ -147,6 +147,13 @@ impl Position {
         self.0 & (FRESH | BATCH) != 0
     }
 
+    /// True if an item is named that is not deleted, and nothing decides yet about: in one look at the marks.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_live_and_decided(self) -> bool {
+        self.0 & (FRESH | DELETED | BATCH) == 0 && !self.is_empty()
+    }
+
     /// True if the item was deleted; once the mark is durable the entry is as good as empty.
     #[must_use]
     pub const fn is_deleted(self) -> bool {

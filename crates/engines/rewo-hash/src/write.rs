@@ -253,7 +253,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     pub(crate) fn retire(&self, old: Option<&Slot>) {
         let place = old.and_then(Slot::position).and_then(Position::place);
-        place.into_iter().for_each(|place| self.cx().retire(Garbage::Place(place)));
+        place.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));
     }
 
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for

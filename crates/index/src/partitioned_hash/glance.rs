@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use pmem::{Dram, Medium, Offset};
 
-use super::layout::{Home, slot};
+use super::layout::{Home, slot, slot_at};
 use super::locked::LockedHome;
 use super::ops::Bucket;
 use super::search::Found;
@@ -43,11 +43,23 @@ pub enum Sight {
     Unsure,
 }
 
+/// What a batch's look tells, under the pair's lock.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen {
+    /// The first entry of the signature, live and decided: where its position word lies, and that. Its item may be another key's.
+    Entry(Offset, Position),
+    /// There is none in the segment.
+    Nothing,
+    /// It takes a search.
+    Unsure,
+}
+
 /// Where a signature leads. The caller is pinned while it has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Aim<'a> {
     signature: u64,
-    /// The home line that readers are led to.
+    /// The segment that readers are led to, and the home line there.
+    start: Offset,
     line: Offset,
     /// The segment that writers are led to.
     segment: &'a Segment,
@@ -109,7 +121,7 @@ impl PartitionedHash {
         let line = Home::of(signature).offset(segment_start);
         medium.prefetch_line(line);
         segment.prefetch();
-        Aim { signature, line, segment }
+        Aim { signature, start: segment_start, line, segment }
     }
 
     /// The home line of `signature`, for readers; it is asked for.
@@ -139,8 +151,7 @@ impl PartitionedHash {
     #[inline(always)]
     pub fn glance_at<M: Medium>(&self, medium: &M, lead: Lead, hint: Hint, signature: u64) -> Glance {
         let Hint { at, position } = hint;
-        if position.is_live()
-            && !position.is_undecided()
+        if position.is_live_and_decided()
             && self.lead() == lead
             && medium.load(at, Ordering::Acquire) == position.word()
         {
@@ -183,9 +194,35 @@ impl<M: Medium, D: Dram> Bucket<'_, M, D> {
     pub fn glance(&self) -> Sight {
         self.home.glance()
     }
+
+    /// As [`Bucket::glance`], by what a hint told before the lock was taken, for a caller that has been pinned since before the hint. An entry that
+    /// names the same item still is the one of that item's key; where it is another key's, a look may find one behind it.
+    #[inline(always)]
+    pub fn glance_at(&self, aim: &Aim<'_>, hint: Option<Hint>) -> Sight {
+        match hint {
+            Some(Hint { at, position })
+                if position.is_live_and_decided()
+                    && aim.start == self.home.segment().offset()
+                    && self.home.now(slot_at(at)) == position =>
+            {
+                Sight::Entry(Found { slot: slot_at(at), position, value: () })
+            }
+            _ => self.glance(),
+        }
+    }
 }
 
 impl<M: Medium> LockedHome<'_, M> {
+    /// As [`LockedHome::glance`], without a free entry.
+    #[inline(always)]
+    pub(super) fn seen(&self) -> Seen {
+        match look(self.medium(), self.line(), self.signature()) {
+            Line::Entry(slot, position) => Seen::Entry(slot.position, position),
+            Line::Nothing(_) => Seen::Nothing,
+            Line::Unsure => Seen::Unsure,
+        }
+    }
+
     /// Looks for the signature.
     #[inline(always)]
     pub(super) fn glance(&self) -> Sight {
@@ -208,7 +245,7 @@ fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
     while hits != 0 {
         let first = slot(line, u64::from(hits.trailing_zeros()) & 3);
         if !seen.is_empty() {
-            return if seen.is_live() && !seen.is_undecided() { Line::Entry(first, seen) } else { Line::Unsure };
+            return if seen.is_live_and_decided() { Line::Entry(first, seen) } else { Line::Unsure };
         }
         // The signature of an entry that was removed.
         hits &= hits - 1;

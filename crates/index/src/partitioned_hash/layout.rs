@@ -119,7 +119,14 @@ pub const fn slot(line: Offset, i: u64) -> Slot {
 #[must_use]
 pub const fn slot_of(position: Offset) -> Option<Slot> {
     let at = position.0 % LINE_BYTES;
-    if at < 32 || !at.is_multiple_of(8) { None } else { Some(Slot { signature: Offset(position.0 - 32), position }) }
+    if at < 32 || !at.is_multiple_of(8) { None } else { Some(slot_at(position)) }
+}
+
+/// The entry whose position word lies at `position`, where one does.
+#[inline(always)]
+#[must_use]
+pub const fn slot_at(position: Offset) -> Slot {
+    Slot { signature: Offset(position.0 - 32), position }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub use check::{EachEntry, SegmentDamage};
 pub use clear::Cleared;
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
-pub use glance::{Aim, Glance, Hint, Lead, Sight};
+pub use glance::{Aim, Glance, Hint, Lead, Seen, Sight};
 pub use ops::{Bucket, Published};
 pub use search::Found;
 pub use segment::Entry;

@@ -136,7 +136,8 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             self.order_item();
         }
         let (crowded, signature) = (is_crowded.then_some(segment.offset()), Some(self.home.signature()));
-        Ok(Published { crowded, ..self.publish(room.slot, signature, position) })
+        let was = self.home.now(room.slot);
+        Ok(Published { crowded, ..self.publish((room.slot, was), signature, position) })
     }
 
     /// Enters `position`, whose item was flushed, at a free entry of the home line. The key has no entry yet.
@@ -146,23 +147,42 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         if !self.is_one_of_many {
             self.order_item();
         }
-        let signature = self.home.signature();
-        self.publish(slot, Some(signature), position)
+        let (was, signature) = (self.home.now(slot), self.home.signature());
+        self.publish((slot, was), Some(signature), position)
     }
 
     /// Puts `position`, whose item was flushed, in the place of what was found.
     #[inline(always)]
     pub fn replace<R>(self, found: &Found<R>, position: Position) -> Published {
+        let was = self.home.now(found.slot);
+        self.replace_word((found.slot, was), position)
+    }
+
+    /// As [`Bucket::replace`], of what a look found: the word as it is.
+    #[inline(always)]
+    pub fn replace_seen(self, seen: &Found<()>, position: Position) -> Published {
+        self.replace_word((seen.slot, seen.position), position)
+    }
+
+    #[inline(always)]
+    fn replace_word(self, (slot, was): (Slot, Position), position: Position) -> Published {
         if !self.is_one_of_many {
             self.order_item();
         }
-        mark_unlinked(self.heap, found.position);
-        self.publish(found.slot, None, position)
+        mark_unlinked(self.heap, was);
+        self.publish((slot, was), None, position)
     }
 
     /// Marks what was found as deleted.
     #[inline(always)]
     pub fn remove<R>(self, found: &Found<R>) -> Published {
+        let seen = Found { slot: found.slot, position: self.home.now(found.slot), value: () };
+        self.remove_seen(&seen)
+    }
+
+    /// As [`Bucket::remove`], of what a look found: the word as it is.
+    #[inline(always)]
+    pub fn remove_seen(self, found: &Found<()>) -> Published {
         self.count(-1);
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();
@@ -171,7 +191,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             medium.store(found.slot.position, word.word(), Ordering::Release);
             return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
         }
-        self.publish(found.slot, None, found.position.deleted())
+        self.publish((found.slot, found.position), None, found.position.deleted())
     }
 
     /// Counts an entry that comes or goes.
@@ -190,11 +210,11 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         }
     }
 
-    /// Steps 2 and 3 up to the unlock.
+    /// Steps 2 and 3 up to the unlock, in place of the word that is there: under the lock a reader that takes FRESH away is all that changes it.
     #[inline(always)]
-    fn publish(self, slot: Slot, signature: Option<u64>, position: Position) -> Published {
+    fn publish(self, (slot, was): (Slot, Position), signature: Option<u64>, position: Position) -> Published {
         let medium = self.home.medium();
-        let word = position.fresh().in_place_of(self.home.now(slot));
+        let word = position.fresh().in_place_of(was);
         match signature {
             Some(signature) if medium.breaks(canary::TORN_PAIR) => {
                 slot.publish(medium, None, word);

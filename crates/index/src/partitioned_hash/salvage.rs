@@ -79,7 +79,7 @@ impl Interrupted {
     pub fn read<M: Medium>(medium: &M) -> Interrupted {
         let words = (0..BATCH_WORD_COUNT).filter_map(|number| BatchWord::load(medium, number).ok()?);
         let changes = words.filter_map(|word| Some((word.state, record::read(medium, word.record).ok()?)));
-        let decided = |state| move |change: Change| (change.slot.position, change.outcome(state));
+        let decided = |state| move |change: Change| (change.at, change.outcome(state));
         Interrupted(changes.flat_map(|(state, changes)| changes.into_iter().map(decided(state))).collect())
     }
 

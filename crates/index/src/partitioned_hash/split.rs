@@ -147,7 +147,7 @@ impl PartitionedHash {
         for place in places {
             // The sweep, which the partition's lock keeps away, will not meet the segment any more.
             cx.heap.mark_unlinked(place);
-            cx.retire(Garbage::Place(place));
+            cx.retire(Garbage::of(place));
         }
         cx.retire(Garbage::Table(Table::new(table)));
     }

@@ -3,8 +3,11 @@
 use std::any::Any;
 
 use epoch::Limbo;
-use heap::{Heap, Place};
-use pmem::{Dram, Medium};
+use heap::layout::SEGMENT_BYTES;
+use heap::{Heap, Place, PlaceKind};
+use pmem::{Dram, Medium, Offset};
+
+use crate::Position;
 
 /// What the index works on: the region, its allocator, and where unlinked things wait.
 pub struct Context<'a, M, D: Dram> {
@@ -29,17 +32,32 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
     /// stores it by parts and loads it as one, which waits for the stores.
     #[inline(always)]
     pub fn retire(&self, garbage: Garbage) {
-        let bytes = match &garbage {
-            Garbage::Place(place) => self.heap.place_bytes(*place),
-            Garbage::Table(_) => 0,
-        };
-        self.limbo.retire(garbage, bytes, |free| self.free(free));
+        let (context, bytes) = (*self, self.bytes_of(&garbage));
+        self.limbo.retire(garbage, bytes, move |free| context.free(free));
     }
 
-    /// As [`Context::retire`], of many places.
-    pub fn retire_all(&self, places: impl Iterator<Item = Place>) {
-        let garbage = places.map(|place| (Garbage::Place(place), self.heap.place_bytes(place)));
+    /// As [`Context::retire`], of many.
+    pub fn retire_all(&self, garbage: impl Iterator<Item = Garbage>) {
+        let garbage = garbage.map(|one| {
+            let bytes = self.bytes_of(&one);
+            (one, bytes)
+        });
         self.limbo.retire_all(garbage, |free| self.free(free));
+    }
+
+    /// Bytes that it keeps from being used for anything else.
+    #[inline(always)]
+    fn bytes_of(&self, garbage: &Garbage) -> u64 {
+        match garbage {
+            Garbage::Item(position) => position.slot_bytes().unwrap_or_else(|| self.extent_bytes(*position)),
+            Garbage::Segment(_) => SEGMENT_BYTES,
+            Garbage::Table(_) => 0,
+        }
+    }
+
+    #[cold]
+    fn extent_bytes(&self, position: Position) -> u64 {
+        position.place().map_or(0, |place| self.heap.place_bytes(place))
     }
 
     /// Frees everything that no reader can reach any more; true if there was any.
@@ -49,27 +67,43 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
 
     fn free(&self, garbage: Garbage) {
         match garbage {
-            Garbage::Place(place) => self.heap.free(self.medium, place),
+            Garbage::Item(position) => {
+                position.place().into_iter().for_each(|place| self.heap.free(self.medium, place))
+            }
+            Garbage::Segment(offset) => self.heap.free(self.medium, Place { offset, kind: PlaceKind::Segment }),
             Garbage::Table(table) => drop(table),
         }
     }
 }
 
-/// Something unlinked that a pinned reader may still look at.
+/// Something unlinked that a pinned reader may still look at: each a word, so that it stays in registers on its way to where it waits.
 #[derive(Debug)]
 pub enum Garbage {
-    /// An item or a segment in the region.
-    Place(Place),
+    /// What lies where an item could.
+    Item(Position),
+    /// A segment in the region.
+    Segment(Offset),
     /// A volatile table of the index.
     Table(Table),
 }
 
+impl Garbage {
+    /// What lies at `place`.
+    #[must_use]
+    pub fn of(place: Place) -> Garbage {
+        match place.kind {
+            PlaceKind::Segment => Garbage::Segment(place.offset),
+            PlaceKind::Slot(_) | PlaceKind::Extent => Garbage::Item(Position::of(place)),
+        }
+    }
+}
+
 /// A volatile table of an index, opaque to others.
 #[derive(Debug)]
-pub struct Table(#[expect(dead_code, reason = "kept for its destructor alone")] Box<dyn Any + Send>);
+pub struct Table(#[expect(dead_code, reason = "kept for its destructor alone")] Box<Box<dyn Any + Send>>);
 
 impl Table {
     pub(crate) fn new(table: impl Any + Send) -> Table {
-        Table(Box::new(table))
+        Table(Box::new(Box::new(table)))
     }
 }

@@ -185,13 +185,14 @@ impl<D: Dram> Ordered<D> {
 
 /// What writers do.
 impl<D: Memory> Ordered<D> {
-    /// A ticket for a change of this partition; `None` while its queue is full. The caller holds the bucket's lock.
+    /// A ticket for a change of this partition, which is asked for where there are queues; `None` while its queue is full. The caller holds
+    /// the bucket's lock.
     #[inline(always)]
-    pub(crate) fn take(&self, partition: usize) -> Option<Ticket<'_>> {
+    pub(crate) fn take(&self, partition: impl FnOnce() -> usize) -> Option<Ticket<'_>> {
         if self.phase() == Phase::Off {
             return Some(None);
         }
-        self.queue(partition).ring.take().map(Some)
+        self.queue(partition()).ring.take().map(Some)
     }
 
     /// True if the partition's queue has a place, and fewer changes of batches wait than it has places: so they are bounded by

@@ -27,16 +27,16 @@ impl<M: Medium, D: Dram> Disposal<'_, M, D> {
     #[inline(always)]
     pub(crate) fn retire(self, old: Option<Position>) {
         if let Some(position) = old
-            && let Some(place) = position.place()
+            && position.place().is_some()
             && !self.snapshots.kept.let_go(position)
         {
-            self.index.retire(Garbage::Place(place));
+            self.index.retire(Garbage::Item(position));
         }
     }
 
     /// As [`Disposal::retire`], of what many writes replaced.
     pub(crate) fn retire_all(self, old: impl Iterator<Item = Position>) {
-        let going = old.filter(|position| !self.snapshots.kept.let_go(*position));
-        self.index.retire_all(going.filter_map(Position::place));
+        let going = old.filter(|position| position.place().is_some() && !self.snapshots.kept.let_go(*position));
+        self.index.retire_all(going.map(Garbage::Item));
     }
 }

@@ -7,11 +7,11 @@
 
 use epoch::Pin;
 use index::cached_table::{Write, canary as cached_table};
-use index::partitioned_hash::{Aim, Sight};
+use index::partitioned_hash::{Aim, Hint, Sight};
 use pmem::{Medium, Offset};
 
 use crate::order::Written;
-use crate::write::publish::{Prepared, Target};
+use crate::write::publish::{Laid, Target};
 use crate::{HiKv, Memory};
 use engine::{Before, Error, Verify};
 
@@ -22,13 +22,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &self,
         pin: Pin,
         aim: &Aim<'_>,
+        hint: Option<Hint>,
         key: &[u8],
-        new: Prepared<'_, D>,
+        new: Laid,
     ) -> Result<(), Error> {
         let Some(bucket) = self.index.lock_aimed(self.cx(), aim) else {
-            return self.publish_after_all(pin, aim, key, new);
+            return self.publish_after_all(pin, aim.signature(), key, new);
         };
-        let sight = bucket.glance();
+        let sight = bucket.glance_at(aim, hint);
         let is_clear = match sight {
             Sight::Entry(found) => self.plain_of(found.position, key).is_some(),
             Sight::Free(_) | Sight::Full => self.verify < Verify::Absence,
@@ -36,30 +37,29 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         if !is_clear || !new.expiry.is_never() || !self.snapshots.is_calm(new.stamp) {
             drop(bucket);
-            return self.publish_after_all(pin, aim, key, new);
+            return self.publish_after_all(pin, aim.signature(), key, new);
         }
-        let Some(ticket) = self.order.take(self.index.partition(aim.signature())) else {
+        let Some(ticket) = self.order.take(|| self.index.partition(aim.signature())) else {
             drop(bucket);
-            return self.publish_after_all(pin, aim, key, new);
+            return self.publish_after_all(pin, aim.signature(), key, new);
         };
-        let position = new.position();
+        let position = new.position;
         let mut hidden = self.hide(aim.signature(), key);
         if self.medium.breaks(cached_table::COPY_SHOWN_EARLY) {
             self.reveal(hidden.take(), Some(position));
         }
         let (old, published) = match sight {
-            Sight::Entry(found) => (Some(found.position), bucket.replace(&found, position)),
+            Sight::Entry(found) => (Some(found.position), bucket.replace_seen(&found, position)),
             Sight::Free(slot) => (None, bucket.insert_at(slot, position)),
             Sight::Full | Sight::Unsure => match bucket.insert(position) {
                 Ok(published) => (None, published),
                 Err(_) => {
                     hidden.into_iter().for_each(Write::unchanged);
                     drop(ticket);
-                    return self.publish_after_all(pin, aim, key, new);
+                    return self.publish_after_all(pin, aim.signature(), key, new);
                 }
             },
         };
-        new.room.publish();
         let crowded = published.crowded;
         self.settle_parts(Written { key, old, new: Some(position) }, published, ticket, &mut hidden)?;
         if let Some(segment) = crowded {
@@ -74,9 +74,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let pin = epoch::pin();
         let aim = self.index.aim(&self.medium, self.hasher.signature(key));
         aim.prefetch_count();
-        self.prefetch_old(&aim);
-        let Some(bucket) = self.index.lock_aimed(self.cx(), &aim) else { return self.remove_after_all(pin, &aim, key) };
-        let found = match bucket.glance() {
+        let hint = self.prefetch_old(&aim);
+        let Some(bucket) = self.index.lock_aimed(self.cx(), &aim) else {
+            return self.remove_after_all(pin, aim.signature(), key);
+        };
+        let found = match bucket.glance_at(&aim, hint) {
             Sight::Entry(found)
                 if self.plain_of(found.position, key).is_some() && self.snapshots.is_calm(self.stamp()) =>
             {
@@ -84,15 +86,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
             _ => {
                 drop(bucket);
-                return self.remove_after_all(pin, &aim, key);
+                return self.remove_after_all(pin, aim.signature(), key);
             }
         };
-        let Some(ticket) = self.order.take(self.index.partition(aim.signature())) else {
+        let Some(ticket) = self.order.take(|| self.index.partition(aim.signature())) else {
             drop(bucket);
-            return self.remove_after_all(pin, &aim, key);
+            return self.remove_after_all(pin, aim.signature(), key);
         };
         let mut hidden = self.hide(aim.signature(), key);
-        let published = bucket.remove(&found);
+        let published = bucket.remove_seen(&found);
         self.settle_parts(Written { key, old: Some(found.position), new: None }, published, ticket, &mut hidden)?;
         Ok(true)
     }
@@ -106,13 +108,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     #[cold]
     #[inline(never)]
-    fn publish_after_all(&self, pin: Pin, aim: &Aim<'_>, key: &[u8], new: Prepared<'_, D>) -> Result<(), Error> {
-        self.publish_waiting(pin, Target::any(aim.signature(), key), Some(new)).map(drop)
+    fn publish_after_all(&self, pin: Pin, signature: u64, key: &[u8], new: Laid) -> Result<(), Error> {
+        self.publish_waiting(pin, Target::any(signature, key), Some(self.hold(new))).map(drop)
     }
 
     #[cold]
     #[inline(never)]
-    fn remove_after_all(&self, pin: Pin, aim: &Aim<'_>, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.publish_waiting(pin, Target::any(aim.signature(), key), None)? == Before::Present)
+    fn remove_after_all(&self, pin: Pin, signature: u64, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.publish_waiting(pin, Target::any(signature, key), None)? == Before::Present)
     }
 }

@@ -18,7 +18,7 @@ use std::collections::btree_map::Entry;
 
 use heap::{FEATURE_BATCHES, Reservation};
 use index::Position;
-use index::partitioned_hash::Sight;
+use index::partitioned_hash::Seen;
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Change, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
@@ -32,15 +32,6 @@ use engine::{BatchOp, Before, Condition, Error, Expiry, Verify};
 
 /// So many keys ahead the old items are asked for: as many as a core has misses in flight.
 const AHEAD_COUNT: usize = 12;
-
-/// What was noted beside the changes themselves.
-#[derive(Default)]
-struct Noted {
-    /// Of each change, the number of its operation.
-    ops: Vec<u32>,
-    /// Changes whose old items expire, and when.
-    expiring: Vec<(usize, Expiry)>,
-}
 
 /// Why step 2 came to no end.
 enum Stop {
@@ -69,10 +60,14 @@ impl From<Full> for Stop {
     }
 }
 
-/// Locked pairs, what is to be done to their entries, and a ticket of each queue that is going to be told.
+/// Operations whose old items expire, by number, and when.
+type Expiring = Vec<(u32, Expiry)>;
+
+/// Locked pairs, what is to be done to their entries (each change knows the number of its operation), and a ticket of each queue that is
+/// going to be told.
 struct Ready<'a, M, D: Dram> {
     batch: Batch<'a, M, D>,
-    noted: Noted,
+    expiring: Expiring,
     tickets: BTreeMap<usize, order::Ticket<'a>>,
 }
 
@@ -146,101 +141,87 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
         }
-        let mut noted = Noted { ops: Vec::with_capacity(plan.ops.len()), expiring: Vec::new() };
-        let mut number = 0;
-        for (op_number, (signature, op)) in plan.ops.iter().enumerate() {
-            if let Some(old) = batch.hint(number + AHEAD_COUNT) {
+        let (mut expiring, mut number) = (Vec::new(), 0);
+        for (op, (signature, asked)) in plan.ops.iter().enumerate() {
+            if let Some(&Seen::Entry(_, old)) = batch.seen().get(number + AHEAD_COUNT) {
                 self.medium.prefetch_line(old.offset());
             }
             // Signatures of conditions lie in between.
             while plan.signatures[number] != *signature {
                 number += 1;
             }
-            let new = rooms.position(op_number);
-            if self.note(&mut batch, (number, *signature), op.key(), new, &mut noted)? {
-                noted.ops.push(op_number as u32);
+            let (key, new) = (asked.key(), rooms.position(op));
+            let seen = batch.seen()[number];
+            match seen {
+                Seen::Entry(at, old) if self.plain_of(old, key).is_some() => {
+                    batch.replace(number, op as u32, (at, old), new);
+                }
+                Seen::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
+                _ => self.note_searching(&mut batch, number, (op, plan.ops[op]), new, &mut expiring)?,
             }
             number += usize::from(plan.conditions.is_empty());
         }
         batch.has_room()?;
-        let mut tickets = BTreeMap::new();
-        for partition in self.partitions_of(noted.ops.len(), |change| plan.ops[noted.ops[change] as usize].0) {
+        let (mut tickets, changes) = (BTreeMap::new(), batch.changes());
+        for partition in self.partitions_of(changes.len(), |change| plan.ops[changes[change].by as usize].0) {
             if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
-                place.insert(self.order.take(partition).ok_or(Stop::Queue)?);
+                place.insert(self.order.take(|| partition).ok_or(Stop::Queue)?);
             }
         }
-        Ok(Ready { batch, noted, tickets })
+        Ok(Ready { batch, expiring, tickets })
     }
 
-    /// Step 2 for one key: what is to be done; false if that is nothing.
-    #[inline(always)]
-    fn note(
-        &self,
-        batch: &mut Batch<'_, M, D>,
-        (number, signature): (usize, u64),
-        key: &[u8],
-        new: Position,
-        noted: &mut Noted,
-    ) -> Result<bool, Stop> {
-        match batch.glance(number) {
-            Sight::Entry(found) if self.plain_of(found.position, key).is_some() => {
-                batch.replace(number, &found, new);
-                Ok(true)
-            }
-            Sight::Free(_) | Sight::Full if self.verify < Verify::Absence => Ok(note_absent(batch, number, new)),
-            _ => self.note_searching(batch, (number, signature), key, new, noted),
-        }
-    }
-
-    /// As [`HiKv::note`], where a look is not enough.
+    /// Step 2 for one key, the batch's signature `number`, where a look is not enough.
     #[inline(never)]
     fn note_searching(
         &self,
         batch: &mut Batch<'_, M, D>,
-        (number, signature): (usize, u64),
-        key: &[u8],
+        number: usize,
+        (op, (signature, asked)): (usize, (u64, &BatchOp<'_>)),
         new: Position,
-        noted: &mut Noted,
-    ) -> Result<bool, Stop> {
-        let visit = |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry));
+        expiring: &mut Expiring,
+    ) -> Result<(), Stop> {
+        let visit = |position| Ok::<_, Stop>(self.item_of(position, asked.key())?.map(|item| item.expiry));
         let Some(found) = batch.find(number, visit)? else {
-            self.refuse_hidden(signature, key)?;
-            return Ok(note_absent(batch, number, new));
+            self.refuse_hidden(signature, asked.key())?;
+            note_absent(batch, number, op, new);
+            return Ok(());
         };
-        noted.expiring.extend((!found.value.is_never()).then_some((noted.ops.len(), found.value)));
-        batch.replace(number, &found, new);
-        Ok(true)
+        expiring.extend((!found.value.is_never()).then_some((op as u32, found.value)));
+        batch.replace(number, op as u32, (found.slot.position, found.position), new);
+        Ok(())
     }
 
     /// Steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
-        Ready { batch, noted, tickets }: Ready<'_, M, D>,
+        Ready { batch, expiring, tickets }: Ready<'_, M, D>,
         plan: &Plan<'a>,
         mut rooms: Rooms<'_, M, D>,
         record: Reservation<'_, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<&'a [u8]>, Error> {
-        if noted.ops.is_empty() {
+        if batch.changes().is_empty() {
             drop(batch);
             let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
             let asked = plan.conditions.iter().map(|(signature, one)| (*signature, one.key)).chain(written);
             { asked }.try_for_each(|(signature, key)| self.look_again(signature, key))?;
             return Ok(Vec::new());
         }
-        self.stamp_together(&mut rooms, plan, &batch, &noted)?;
+        self.stamp_together(&mut rooms, plan, &batch)?;
         let due = rooms.publish();
-        let ops = || noted.ops.iter().map(|&number| plan.ops[number as usize]);
+        let op_of = |change: &Change| plan.ops[change.by as usize];
         let hide = |(signature, op): (u64, &BatchOp<'a>)| self.hide_of_batch(signature, op.key());
-        let hidden: Vec<_> = if self.cache.is_some() { ops().map(hide).collect() } else { Vec::new() };
+        let changes = if self.cache.is_some() { batch.changes() } else { &[] };
+        let hidden: Vec<_> = changes.iter().map(op_of).map(hide).collect();
         let finished = batch.commit(turn, record.publish());
         for (signature, expiry) in due {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
-        self.tell_all(ops(), &finished.changes, tickets);
-        let mut expired = noted.expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
-        let expired = expired.by_ref().map(|&(change, _)| plan.ops[noted.ops[change] as usize].1.key()).collect();
+        self.tell_all(plan, &finished.changes, tickets);
+        let mut expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
+        let expired = expired.by_ref().map(|&(op, _)| plan.ops[op as usize].1.key()).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
@@ -257,7 +238,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         rooms: &mut Rooms<'_, M, D>,
         plan: &Plan<'_>,
         batch: &Batch<'_, M, D>,
-        noted: &Noted,
     ) -> Result<(), Error> {
         if self.snapshots.is_calm(rooms.stamp()) {
             return Ok(());
@@ -266,25 +246,21 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if stamp != rooms.stamp() {
             rooms.stamp_as(stamp)?;
         }
-        for (change, &number) in batch.changes().iter().zip(&noted.ops) {
-            let (signature, op) = plan.ops[number as usize];
+        for change in batch.changes() {
+            let (signature, op) = plan.ops[change.by as usize];
             self.keep_for_snapshots(stamp, signature, op.key(), some(change.old))?;
         }
         Ok(())
     }
 
-    /// Step 8: one place of each queue has all of its changes. `ops` are those that made the changes.
-    fn tell_all<'o, 'v: 'o>(
-        &self,
-        ops: impl Iterator<Item = (u64, &'o BatchOp<'v>)>,
-        changes: &[Change],
-        tickets: BTreeMap<usize, order::Ticket<'_>>,
-    ) {
+    /// Step 8: one place of each queue has all of its changes.
+    fn tell_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
         if tickets.values().all(Option::is_none) {
             return self.disposal().retire_all(changes.iter().filter_map(|change| some(change.old)));
         }
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
-        for ((signature, op), change) in ops.zip(changes) {
+        for change in changes {
+            let (signature, op) = plan.ops[change.by as usize];
             let queue = self.order.queue_of(self.index.partition(signature));
             let written = Written { key: op.key(), old: some(change.old), new: some(change.new) };
             by_queue.entry(queue).or_default().push(written);
@@ -295,12 +271,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 }
 
-/// Notes a key that is not there, which gets the item `new`; false if that is none.
-fn note_absent<M: Medium, D: Dram>(batch: &mut Batch<'_, M, D>, number: usize, new: Position) -> bool {
+/// Notes a key that is not there, which gets the item `new`, unless that is none.
+fn note_absent<M: Medium, D: Dram>(batch: &mut Batch<'_, M, D>, number: usize, op: usize, new: Position) {
     if !new.is_empty() {
-        batch.insert(number, new);
+        batch.insert(number, op as u32, new);
     }
-    !new.is_empty()
 }
 
 fn some(position: Position) -> Option<Position> {

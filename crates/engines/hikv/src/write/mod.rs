@@ -10,14 +10,14 @@ mod rooms;
 
 use heap::{Place, Reservation};
 use index::Position;
-use index::partitioned_hash::Aim;
+use index::partitioned_hash::{Aim, Hint};
 use pmem::{Medium, MediumError};
 
 use crate::canary;
 use crate::order::Ordered;
-use crate::write::publish::{Prepared, Target};
+use crate::write::publish::{Laid, Prepared, Target};
 use crate::{HiKv, Memory};
-use engine::{Error, Limits, Progress, while_readers_keep, with_room};
+use engine::{Error, Expiry, Limits, Progress, while_readers_keep, with_room};
 use items::NewItem;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -42,7 +42,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
@@ -50,11 +50,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 1 and 2: room, and in it the item, flushed.
     #[inline(always)]
     pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        Ok(self.hold(self.lay(item)?))
+    }
+
+    /// As [`HiKv::prepare`], with a word for the room.
+    #[inline(always)]
+    pub(crate) fn lay(&self, item: &NewItem<'_>) -> Result<Laid, Error> {
         self.announce(item.expiry);
-        let (room, stamp) = (self.reserve(item.item_bytes())?, self.stamp());
+        let (place, stamp) = (self.reserve(item.item_bytes())?.publish(), self.stamp());
         // SAFETY: the room was just reserved.
-        unsafe { item.write(&self.medium, room.place().offset, stamp) };
-        Ok(Prepared { room, expiry: item.expiry, stamp })
+        unsafe { item.write(&self.medium, place.offset, stamp) };
+        Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
+    }
+
+    /// Holds the item's room, which is given back if nothing is published there.
+    pub(crate) fn hold(&self, Laid { position, expiry, stamp }: Laid) -> Prepared<'_, D> {
+        let place = position.place().expect("an item that was laid has a place");
+        Prepared { room: self.heap.hold(place), expiry, stamp }
     }
 
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
@@ -83,11 +95,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         });
     }
 
-    /// A put.
+    /// A put. Its attempts are not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's lengths.
     #[inline(always)]
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
         match self.try_put(item) {
-            Err(error) if error.is_full() => self.put_in_room(item),
+            Err(error) if error.is_full() => self.put_in_room(item.key, item.value, item.expiry),
             done => done,
         }
     }
@@ -95,13 +107,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The second attempt.
     #[cold]
     #[inline(never)]
-    fn put_in_room(&self, item: &NewItem<'_>) -> Result<(), Error> {
+    fn put_in_room(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.make_room()?;
-        self.try_put(item)
+        self.try_put(&NewItem { key, value, expiry })
     }
 
-    /// A put, unless the region is full. Not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's lengths.
-    #[inline(never)]
+    /// A put, unless the region is full.
+    #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
@@ -112,9 +124,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
             return self.publish_before_it_is_written(Target::any(signature, item.key), item);
         }
-        let new = self.prepare(item)?;
-        self.prefetch_old(&aim);
-        self.publish_at_once(pin, &aim, item.key, new)
+        let new = self.lay(item)?;
+        let hint = self.prefetch_old(&aim);
+        self.publish_at_once(pin, &aim, hint, item.key, new)
     }
 
     /// The broken twin whose entry comes first.
@@ -132,11 +144,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back. Where there is
     /// none, the write is going to count.
     #[inline(always)]
-    pub(crate) fn prefetch_old(&self, aim: &Aim<'_>) {
-        match self.index.hint(&self.medium, aim.line(), aim.signature()) {
+    pub(crate) fn prefetch_old(&self, aim: &Aim<'_>) -> Option<Hint> {
+        let hint = self.index.hint(&self.medium, aim.line(), aim.signature());
+        match hint {
             Some(hint) => self.medium.prefetch_line(hint.position.offset()),
             None => aim.prefetch_count(),
         }
+        hint
     }
 
     /// The broken twin that reuses the old item's room before the new entry is durable.

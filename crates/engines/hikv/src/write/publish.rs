@@ -50,6 +50,14 @@ impl<D: Dram> Prepared<'_, D> {
     }
 }
 
+/// The same, by a word: the room stays the writer's until it is published, or held again ([`HiKv::hold`]) and given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Laid {
+    pub(crate) position: Position,
+    pub(crate) expiry: Expiry,
+    pub(crate) stamp: u32,
+}
+
 /// Which thread commits an entry that is published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Committed {
@@ -131,7 +139,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 self.look_again(signature, key)?;
                 return Ok(Answer::Done(None));
             }
-            let Some(ticket) = self.order.take(self.index.partition(signature)) else {
+            let Some(ticket) = self.order.take(|| self.index.partition(signature)) else {
                 return Ok(Answer::QueueFull(new));
             };
             let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);

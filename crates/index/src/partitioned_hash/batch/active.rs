@@ -1,6 +1,7 @@
 //! The batches under way, as readers ask them: in volatile memory, so that no reader searches a record.
 
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heap::layout::{BATCH_WORD_COUNT, SEGMENT_BYTES, batch_word};
@@ -24,14 +25,13 @@ pub(in crate::partitioned_hash) struct Active {
     committed: AtomicU64,
     /// In the batch's order: those of a segment mostly side by side.
     changes: Box<[Change]>,
-    /// Segments, and where changes begin that lie in them side by side; sorted. A reader looks through those: to sort all changes would
-    /// cost each batch more than hardly any reader's look saves.
-    runs: Box<[(u64, usize)]>,
+    /// Segments, and where changes begin that lie in them side by side; sorted. The first reader that looks makes them: hardly any batch meets one.
+    runs: OnceLock<Box<[(u64, usize)]>>,
 }
 
-/// Which segment has the entry, by number.
-fn segment_of(slot: Slot) -> u64 {
-    slot.position.0 / SEGMENT_BYTES
+/// Which segment has the entry with this position word, by number.
+fn segment_of(at: Offset) -> u64 {
+    at.0 / SEGMENT_BYTES
 }
 
 /// No ticket.
@@ -50,19 +50,24 @@ const _: () = assert!(BATCH_WORD_COUNT == u16::BITS as usize);
 
 impl Active {
     pub(super) fn new(number: usize, record: Offset, changes: &[Change]) -> Box<Active> {
-        let (mut runs, mut first) = (Vec::new(), 0);
-        for run in changes.chunk_by(|one, next| segment_of(one.slot) == segment_of(next.slot)) {
-            runs.push((segment_of(run[0].slot), first));
-            first += run.len();
-        }
-        runs.sort_unstable();
         Box::new(Active {
             number,
             record,
             committed: AtomicU64::new(UNKNOWN),
             changes: changes.into(),
-            runs: runs.into(),
+            runs: OnceLock::new(),
         })
+    }
+
+    #[cold]
+    fn find_runs(&self) -> Box<[(u64, usize)]> {
+        let (mut runs, mut first) = (Vec::new(), 0);
+        for run in self.changes.chunk_by(|one, next| segment_of(one.at) == segment_of(next.at)) {
+            runs.push((segment_of(run[0].at), first));
+            first += run.len();
+        }
+        runs.sort_unstable();
+        runs.into()
     }
 
     /// The word COMMITTED is there, and durable when `ticket` is.
@@ -85,12 +90,11 @@ impl Active {
     }
 
     fn change(&self, slot: Slot) -> Option<&Change> {
-        let segment = segment_of(slot);
-        let from = self.runs.partition_point(|(of, _)| *of < segment);
-        let runs = self.runs[from..].iter().take_while(|(of, _)| *of == segment);
-        let side_by_side =
-            |first: usize| self.changes[first..].iter().take_while(|one| segment_of(one.slot) == segment);
-        runs.flat_map(|(_, first)| side_by_side(*first)).find(|one| one.slot.position == slot.position)
+        let (segment, runs) = (segment_of(slot.position), self.runs.get_or_init(|| self.find_runs()));
+        let from = runs.partition_point(|(of, _)| *of < segment);
+        let runs = runs[from..].iter().take_while(|(of, _)| *of == segment);
+        let side_by_side = |first: usize| self.changes[first..].iter().take_while(|one| segment_of(one.at) == segment);
+        runs.flat_map(|(_, first)| side_by_side(*first)).find(|one| one.at == slot.position)
     }
 
     /// The entry's word as the batch decides, `None` if the batch is over.
@@ -125,7 +129,7 @@ impl Batches {
             if let Some(decided) = self.ask(medium, slot)? {
                 return Ok(decided);
             }
-            let now = now(medium, slot);
+            let now = now(medium, slot.position);
             if now == seen {
                 return Ok(seen.out_of_batch());
             }
@@ -192,11 +196,12 @@ mod tests {
         let entries = |segment| entry_lines(segment).flat_map(|line| (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i)));
         let of = |(turn, segment): (usize, &Offset)| entries(*segment).skip(turn).step_by(100).collect::<Vec<_>>();
         let slots: Vec<Slot> = segments.iter().enumerate().flat_map(of).collect();
-        let change = |slot: &Slot| Change { slot: *slot, old: Position::EMPTY, new: Position::EMPTY };
+        let change =
+            |slot: &Slot| Change { at: slot.position, number: 0, by: 0, old: Position::EMPTY, new: Position::EMPTY };
         let active = Active::new(0, Offset(64), &slots.iter().map(change).collect::<Vec<_>>());
-        assert_eq!(active.runs.len(), segments.len());
+        assert_eq!(active.find_runs().len(), segments.len());
         for slot in &slots {
-            assert_eq!(active.change(*slot).map(|change| change.slot), Some(*slot));
+            assert_eq!(active.change(*slot).map(Change::slot), Some(*slot));
         }
         let others = [2, 5, 6, 7, 9].into_iter().flat_map(|number| entries(Offset(number * SEGMENT_BYTES)));
         assert!(others.filter(|slot| !slots.contains(slot)).all(|slot| active.change(slot).is_none()));

@@ -61,17 +61,22 @@ pub(super) use recover::recover;
 
 use crate::canary;
 use heap::{BatchState, BatchWord};
-use pmem::{Canary, Medium};
+use pmem::{Canary, Medium, Offset};
 use std::sync::atomic::Ordering;
 
-use super::layout::slot_of;
+use super::layout::slot_at;
 use crate::Position;
 use crate::partitioned_hash::Slot;
 
 /// What a batch does to one entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    pub(super) slot: Slot,
+    /// The entry's position word.
+    pub(super) at: Offset,
+    /// The number of its signature among the batch's.
+    number: u32,
+    /// What the caller knows it by.
+    pub by: u32,
     /// The item before, empty if the entry was free.
     pub old: Position,
     /// The item after, empty if the key is deleted.
@@ -79,6 +84,12 @@ pub struct Change {
 }
 
 impl Change {
+    /// The entry.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> Slot {
+        slot_at(self.at)
+    }
+
     /// The word while the batch decides.
     fn marked(&self) -> Position {
         if self.new.is_empty() { self.old.deleted().in_batch() } else { self.new.in_batch() }
@@ -93,20 +104,20 @@ impl Change {
     }
 }
 
-fn now<M: Medium>(medium: &M, slot: Slot) -> Position {
-    Position::from_word(medium.load(slot.position, Ordering::Acquire))
+fn now<M: Medium>(medium: &M, at: Offset) -> Position {
+    Position::from_word(medium.load(at, Ordering::Acquire))
 }
 
 /// Steps 6 and 7, for batch word `number`, but for the locks. Only what still has the mark is stored to; all is flushed,
 /// since an earlier process may have died between a store and its flush.
 fn finish<M: Medium>(medium: &M, number: usize, changes: &[Change], state: BatchState, early: Canary) {
     for change in changes {
-        let seen = now(medium, change.slot);
+        let seen = now(medium, change.at);
         if seen.is_in_batch() {
             let word = change.outcome(state).in_place_of(seen);
-            medium.store(change.slot.position, word.word(), Ordering::Release);
+            medium.store(change.at, word.word(), Ordering::Release);
         }
-        medium.flush(change.slot.position.span(8));
+        medium.flush(change.at.span(8));
     }
     if !medium.breaks(early) {
         medium.order();

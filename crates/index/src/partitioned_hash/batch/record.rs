@@ -13,8 +13,10 @@
 
 use pmem::{Checksum, Medium, Offset};
 
-use super::{Change, slot_of};
+use super::Change;
 use crate::Position;
+use crate::partitioned_hash::Slot;
+use crate::partitioned_hash::layout::slot_of;
 use heap::HeapError;
 
 /// Bytes before the operations.
@@ -34,7 +36,7 @@ pub const fn record_bytes(operation_count: usize) -> u64 {
 /// The caller reserved room for it at `at`.
 pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]) {
     let count = (changes.len() as u32).to_le_bytes();
-    let words = |change: &Change| [change.slot.position.0, change.old.word(), change.new.word()];
+    let words = |change: &Change| [change.at.0, change.old.word(), change.new.word()];
     let operations: Vec<[[u8; 8]; 3]> = changes.iter().map(|change| words(change).map(u64::to_le_bytes)).collect();
     let body = operations.as_flattened().as_flattened();
     let checksum = Checksum::default().update(&count).update(body).value();
@@ -71,8 +73,8 @@ pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Re
 }
 
 fn change<M: Medium>(medium: &M, [entry, old, new]: [u64; 3]) -> Option<Change> {
-    let slot = slot_of(Offset(entry)).filter(|_| entry < medium.len_bytes())?;
-    Some(Change { slot, old: Position::from_word(old), new: Position::from_word(new) })
+    let Slot { position: at, .. } = slot_of(Offset(entry)).filter(|_| entry < medium.len_bytes())?;
+    Some(Change { at, number: 0, by: 0, old: Position::from_word(old), new: Position::from_word(new) })
 }
 
 const _: () = assert!(HEADER_BYTES == 8 && OPERATION_BYTES == 3 * 8);

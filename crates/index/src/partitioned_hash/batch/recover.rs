@@ -42,6 +42,6 @@ pub(in crate::partitioned_hash) fn recover<M: Medium, D: Dram>(
 
 /// The broken twin that carries a change out whatever has become of the entry.
 fn replay<M: Medium>(medium: &M, change: &Change) {
-    let word = change.new.in_place_of(now(medium, change.slot));
-    medium.store(change.slot.position, word.word(), Ordering::Release);
+    let word = change.new.in_place_of(now(medium, change.at));
+    medium.store(change.at, word.word(), Ordering::Release);
 }

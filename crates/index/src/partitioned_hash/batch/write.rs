@@ -16,7 +16,7 @@ use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::mark_unlinked;
 use crate::partitioned_hash::search::Found;
 use crate::partitioned_hash::segment::Segment;
-use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Sight, Table};
+use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Seen, Table};
 use crate::shared::Locked;
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
@@ -27,9 +27,11 @@ pub struct Batch<'a, M, D: Dram> {
     signatures: &'a [u64],
     /// The segment of each signature.
     segments: Vec<&'a Segment>,
+    /// What a look tells of each signature.
+    seen: Vec<Seen>,
     changes: Vec<Change>,
-    /// Of each change, the number of its signature.
-    numbers: Vec<u32>,
+    /// Whether there will be more or fewer entries.
+    counts: bool,
     chosen: Chosen,
     /// The numbers of signatures whose entries lie outside their home lines, and the ways that lead there.
     ways: Vec<(usize, Way)>,
@@ -41,6 +43,8 @@ pub struct Batch<'a, M, D: Dram> {
 
 /// So many keys ahead lines are asked for: as many as a core has misses in flight.
 const AHEAD_COUNT: usize = 12;
+/// So many of a batch's keys in one segment are counted one by one.
+const FEW_IN_SEGMENT: usize = 8;
 /// So many of a batch's keys in one segment are worth a look whether they have room there.
 const MANY_IN_SEGMENT: usize = SEGMENT_ENTRY_COUNT as usize / 16;
 /// A segment that would hold more is split ahead: splits come at three quarters, as for single keys.
@@ -79,38 +83,31 @@ impl PartitionedHash {
         signatures: &'a [u64],
     ) -> Batch<'a, M, D> {
         assert!(u32::try_from(signatures.len()).is_ok(), "a batch's keys are numbered by 32 bits");
-        let (mut pairs, mut rest) = (Vec::with_capacity(signatures.len()), signatures);
-        let mut segments = Vec::with_capacity(signatures.len());
+        let mut rest = signatures;
+        let mut batch = Batch::of(self, cx, signatures);
         while let Some(&first) = rest.first() {
             if let Some(&ahead) = rest.get(AHEAD_COUNT) {
                 self.aim(cx.medium, ahead);
             }
             let segment = self.root().segment(self.geometry, first);
-            let (held, count) = (pairs.len(), self.count_in(segment, rest));
-            lock_pairs(segment, &rest[..count], &mut pairs);
+            let (held, count) = (batch.pairs.len(), self.count_in(segment, rest));
+            lock_pairs(segment, &rest[..count], &mut batch.pairs);
             if segment.is_dead() {
                 // Split or cleared meanwhile: what took its place comes at the same place in the order.
-                pairs.truncate(held);
+                batch.pairs.truncate(held);
                 continue;
             }
             segment.make_durable(cx.medium);
-            segments.extend(iter::repeat_n(segment, count));
+            for &signature in &rest[..count] {
+                cx.medium.prefetch_line(Home::of(signature).offset(segment.offset()));
+            }
+            batch.segments.extend(iter::repeat_n(segment, count));
+            // Their lines were asked for so many keys ago.
+            batch.look_at(batch.segments.len().saturating_sub(AHEAD_COUNT));
             rest = &rest[count..];
         }
-        Batch {
-            index: self,
-            cx,
-            signatures,
-            segments,
-            changes: Vec::with_capacity(signatures.len()),
-            numbers: Vec::with_capacity(signatures.len()),
-            chosen: Chosen::default(),
-            ways: Vec::new(),
-            full: HashSet::new(),
-            crowded: Vec::new(),
-            stashes: Vec::new(),
-            pairs,
-        }
+        batch.look_at(signatures.len());
+        batch
     }
 
     /// Makes room for a batch of these signatures, which are sorted; it is carried out anew then. Where many of them go to one
@@ -145,8 +142,9 @@ impl PartitionedHash {
     fn count_in(&self, segment: &Segment, signatures: &[u64]) -> usize {
         let last = self.geometry.last_alike(signatures[0], segment.depth());
         let is_in_it = |&signature: &u64| signature <= last;
-        // Most batches have one key of a segment.
-        if signatures.get(1).is_some_and(is_in_it) { signatures.partition_point(is_in_it) } else { 1 }
+        // Most batches have few keys of a segment.
+        let few = signatures.iter().take(FEW_IN_SEGMENT).take_while(|signature| is_in_it(signature)).count();
+        if few == FEW_IN_SEGMENT { few + signatures[few..].partition_point(is_in_it) } else { few }
     }
 }
 
@@ -162,6 +160,36 @@ fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64], locked: &mut Vec<Loc
 const _: () = assert!(PAIR_COUNT <= u64::BITS as u64);
 
 impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
+    /// Of these signatures, none of which is locked yet.
+    fn of(index: &'a PartitionedHash, cx: Context<'a, M, D>, signatures: &'a [u64]) -> Batch<'a, M, D> {
+        Batch {
+            index,
+            cx,
+            signatures,
+            segments: Vec::with_capacity(signatures.len()),
+            seen: Vec::with_capacity(signatures.len()),
+            changes: Vec::with_capacity(signatures.len()),
+            counts: false,
+            chosen: Chosen::default(),
+            ways: Vec::new(),
+            full: HashSet::new(),
+            crowded: Vec::new(),
+            stashes: Vec::new(),
+            pairs: Vec::with_capacity(signatures.len()),
+        }
+    }
+
+    /// Looks at the home lines of the first so many signatures, which are locked, where it has not yet. What it sees stays while they are, but
+    /// for marks that readers take away.
+    #[inline(always)]
+    fn look_at(&mut self, count: usize) {
+        let numbers = self.seen.len()..count;
+        self.seen.extend(numbers.map(|number| {
+            let (segment, signature) = (self.segments[number], self.signatures[number]);
+            LockedHome::new(self.cx.medium, &self.index.batches, segment, signature).seen()
+        }));
+    }
+
     /// The number of a signature that it was locked for; methods go by numbers.
     pub fn number_of(&self, signature: u64) -> usize {
         self.signatures.partition_point(|other| *other < signature)
@@ -179,23 +207,16 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.home(number).find(visit)
     }
 
-    /// As [`Bucket::glance`](crate::partitioned_hash::Bucket::glance).
+    /// What a look tells of each signature, by number.
     #[inline(always)]
-    pub fn glance(&self, number: usize) -> Sight {
-        self.home(number).glance()
-    }
-
-    /// The position that a look will probably find, for its item to be asked for.
-    #[inline(always)]
-    pub fn hint(&self, number: usize) -> Option<Position> {
-        let signature = *self.signatures.get(number)?;
-        Some(self.index.hint(self.cx.medium, self.home(number).line(), signature)?.position)
+    pub fn seen(&self) -> &[Seen] {
+        &self.seen
     }
 
     /// Notes that `position`, whose item was flushed, gets an entry, or that there is no room for one: see
     /// [`Batch::has_room`]. The key has none yet. Keys come in the order of their signatures.
     #[inline(never)]
-    pub fn insert(&mut self, number: usize, position: Position) {
+    pub fn insert(&mut self, number: usize, by: u32, position: Position) {
         let home = self.home(number);
         let segment = home.segment();
         let mut room = home.room(|slot| self.is_free(&home, slot));
@@ -214,7 +235,9 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
         self.ways.extend(room.way.map(|way| (number, way)));
         self.chosen.insert(segment.offset(), room.slot);
-        self.note(number, Change { slot: room.slot, old: Position::EMPTY, new: position.item() });
+        self.counts = true;
+        let (at, number) = (room.slot.position, number as u32);
+        self.changes.push(Change { at, number, by, old: Position::EMPTY, new: position.item() });
     }
 
     /// Whether there was room for all that was noted.
@@ -225,10 +248,12 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         if self.full.is_empty() { Ok(()) } else { Err(Full(std::mem::take(&mut self.full))) }
     }
 
-    /// Notes that `position`, whose item was flushed, takes the place of what was found; that this is deleted, if it is empty.
+    /// Notes that `position`, whose item was flushed, takes the place of what was found, the entry whose position word lies at `at` and is
+    /// `old`; that this is deleted, if `position` is empty.
     #[inline(always)]
-    pub fn replace<R>(&mut self, number: usize, found: &Found<R>, position: Position) {
-        self.note(number, Change { slot: found.slot, old: found.position.item(), new: position.item() });
+    pub fn replace(&mut self, number: usize, by: u32, (at, old): (Offset, Position), position: Position) {
+        self.counts |= position.is_empty();
+        self.changes.push(Change { at, number: number as u32, by, old: old.item(), new: position.item() });
     }
 
     /// What was noted so far.
@@ -268,20 +293,24 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let Batch { cx, crowded, changes, stashes, pairs, .. } = self;
         drop((stashes, pairs));
         cx.retire(Garbage::Table(Table::new(active)));
-        cx.retire(Garbage::Place(record));
+        cx.retire(Garbage::of(record));
         Finished { durable: waited.map(|_| ticket), crowded, changes }
     }
 
     /// Step 4.
     fn publish(&self) {
         let medium = self.cx.medium;
-        for (change, &number) in self.changes.iter().zip(&self.numbers) {
+        for change in &self.changes {
             let mut word = change.marked();
             if medium.breaks(canary::HALF_BATCH) {
                 word = word.out_of_batch();
             }
-            let signature = change.old.is_empty().then(|| self.signatures[number as usize]);
-            change.slot.publish(medium, signature, word.in_place_of(now(medium, change.slot)));
+            let word = word.in_place_of(now(medium, change.at));
+            if change.old.is_empty() {
+                change.slot().publish(medium, Some(self.signatures[change.number as usize]), word);
+            } else {
+                change.slot().publish(medium, None, word);
+            }
         }
         if !medium.breaks(canary::BATCH_BEFORE_ENTRIES) {
             medium.order();
@@ -293,17 +322,20 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let medium = self.cx.medium;
         for change in &self.changes {
             let outcome = change.marked().out_of_batch().fresh();
-            change.slot.publish(medium, None, outcome.in_place_of(now(medium, change.slot)));
+            change.slot().publish(medium, None, outcome.in_place_of(now(medium, change.at)));
         }
     }
 
     /// Counts entries, and keeps the sweep from what it will not meet any more. Under the locks.
     fn count_and_unlink(&self) {
         let (mut more, is_swept) = (0, self.cx.heap.is_swept());
-        for (change, &number) in self.changes.iter().zip(&self.numbers) {
+        if is_swept && !self.counts {
+            return;
+        }
+        for change in &self.changes {
             let by = i16::from(change.old.is_empty()) - i16::from(change.new.is_empty());
             if by != 0 {
-                let home = self.home(number as usize);
+                let home = self.home(change.number as usize);
                 home.segment().count(home.pair(), by);
                 more += i64::from(by);
             }
@@ -328,11 +360,5 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         if self.stashes.last().is_none_or(|(locked, _)| *locked != segment.offset()) {
             self.stashes.push((segment.offset(), segment.lock_stash()));
         }
-    }
-
-    #[inline(always)]
-    fn note(&mut self, number: usize, change: Change) {
-        self.changes.push(change);
-        self.numbers.push(number as u32);
     }
 }

@@ -35,7 +35,7 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
             let _pin = epoch::pin();
             let signatures = [given_up.signature];
             let mut batch = rig.index.lock_batch(rig.cx(), &signatures);
-            batch.insert(0, rig.write_item(given_up, 1));
+            batch.insert(0, 0, rig.write_item(given_up, 1));
         });
         other.join().unwrap();
     });

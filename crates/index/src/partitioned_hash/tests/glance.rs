@@ -105,3 +105,39 @@ fn a_hint_is_worth_as_much_as_its_word() {
     rig.remove(key);
     assert!(matches!(followed(), Glance::Nothing));
 }
+
+/// What a writer remembers from before its lock, of an entry that others write meanwhile.
+#[test]
+fn a_writers_hint_is_worth_as_much_as_its_word() {
+    let (rig, key) = (Rig::new(1), neighbour(0));
+    let _pin = epoch::pin();
+    rig.put(key, 1);
+    let aim = aim(&rig, key);
+    let hint = rig.index.hint(&rig.medium, aim.line(), key.signature);
+    let followed = || rig.index.lock_aimed(rig.cx(), &aim).expect("the segment is live").glance_at(&aim, hint);
+    let entry = |sight| match sight {
+        Sight::Entry(found) => (found.slot, found.position),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(entry(followed()), entry(sight(&rig, key)));
+    rig.put(key, 2);
+    assert_eq!(entry(followed()), entry(sight(&rig, key)));
+    rig.remove(key);
+    assert!(matches!(followed(), Sight::Free(_)));
+}
+
+/// A writer may be led to a half of a split that came between the two words that lead readers and writers.
+#[test]
+fn a_writers_hint_of_another_segment_is_not_followed() {
+    let (rig, key) = (Rig::new(1), neighbour(0));
+    let _pin = epoch::pin();
+    (0..100u64).for_each(|number| _ = rig.put(self::key(mixed(number), number), number));
+    rig.put(key, 1);
+    let before = aim(&rig, key);
+    let hint = rig.index.hint(&rig.medium, before.line(), key.signature);
+    rig.split(key.signature);
+    rig.put(key, 2);
+    let bucket = rig.index.lock_aimed(rig.cx(), &aim(&rig, key)).expect("the segment is live");
+    let Sight::Entry(found) = bucket.glance_at(&before, hint) else { panic!("it is in its home line") };
+    assert_ne!(Some(found.position), hint.map(|hint| hint.position));
+}

@@ -150,8 +150,11 @@ impl<M: Medium> Rig<M> {
         for (number, &(key, new)) in changes.iter().enumerate() {
             let found = batch.find(number, |position| self.matching(position, key)).unwrap();
             match (&found, new) {
-                (Some(found), new) => batch.replace(number, found, new.unwrap_or(Position::EMPTY)),
-                (None, Some(new)) => batch.insert(number, new),
+                (Some(found), new) => {
+                    let entry = (found.slot.position, found.position);
+                    batch.replace(number, 0, entry, new.unwrap_or(Position::EMPTY));
+                }
+                (None, Some(new)) => batch.insert(number, 0, new),
                 (None, None) => {}
             }
             replaced.extend(found.map(|found| found.position.place().unwrap()));
@@ -160,7 +163,7 @@ impl<M: Medium> Rig<M> {
         let record = self.heap.reserve(&self.medium, record_bytes(changes.len()), 0).unwrap().publish();
         let finished = batch.commit(turn, record);
         finished.durable.unwrap();
-        replaced.into_iter().for_each(|place| self.cx().retire(Garbage::Place(place)));
+        replaced.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));
         Ok(())
     }
 
@@ -186,7 +189,7 @@ impl<M: Medium> Rig<M> {
     pub(super) fn finish(&self, published: Published, replaced: Option<Found<u64>>) -> Option<u64> {
         published.settle(&self.medium).unwrap();
         let replaced = replaced?;
-        self.cx().retire(Garbage::Place(replaced.position.place().unwrap()));
+        self.cx().retire(Garbage::of(replaced.position.place().unwrap()));
         Some(replaced.value)
     }
 
