@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
     }
 }
 
-/// Something unlinked that a pinned reader may still look at: each a word, so that it stays in registers on its way to where it waits.
+/// Something unlinked that a pinned reader may still look at: each a word, which stays in registers on its way to the limbo.
 #[derive(Debug)]
 pub enum Garbage {
     /// What lies where an item could.
