@@ -5,7 +5,7 @@
 //!
 //! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
 //!
-//! Damage is told to who asks for a key, and stops no reaper: what lies behind it would stay for ever. So a walk goes past what it cannot
+//! Reads of a key tell of damage, and the reaper does not stop there: what lies behind would stay for ever. So a walk goes past what cannot be
 //! read, and a key that cannot be deleted for damage keeps back none of the others.
 
 use std::fmt;

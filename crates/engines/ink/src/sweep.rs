@@ -1,5 +1,5 @@
-//! The sweep after opening, in the background. Where it meets damage the free space stays unknown until the store is opened again: no step looks
-//! for it once more, and none merges, which needs it. All else goes on.
+//! The sweep after opening, in the background. Where damage ends the sweep, the free space stays unknown until the store is opened again: no step
+//! sweeps once more, and none merges, since a merge needs the free space. All else goes on.
 
 use std::sync::atomic::Ordering;
 

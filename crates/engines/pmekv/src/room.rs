@@ -14,8 +14,8 @@
 //! moment on in which it began counts: freed records, after they are free; and room that a write had reserved before it failed, which is
 //! nobody's record. What goes back meanwhile and is found counts too: then one checkpoint more is tried.
 //!
-//! No checkpoint can name a record that cannot be read, and none may leave it out: its key would be gone for good, and nobody told. So where
-//! one was damaged while the store is open the log goes on beyond its bound, and a checkpoint is tried again when trying is cheap beside it.
+//! No checkpoint can name a record that cannot be read, and none may leave the record out: the key would be gone for good, and nobody told. So where
+//! a record is damaged while the store is open the log grows beyond the bound, and a checkpoint is tried again when trying is cheap beside the log.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
