@@ -4,6 +4,9 @@
 //! expires, or one was put since it began. A store of which no value expires is walked once after the opening, and not again.
 //!
 //! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
+//!
+//! Reads of a key tell of damage, and the reaper does not stop there: what lies behind would stay for ever. So a walk goes past what cannot be
+//! read, and a key that cannot be deleted for damage keeps back none of the others.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +16,8 @@ use parking_lot::Mutex;
 use crate::expectation::REST;
 use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, Progress, Show};
 
-/// What an engine shows the reaper of its keys: the next part of a walk, with what has expired.
+/// What an engine shows the reaper of its keys: the next part of a walk, with what has expired and without what is damaged. Where this ends with
+/// an error the same part comes again, so it never does for what lies there.
 pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut Show<'_>) -> Result<Cursor, Error> + 'a;
 
 /// The reaper of a store.
@@ -85,8 +89,10 @@ impl Reaper {
         let is_to_rest = is_at_end && self.expectation.end();
         drop(place);
         for key in due {
-            if delete(&key)? {
-                self.reaped_count.fetch_add(1, Ordering::Relaxed);
+            match delete(&key) {
+                Ok(is_deleted) => _ = self.reaped_count.fetch_add(is_deleted.into(), Ordering::Relaxed),
+                Err(Error::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(if is_to_rest {
@@ -96,5 +102,25 @@ impl Reaper {
         } else {
             Progress::More
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_damage_keeps_from_being_deleted_keeps_back_no_other() {
+        let reaper = Reaper::default();
+        let mut walk = |_: &Cursor, each: &mut Show<'_>| {
+            [&b"one"[..], b"damaged", b"other"].iter().for_each(|key| each(key, b"", Expiry::at_ms(1)));
+            Ok(Cursor::End)
+        };
+        let mut delete = |key: &[u8]| match key {
+            b"damaged" => Err(Error::Corrupt { offset: 64, what: "a key's neighbour is damaged" }),
+            _ => Ok(true),
+        };
+        let progress = reaper.reap(&|_| true, &mut walk, &mut delete).unwrap();
+        assert_eq!((progress, reaper.reaped_count()), (Progress::Rest(REST), 2));
     }
 }

@@ -31,7 +31,10 @@ mod ops;
 mod ordered;
 mod pages;
 mod reaper;
+mod sweep;
 mod update;
+
+use std::sync::atomic::AtomicBool;
 
 use engine::{Clock, Reaper, Verify};
 use pbtree::{AtOnce, Tree};
@@ -54,6 +57,7 @@ pub struct Ink<M: Medium, D: Dram> {
     reaper: Reaper,
     counted: Counted,
     merging: Merging,
+    sweep_met_damage: AtomicBool,
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {

@@ -1,5 +1,7 @@
 //! Making and opening a store.
 
+use std::sync::atomic::AtomicBool;
+
 use engine::{Clock, OpenError, Reaper, Verify};
 use heap::{HeapError, Parameters};
 use pbtree::{AtOnce, Options, Tree};
@@ -38,6 +40,7 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
             verify: Verify::Nothing,
             reaper: Reaper::default(),
             counted: Counted::default(),
+            sweep_met_damage: AtomicBool::new(false),
         }
     }
 }

@@ -116,18 +116,17 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if self.tree.medium().is_writable() {
-            self.tree.sweep().map_err(told)?;
-            let merged = self.merge();
-            return match merged {
-                Ok(Progress::More) => merged,
-                _ => match self.reap()? {
-                    Progress::Idle => merged,
-                    reaped => Ok(reaped),
-                },
-            };
+        if !self.tree.medium().is_writable() {
+            return Ok(Progress::Idle);
         }
-        Ok(Progress::Idle)
+        let merged = if self.sweep_once()? { self.merge() } else { Ok(Progress::Idle) };
+        match merged {
+            Ok(Progress::More) => merged,
+            _ => match self.reap()? {
+                Progress::Idle => merged,
+                reaped => Ok(reaped),
+            },
+        }
     }
 
     fn health(&self) -> Result<(), Error> {
@@ -139,14 +138,15 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        let is_unswept = self.tree.medium().is_writable() && !self.tree.heap().is_swept();
-        let is_wanted = self.merging.expectation().is_wanted() || self.reaper.expectation().is_wanted();
-        if is_unswept || is_wanted { Wanted::One } else { Wanted::Nobody }
+        let is_unswept = || self.tree.medium().is_writable() && !self.tree.heap().is_swept();
+        let is_wanted = !self.sweep_met_damage() && (is_unswept() || self.merging.expectation().is_wanted());
+        if is_wanted || self.reaper.expectation().is_wanted() { Wanted::One } else { Wanted::Nobody }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
         // Both are told that time is watched.
-        let times = [self.reaper.expectation().sleep_time(), self.merging.expectation().sleep_time()];
+        let merging = if self.sweep_met_damage() { None } else { self.merging.expectation().sleep_time() };
+        let times = [self.reaper.expectation().sleep_time(), merging];
         times.into_iter().flatten().min()
     }
 

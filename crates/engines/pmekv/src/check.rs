@@ -1,36 +1,50 @@
 //! Checking a store: the tree and the records, what the checkpoint and the log lie in, and what they take.
 
 use engine::{Check, Damage, Depth, Error};
-use items::Item;
+use index::Position;
+use index::bplus_tree::Page;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::layout::{node_place, segment_place};
-use crate::node::Stored;
-use crate::record::{place_of, whole};
+use crate::record::{Records, place_of, whole};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Looks at everything in one step. Writers may go on.
     pub(crate) fn check_all(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let is_deep = check.depth() == Depth::Deep;
-        self.each_stored(&mut |stored| {
-            let found = self.check_record(&stored, is_deep);
-            found.into_iter().for_each(|what| damaged(Damage { offset: stored.record.offset().0, what: what.into() }));
-            check.count_item();
-            Ok(())
-        })?;
+        let (mut page, mut from) = (Page::default(), Vec::new());
+        loop {
+            let _pin = epoch::pin();
+            self.tree.read_leaf(&from, &mut page);
+            for record in self.records().in_time(page.positions(), Records::prefetch_whole) {
+                match self.check_record(record, &from, is_deep) {
+                    Ok(false) => continue,
+                    Ok(true) => {}
+                    Err(Error::Corrupt { offset, what }) => damaged(Damage { offset, what: what.into() }),
+                    Err(error) => return Err(error),
+                }
+                check.count_item();
+            }
+            let Some(end) = page.end() else { break };
+            end.clone_into(&mut from);
+        }
         self.check_checkpoint(damaged)?;
         check.go_on_with::<()>(None);
         Ok(())
     }
 
-    fn check_record(&self, stored: &Stored, is_deep: bool) -> Option<&'static str> {
-        let place = place_of(stored.record).ok()?;
+    /// Whether the record is of a key that is not below `from`: those of a leaf that was merged with the one before were seen.
+    fn check_record(&self, record: Position, from: &[u8], is_deep: bool) -> Result<bool, Error> {
+        let place = place_of(record)?;
         if self.heap.check_place(place).is_err() || self.heap.is_free(place) {
-            return Some("a key's record lies where none can lie");
+            return Err(Error::Corrupt { offset: place.offset.0, what: "a key's record lies where none can lie" });
         }
-        let item: Item<'_> = self.records().read(stored.record).ok()?;
-        (is_deep && whole(stored.record, &item).is_err()).then_some("a record's checksum does not fit")
+        let item = self.records().read(record)?;
+        if is_deep {
+            whole(record, &item)?;
+        }
+        Ok(item.key >= from)
     }
 
     /// Reads the nodes as an opening would.

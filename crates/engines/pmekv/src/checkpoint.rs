@@ -182,8 +182,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.room.end();
         if let Err(error) = &written {
             self.free_nodes(&nodes);
-            if error.is_full() {
-                self.note_vain(freed_bytes, nodes.len() as u64);
+            match error {
+                Error::Corrupt { .. } => self.note_damage(),
+                error if error.is_full() => self.note_vain(freed_bytes, nodes.len() as u64),
+                _ => {}
             }
         }
         written.map(|key_count| (nodes, key_count))

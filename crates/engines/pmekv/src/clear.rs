@@ -9,6 +9,8 @@
 //! 4. Nodes and segments are freed; the records are retired.
 
 use engine::{Engine, Error};
+use index::Position;
+use index::bplus_tree::Page;
 use pmem::{Dram, Level, Medium, Waited};
 
 use crate::Pmekv;
@@ -20,11 +22,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut counts = self.checkpoint.lock();
         let lanes = self.lanes.lock_all();
         self.batches.is_learnt()?;
-        let mut records = Vec::new();
-        self.each_stored(&mut |stored| {
-            records.push(stored.record);
-            Ok(())
-        })?;
+        let records = self.all_records();
         let forget = self.tree.clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
         let new = Checkpoint::empty(counts.number + 1, cuts_of(&lanes));
         name(&self.medium, &self.uuid(), &new);
@@ -43,5 +41,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.tickets.settle_all(ticket);
         }
         Ok(())
+    }
+
+    /// Every key's record, none of which is read: damaged ones are cleared, too. All lanes are locked, so no leaf is merged meanwhile.
+    fn all_records(&self) -> Vec<Position> {
+        let (mut page, mut from, mut records) = (Page::default(), Vec::new(), Vec::new());
+        loop {
+            self.tree.read_leaf(&from, &mut page);
+            records.extend_from_slice(page.positions());
+            let Some(end) = page.end() else { return records };
+            end.clone_into(&mut from);
+        }
     }
 }

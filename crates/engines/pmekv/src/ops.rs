@@ -16,6 +16,7 @@ use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::record::version;
+use crate::room::is_in_vain;
 use crate::write::{check_key, check_value};
 use crate::{NAME, Pmekv};
 
@@ -160,7 +161,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         }
         let made = if self.wants_checkpoint() { self.checkpoint() } else { Ok(()) };
         // What has expired makes room for the next.
-        made.or_else(|error| if error.is_full() { Ok(()) } else { Err(error) })?;
+        made.or_else(|error| if is_in_vain(&error) { Ok(()) } else { Err(error) })?;
         self.reap()
     }
 

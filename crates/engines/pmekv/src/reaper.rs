@@ -1,18 +1,38 @@
 //! What the engine does for the reaper (`engine::Reaper`): a leaf of the tree is a step, and what is due is deleted if its record is
 //! still the one that was seen.
 
-use engine::{Answer, Error, Progress};
+use engine::{Answer, Cursor, Error, Progress, Show};
+use index::bplus_tree::Page;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
+use crate::record::{Records, whole};
 use crate::write::{Expected, Outcome};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Walks a leaf.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
-        self.reaper.reap(&|expiry| self.is_past(expiry), &mut |cursor, each| self.walk_all(cursor, each), &mut |key| {
-            self.reap_key(key)
-        })
+        self.reaper.reap(
+            &|expiry| self.is_past(expiry),
+            &mut |cursor, each| Ok(self.walk_past_damage(cursor, each)),
+            &mut |key| self.reap_key(key),
+        )
+    }
+
+    /// Shows what can be read of the leaf that the cursor's key belongs to, keys before that too. Neither the search nor the place where the next one
+    /// begins depends on a record. A batch that is changing the tree tells the reaper when it has.
+    fn walk_past_damage(&self, cursor: &Cursor, each: &mut Show<'_>) -> Cursor {
+        let from = match cursor {
+            Cursor::Start => &[][..],
+            Cursor::After(key) => key,
+            Cursor::Number(_) | Cursor::End => return Cursor::End,
+        };
+        let _pin = epoch::pin();
+        let (mut page, records) = (Page::default(), self.records());
+        self.tree.read_leaf(from, &mut page);
+        let found = records.in_time(page.positions(), Records::prefetch_whole).map(|record| records.read(record));
+        found.flatten().for_each(|item| each(item.key, item.value, item.expiry));
+        page.end().map_or(Cursor::End, |end| Cursor::After(end.to_vec()))
     }
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
@@ -25,7 +45,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
-        let Some((position, _)) = due else { return Ok(Answer::Unexpected) };
+        let Some((position, item)) = due else { return Ok(Answer::Unexpected) };
+        // A time that has rotted is none.
+        whole(position, &item)?;
         self.change(key, &mut None, Expected::Record(Some(position)))
     }
 }

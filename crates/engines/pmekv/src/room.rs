@@ -13,6 +13,9 @@
 //! A checkpoint that found no room is not tried again before it may find some. So whatever goes back to the allocator from the
 //! moment on in which it began counts: freed records, after they are free; and room that a write had reserved before it failed, which is
 //! nobody's record. What goes back meanwhile and is found counts too: then one checkpoint more is tried.
+//!
+//! No checkpoint can name a record that cannot be read, and none may leave the record out: the key would be gone for good, and nobody told. So where
+//! a record is damaged while the store is open the log grows beyond the bound, and a checkpoint is tried again when trying is cheap beside the log.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
@@ -36,6 +39,11 @@ fn pace(entry_count: u64, max: u64) -> Duration {
     let quarter = last_quarter(max);
     let over = entry_count.saturating_sub(max - quarter).min(quarter);
     PACE_MAX.mul_f64(over as f64 / quarter as f64)
+}
+
+/// A store goes on without the checkpoint that ended so.
+pub(crate) fn is_in_vain(error: &Error) -> bool {
+    error.is_full() || matches!(error, Error::Corrupt { .. })
 }
 
 fn last_quarter(max: u64) -> u64 {
@@ -141,6 +149,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         });
     }
 
+    /// A checkpoint met a record that is damaged, which more room does not mend.
+    pub(crate) fn note_damage(&self) {
+        let entry_count = self.lanes.entry_count();
+        *self.room.vain.lock() =
+            Some(Vain { freed_bytes: 0, spare_bytes: u64::MAX, entry_count, lacking_bytes: u64::MAX });
+    }
+
     /// A checkpoint would find no room, as the last one found none: not so much was freed, the region is no larger, and the log has not
     /// grown by so much that trying is cheap beside it.
     fn is_vain(&self) -> bool {
@@ -188,7 +203,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         match self.make_checkpoint(&mut checkpoint) {
             // The write itself may yet find room: a delete does.
-            Err(error) if error.is_full() => Ok(()),
+            Err(error) if is_in_vain(&error) => Ok(()),
             done => done,
         }
     }
@@ -227,7 +242,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             return Ok(());
         }
         match self.make_checkpoint(&mut checkpoint) {
-            Err(error) if error.is_full() => Ok(()),
+            Err(error) if is_in_vain(&error) => Ok(()),
             done => done,
         }
     }

@@ -34,7 +34,12 @@ impl Page {
     /// Where to read the next page from, or `None` where this was the last one.
     #[must_use]
     pub fn next(&self) -> Option<Bound<&[u8]>> {
-        let fence = self.fence.as_slice();
-        self.has_more.then_some(if self.is_backward { Bound::Excluded(fence) } else { Bound::Included(fence) })
+        self.end().map(|end| if self.is_backward { Bound::Excluded(end) } else { Bound::Included(end) })
+    }
+
+    /// Where the leaf ends on the side that the scan goes to, or `None` where this was the last page.
+    #[must_use]
+    pub fn end(&self) -> Option<&[u8]> {
+        self.has_more.then_some(&self.fence)
     }
 }

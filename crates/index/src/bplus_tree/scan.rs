@@ -4,6 +4,7 @@
 //! page starts at that fence. So pages of a scan cover the keys without gap or overlap, whatever is split or merged
 //! between them.
 
+use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -69,17 +70,20 @@ impl<D: Dram> BPlusTree<D> {
         let mut seek = Seek::page(keys, from, page.is_backward);
         let (at, path) = self.descend(&mut seek, |_, _, _| Ok(()))?;
         let edge = edge_of(at, from, page.is_backward, &mut seek)?;
-        page.positions.clear();
-        page.positions.reserve(LEAF_COUNT_MAX);
-        if page.is_backward {
-            page.positions.extend(at.node.positions(0, edge).rev());
-        } else {
-            prefetch_next(at.node);
-            // While the leaf is changed, the count may have become less than the edge; the check tells.
-            page.positions.extend(at.node.positions(edge, at.node.count().max(edge)));
-        }
-        at.check()?;
-        page.set_fence(&path)
+        page.fill(at, edge, &path)
+    }
+
+    /// Reads all items of the leaf whose range has `key`, those below it too; [`Page::end`] is where the next leaf begins. No item's key is
+    /// read: for a caller who comes past items that are damaged. Of leaves that are merged between two readings items are read twice.
+    pub fn read_leaf(&self, key: &[u8], page: &mut Page) {
+        let _pin = epoch::pin();
+        page.is_backward = false;
+        while self.try_read_leaf(key, page).is_err() {}
+    }
+
+    fn try_read_leaf(&self, key: &[u8], page: &mut Page) -> Result<(), Stop<Infallible>> {
+        let (at, path) = self.descend(&mut Seek::At(Target::whole(&NoItems, key)), |_, _, _| Ok(()))?;
+        page.fill(at, 0, &path)
     }
 
     /// The item of the least key.
@@ -143,7 +147,36 @@ fn prefetch_next(leaf: &Leaf) {
     }
 }
 
+/// For a search whose key is at hand and ends at a leaf: it compares with separators alone.
+struct NoItems;
+
+impl Keys for NoItems {
+    type Error = Infallible;
+
+    fn key(&self, _position: Position) -> Result<&[u8], Infallible> {
+        unreachable!("no item is read on the way to a leaf")
+    }
+
+    fn prefetch(&self, _position: Position) {}
+}
+
 impl Page {
+    /// Takes over the items on the scan's side of `edge`, and the fence, of a leaf as it was seen.
+    #[inline(always)]
+    fn fill<E>(&mut self, at: At<'_, Leaf>, edge: usize, path: &Path<'_>) -> Result<(), Stop<E>> {
+        self.positions.clear();
+        self.positions.reserve(LEAF_COUNT_MAX);
+        if self.is_backward {
+            self.positions.extend(at.node.positions(0, edge).rev());
+        } else {
+            prefetch_next(at.node);
+            // While the leaf is changed, the count may have become less than the edge; the check tells.
+            self.positions.extend(at.node.positions(edge, at.node.count().max(edge)));
+        }
+        at.check()?;
+        self.set_fence(path)
+    }
+
     /// Takes over the fence that a leaf has on the side that the scan goes to.
     fn set_fence<E>(&mut self, path: &Path<'_>) -> Result<(), Stop<E>> {
         self.fence.clear();

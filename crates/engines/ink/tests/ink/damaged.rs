@@ -2,8 +2,11 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use engine::{BatchOp, Condition, Decision, Direction, Engine, Error, OrderedEngine, ScanCursor, Verify};
+use engine::{
+    BatchOp, Clock, Condition, Decision, Direction, Engine, Error, Expiry, OrderedEngine, Progress, ScanCursor, Verify,
+};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
@@ -13,6 +16,9 @@ use crate::subject::PARAMETERS;
 
 const KEY_COUNT: u32 = 20;
 
+/// Of several leaves.
+const OPTIONS: Options = Options { order: 7, in_place: false };
+
 fn key(number: u32) -> Vec<u8> {
     format!("{number:04} is a key").into_bytes()
 }
@@ -21,10 +27,8 @@ fn value(number: u32) -> Vec<u8> {
     format!("value {number:04} to be found").into_bytes()
 }
 
-/// Several leaves.
 fn filled(verify: Verify) -> Ink<Sim, HostDram> {
-    let options = Options { order: 7, in_place: false };
-    let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, options).unwrap().verifying(verify);
+    let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap().verifying(verify);
     (0..KEY_COUNT).for_each(|number| store.put(&key(number), &value(number)).unwrap());
     store
 }
@@ -110,4 +114,22 @@ fn a_scan_shows_no_damaged_value_where_values_are_compared() {
     assert_eq!(scanned(Verify::Nothing, 100), (20, true), "what is there is shown");
     assert_eq!(scanned(Verify::Values, 9), (9, true));
     assert_eq!(scanned(Verify::Values, 10), (9, false));
+}
+
+/// A word that says that its chunk is of another size keeps the free space from being known, and nothing else from being done.
+#[test]
+fn damage_that_ends_the_sweep_does_not_end_the_reaper() {
+    let (probe, mut unswept) = (filled(Verify::Nothing), 0);
+    let (image, words) = (probe.tree().medium().images(1, 0).remove(0), key_words_of(&probe, 7));
+    for bit in 48..64 {
+        let (clock, sim) = (Clock::manual(100), Sim::from_image(&image, Model::Line));
+        let store = Ink::open(sim, HostDram, OPTIONS).unwrap().by_clock(clock.clone());
+        words.iter().for_each(|&at| flip(&store, at, 1 << bit));
+        (0..9).for_each(|number| store.put_until(&[number], b"value", Expiry::at_ms(150)).unwrap());
+        clock.advance(Duration::from_millis(50));
+        while store.step().unwrap() == Progress::More {}
+        assert_eq!(store.stats().reaped_count, 9, "bit {bit}");
+        unswept += u32::from(!store.tree().heap().is_swept());
+    }
+    assert!(unswept > 0);
 }

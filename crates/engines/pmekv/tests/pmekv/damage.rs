@@ -1,8 +1,9 @@
 //! A bit that flips in what an opening reads is told, and never taken for another store.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use engine::{Check, Depth, Engine, Expiry};
+use engine::{Check, Clock, Depth, Engine, Error, Expiry, Progress};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;
@@ -10,7 +11,7 @@ use pmem::{Bytes, LINE_BYTES, Offset, Span, unseal};
 use pmem_os::HostDram;
 use pmem_sim::{Image, Model, Sim};
 
-use crate::subject::{OPTIONS, PARAMETERS};
+use crate::subject::{OPTIONS, OnSim, PARAMETERS};
 
 /// A store with a checkpoint and, in each lane, entries behind it.
 fn made() -> (Image, Vec<Span>) {
@@ -97,4 +98,98 @@ fn value_word(sim: &Sim) -> u64 {
     let key = u64::from_le_bytes(*b"keya val");
     let words = (0..sim.len_bytes()).step_by(8);
     words.into_iter().find(|&at| sim.load(Offset(at), Ordering::Acquire) == key).expect("the record is there") + 8
+}
+
+/// Eight keys each have the same first bytes, more than a leaf of the tree knows of each.
+fn key(number: u32) -> Vec<u8> {
+    format!("{:04} and some more: {:04}", number / 8, number % 8).into_bytes()
+}
+
+/// The header of the key's record, behind which an expiry stands or not, says that the value is too long for its room.
+fn break_header(sim: &Sim, key: &[u8], before_key_bytes: u64) {
+    let word = |at: u64| sim.load(Offset(at), Ordering::Acquire).to_le_bytes();
+    let has_key = |at: &u64| (0..3).all(|part| word(at + 8 * part)[..] == key[8 * part as usize..][..8]);
+    let at = (0..sim.len_bytes()).step_by(8).find(has_key).expect("the record is there") - before_key_bytes;
+    sim.store(Offset(at), sim.load(Offset(at), Ordering::Acquire) | 1 << 31, Ordering::Release);
+}
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt { .. })
+}
+
+/// A key of which nothing can be read is the only one that stays, but for those whose place in a leaf its bytes would tell.
+#[test]
+fn damage_stops_the_reaper_at_no_other_key() {
+    let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
+    let early = |number: &u32| number % 16 >= 8;
+    let expiry = |number: u32| Expiry::at_ms(if early(&number) { 150 } else { 200 });
+    (0..480).for_each(|number| store.put_until(&key(number), &[7; 20], expiry(number)).unwrap());
+    // In the midst of a walk, too: behind its place, at it, and before it.
+    store.step().unwrap();
+    let broken = [8, 11, 17, 18, 240, 479];
+    broken.iter().for_each(|&number| break_header(&sim, &key(number), 24));
+    let reaped_by = |ms: u64| {
+        clock.advance(Duration::from_millis(ms));
+        // The walk under way, and one that begins after that.
+        (0..100).for_each(|_| drop(store.step()));
+        store.stats().reaped_count
+    };
+    assert!((240 - 16..=240 - 3).contains(&reaped_by(50)));
+    assert!((480 - 32..=480 - 6).contains(&reaped_by(50)), "{}", store.stats().reaped_count);
+    assert!(store.get(&key(240), &mut |_, _| {}).is_err_and(|error| is_damage(&error)));
+}
+
+/// What has rotted is no reason to delete it.
+#[test]
+fn a_time_that_has_rotted_deletes_nothing() {
+    let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
+    let expiry = 0x5151_5151_5151;
+    store.put_until(b"key", b"value", Expiry::at_ms(expiry)).unwrap();
+    store.put_until(b"other", b"value", Expiry::at_ms(150)).unwrap();
+    let words = (0..sim.len_bytes()).step_by(8);
+    let at =
+        words.into_iter().find(|&at| sim.load(Offset(at), Ordering::Acquire) == expiry).expect("the record is there");
+    sim.store(Offset(at), 101, Ordering::Release);
+    clock.advance(Duration::from_millis(100));
+    while store.step().unwrap() != Progress::Idle && store.stats().reaped_count == 0 {}
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (1, 1));
+}
+
+fn made_with_one_broken(sim: &Sim) -> OnSim {
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
+    (0..80).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
+    break_header(sim, &key(44), 16);
+    store
+}
+
+/// No checkpoint can name a record that cannot be read. The log goes on without, and what has expired is reaped.
+#[test]
+fn writes_go_on_beside_a_damaged_record() {
+    let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
+    let store = made_with_one_broken(&sim).by_clock(clock.clone());
+    for number in 100..200 {
+        store.put_until(&key(number), &[8; 20], Expiry::at_ms(150)).unwrap();
+        assert!(store.delete(&key(number % 40)).is_ok());
+    }
+    assert!(store.checkpoint().is_err_and(|error| is_damage(&error)));
+    clock.advance(Duration::from_millis(50));
+    while store.step().unwrap() == Progress::More {}
+    assert_eq!(store.stats().reaped_count, 100);
+}
+
+#[test]
+fn a_damaged_record_is_found_by_the_check_and_cleared() {
+    let sim = Sim::new(0, Model::Line);
+    let store = made_with_one_broken(&sim);
+    let (mut check, mut damage) = (Check::new(Depth::Quick), Vec::new());
+    store.check(&mut check, &mut |found| damage.push(found.what)).unwrap();
+    assert_eq!((check.item_count(), &damage[..]), (80, &["an item's header is damaged".to_owned()][..]));
+    store.clear().unwrap();
+    store.put(&key(44), &[9; 20]).unwrap();
+    store.checkpoint().unwrap();
+    let image = sim.images(1, 0).remove(0);
+    let store = Pmekv::open(Sim::from_image(&image, Model::Line), HostDram, OPTIONS).unwrap();
+    assert_eq!(store.len().unwrap(), 1);
 }

@@ -40,6 +40,15 @@ fn an_item_that_cannot_be_read_is_an_error_only_where_it_decides() {
     assert_eq!(damage(&rig.tree, &rig.items), Vec::<String>::new());
 }
 
+#[test]
+fn leaves_are_read_without_their_items() {
+    let mut rig = Rig::new(usize::MAX);
+    (0..9).for_each(|family| rig.put(&(0..500).map(|number| key(family, number)).collect::<Vec<_>>()));
+    let expected: Vec<_> = rig.map.values().copied().collect();
+    expected.iter().for_each(|item| rig.bury(*item));
+    assert_eq!(rig.leaves(), expected);
+}
+
 /// Wherever memory runs out, the tree stays sound, and goes on where it can.
 #[test]
 fn no_more_memory_is_an_error() {

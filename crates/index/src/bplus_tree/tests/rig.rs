@@ -178,6 +178,17 @@ impl Rig {
         scan(&self.tree, &self.items, from, direction)
     }
 
+    /// All items, leaf by leaf.
+    pub(super) fn leaves(&self) -> Vec<Position> {
+        let (mut page, mut found, mut from) = (Page::default(), Vec::new(), Vec::new());
+        loop {
+            self.tree.read_leaf(&from, &mut page);
+            found.extend_from_slice(page.positions());
+            let Some(end) = page.end() else { return found };
+            from = end.to_vec();
+        }
+    }
+
     /// What the map says a scan shows.
     pub(super) fn expected_scan(&self, from: Bound<&[u8]>, direction: Direction) -> Vec<Position> {
         match direction {
@@ -195,6 +206,7 @@ impl Rig {
         for direction in [Direction::Forward, Direction::Backward] {
             assert_eq!(self.scan(Bound::Unbounded, direction), self.expected_scan(Bound::Unbounded, direction));
         }
+        assert_eq!(self.leaves(), self.expected_scan(Bound::Unbounded, Direction::Forward));
         self.check_finding();
         assert_eq!(self.tree.first(&self.items), Ok(self.map.values().next().copied()));
         assert_eq!(self.tree.last(&self.items), Ok(self.map.values().next_back().copied()));
