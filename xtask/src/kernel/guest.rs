@@ -10,6 +10,7 @@ use super::{kasan, module};
 use crate::failure::Failure;
 use crate::rustc::{cargo, run};
 use crate::vm::files::{self, FirstFiles, place_of};
+use crate::vm::time::Time;
 use crate::vm::{lines_of, machine};
 
 const TOOLS: [(&str, &str); 2] = [("ndctl", "ndctl"), ("mkfs.ext4", "e2fsprogs")];
@@ -24,7 +25,7 @@ const MERGES: &str = "ink_merges";
 /// Where a guest of this memory finds its NVDIMM.
 const NVDIMM_AT: u64 = 4 << 30;
 const MEMORY_MIB: u32 = 768;
-/// A wave of hostile processes takes less, on a machine however busy.
+/// A wave of hostile processes takes less, not counting what the emulator waits for a processor.
 const SILENCE_MAX: Duration = Duration::from_secs(900);
 /// Threads of a program that writes until it is cut.
 pub(super) const THREAD_COUNT: usize = 2;
@@ -244,7 +245,8 @@ impl Guest {
         let mut qemu = self.boot(boot)?;
         let mut ended = Err("the guest says nothing".to_owned());
         let lines = lines_of(&mut qemu);
-        while let Ok(line) = lines.recv_timeout(SILENCE_MAX) {
+        let time = Time::of(&qemu);
+        while let Ok(line) = time.next_line(&lines, SILENCE_MAX) {
             println!("  | {line}");
             each(&line);
             if [NOT_LOADED, NOT_MOUNTED].contains(&&*line) {
@@ -257,6 +259,7 @@ impl Guest {
             }
             ended = Err(format!("the guest says nothing more after '{line}'"));
         }
+        println!("  | {}", time.told());
         _ = qemu.kill();
         _ = qemu.wait();
         ended

@@ -3,6 +3,7 @@
 use std::process::Child;
 use std::sync::mpsc::RecvTimeoutError;
 
+use super::time::Time;
 use super::{SILENCE_MAX, lines_of};
 use crate::failure::Failure;
 
@@ -73,11 +74,11 @@ impl Lives {
     }
 
     fn watch(&mut self, qemu: &mut Child, wanted: Option<u64>, each: &mut dyn FnMut(&str)) -> Result<Ended, Failure> {
-        let lines = lines_of(qemu);
+        let (lines, time) = (lines_of(qemu), Time::of(qemu));
         let (mut said, mut is_judged, mut last, mut begun) = (0, false, String::new(), String::new());
         self.images.clear();
         while !is_judged || wanted.is_none_or(|wanted| said < wanted) {
-            let line = match lines.recv_timeout(SILENCE_MAX) {
+            let line = match time.next_line(&lines, SILENCE_MAX) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Disconnected) if wanted.is_none() => break,
                 Err(_) => return Err(format!("seed {}: the guest says nothing more after '{last}'", self.seed)),

@@ -18,6 +18,7 @@ pub(crate) mod files;
 mod guest;
 pub(crate) mod judge;
 pub(crate) mod life;
+pub(crate) mod time;
 mod traced;
 
 use std::fmt;
