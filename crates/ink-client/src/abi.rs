@@ -75,6 +75,12 @@ impl Request {
     pub fn of_room(key: &[u8], room: &mut [u8], flags: u32) -> Request {
         Request { value: room.as_mut_ptr() as u64, value_len: room.len() as u64, flags, ..Request::of_key(key) }
     }
+
+    /// One that names a key, and for an answer all the memory that a vector without bytes has.
+    #[must_use]
+    pub fn of_spare(key: &[u8], room: &mut Vec<u8>, flags: u32) -> Request {
+        Request { value: room.as_mut_ptr() as u64, value_len: room.capacity() as u64, flags, ..Request::of_key(key) }
+    }
 }
 
 /// `struct ink_stat`.

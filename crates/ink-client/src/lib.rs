@@ -108,20 +108,22 @@ impl Ink {
     /// # Errors
     /// `EUCLEAN` if the store is damaged there.
     pub fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        let mut value = vec![0; READ_BYTES];
+        let mut value = Vec::with_capacity(READ_BYTES);
         loop {
-            let mut request = Request::of_room(key, &mut value, 0);
+            let mut request = Request::of_spare(key, &mut value, 0);
             // SAFETY: the key is ours to read, the room ours to write, as long as they say.
             let done = unless(unsafe { self.ask(Op::Read, &mut request) }, &[libc::ENOENT, libc::EMSGSIZE]);
             let len = usize::try_from(request.result).map_err(io::Error::other)?;
             match done? {
                 Some(()) => {
-                    value.truncate(len);
+                    assert!(len <= value.capacity(), "an answer beyond its room");
+                    // SAFETY: the kernel has written as many bytes there.
+                    unsafe { value.set_len(len) };
                     return Ok(Some(value));
                 }
-                None if len <= value.len() => return Ok(None),
+                None if len <= value.capacity() => return Ok(None),
                 None if len > abi::VALUE_BYTES_MAX => return Err(io::Error::from_raw_os_error(libc::EMSGSIZE)),
-                None => value.resize(len, 0),
+                None => value.reserve_exact(len),
             }
         }
     }

@@ -1,21 +1,23 @@
-//! Scans: pages of items, each as large as the kernel fills at once.
+//! Scans: pages of items. The first is small, since many scans end in it; each is twice as large as the one before, up to what the kernel fills
+//! without asking for memory.
 
 use std::io;
 
 use crate::abi::{BEHIND, ITEM_HEAD_BYTES, Op, Request, SCAN_BYTES_MAX};
 use crate::{Ink, unless};
 
-/// A page's room; one that an item does not fit is doubled for it.
-const PAGE_BYTES: usize = 64 * 1024;
+/// The first page's room.
+const FIRST_PAGE_BYTES: usize = 16 * 1024;
+/// A later page's, but for one that an item does not fit.
+const PAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// Items in the order of their keys.
 #[derive(Debug)]
 pub struct Scan<'a> {
     ink: &'a Ink,
     page: Vec<u8>,
-    /// What of the page was not given out yet.
+    /// What of the page was given out.
     at: usize,
-    end: usize,
     last: Vec<u8>,
     flags: u32,
     is_over: bool,
@@ -26,29 +28,35 @@ pub type Item = (Vec<u8>, Vec<u8>);
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(ink: &'a Ink, from: &[u8]) -> Scan<'a> {
-        Scan { ink, page: vec![0; PAGE_BYTES], at: 0, end: 0, last: from.to_vec(), flags: 0, is_over: false }
+        Scan { ink, page: Vec::new(), at: 0, last: from.to_vec(), flags: 0, is_over: false }
     }
 
     /// Asks for the page behind the last item; false at the end.
     fn turn(&mut self) -> io::Result<bool> {
+        self.at = 0;
+        self.page.clear();
+        let held = self.page.capacity();
+        self.page.reserve_exact(if held < PAGE_BYTES_MAX { FIRST_PAGE_BYTES.max(2 * held) } else { held });
         loop {
-            let mut request = Request::of_room(&self.last, &mut self.page, self.flags);
+            let mut request = Request::of_spare(&self.last, &mut self.page, self.flags);
             // SAFETY: the key is ours to read, and the page ours to write, as long as they say.
             let done = unless(unsafe { self.ink.ask(Op::Scan, &mut request) }, &[libc::EMSGSIZE])?;
             let len = usize::try_from(request.result).map_err(io::Error::other)?;
             if done.is_some() {
-                (self.at, self.end) = (0, len);
+                assert!(len <= self.page.capacity(), "an answer beyond its room");
+                // SAFETY: the kernel has written as many bytes there.
+                unsafe { self.page.set_len(len) };
                 return Ok(request.count > 0);
             }
-            if len <= self.page.len() || len > SCAN_BYTES_MAX {
+            if len <= self.page.capacity() || len > SCAN_BYTES_MAX {
                 return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
             }
-            self.page.resize(len, 0);
+            self.page.reserve_exact(len);
         }
     }
 
     fn item(&mut self) -> Option<Item> {
-        let page = &self.page[self.at..self.end];
+        let page = &self.page[self.at..];
         let word = |at: usize| Some(u32::from_ne_bytes(*page.get(at..)?.first_chunk()?) as usize);
         let (key_len, value_len) = (word(0)?, word(4)?);
         let (key, rest) = page[ITEM_HEAD_BYTES..].split_at_checked(key_len)?;
@@ -65,7 +73,7 @@ impl Iterator for Scan<'_> {
         if self.is_over {
             return None;
         }
-        if self.at == self.end {
+        if self.at == self.page.len() {
             match self.turn() {
                 Ok(true) => {}
                 Ok(false) => self.is_over = true,
