@@ -8,7 +8,8 @@ use std::time::Duration;
 const YIELD_COUNT: u32 = 32;
 /// Then sleeps. A thread of a real-time priority yields to no lesser one: it has to sleep for that one to go on.
 const SLEEP_MIN: Duration = Duration::from_micros(50);
-const SLEEP_MAX: Duration = Duration::from_millis(1);
+/// What is awaited may come when a sleep begins, so this is what a wait may be too long by.
+const SLEEP_MAX: Duration = Duration::from_micros(200);
 
 /// Has every waiting thread of this process let others run.
 pub fn relax_by_threads() {

@@ -106,8 +106,9 @@ fn unchecked(place: Place) -> u64 {
 
 #[inline(always)]
 fn check(word: u64) -> u8 {
-    let [a, b, c, d, e, f, g, _] = word.to_le_bytes();
-    Checksum::from_value(CHECK_SEED).update_with(&[a, b, c, d, e, f, g]).value() as u8
+    let bytes = word.to_le_bytes();
+    let covered = bytes.first_chunk::<7>().expect("a word has eight bytes");
+    Checksum::from_value(CHECK_SEED).update_with(covered).value() as u8
 }
 
 #[cfg(test)]
