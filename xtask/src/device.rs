@@ -29,7 +29,7 @@ pub(crate) fn fuzz(minutes: u64) -> Result<(), Failure> {
 /// Measures what commands take (`crates/device/tests/device/speed.rs`).
 pub(crate) fn speed() -> Result<(), Failure> {
     let test = ["test", "--release", "--package", "hikv-device", "--test", "device", "--", "--ignored", "--nocapture"];
-    run(cargo().args(test).arg("speed::what_commands_take"))
+    run(cargo().args(test).args(["--test-threads=1", "speed::what"]))
 }
 
 /// Runs an ignored test that is told how long to go on.

@@ -1,6 +1,10 @@
 //! What commands take: the engine alone, one at a time and in groups as a device carries them out, then a device over shared memory and
 //! over TCP, with one command at a time, with 32, and with 32 on each of eight queues; and hikv's server for Redis clients with as many at once on
 //! as many connections, by a client that keeps no reply. Printed, and nothing is asserted of it: `cargo xtask device speed`.
+//!
+//! How much of the engine's speed a host has that shares memory is measured by turns: the engine alone in groups of 16, and the device with 32 commands at once, at
+//! keys of one kind, of which each is asked once. A machine's speed changes from second to second, what stands behind each other in memory is read faster than
+//! what does not, and a checkpoint takes a processor, which the engine alone leaves free.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -24,6 +28,11 @@ const DEPTH: usize = 32;
 const QUEUE_COUNT: u64 = 8;
 /// As the device carries out runs of commands.
 const GROUP_COUNT: u64 = 16;
+/// Turns of the engine alone and of the device, and operations of each.
+const TURN_COUNT: u64 = 15;
+const TURN_OPERATION_COUNT: u64 = 1 << 17;
+/// Entries of the log from which on a store of so many keys is given a checkpoint.
+const LOG_ENTRY_COUNT_MAX: f64 = (1 << 19) as f64;
 
 /// Keys in an order that no cache guesses.
 fn key(number: u64) -> [u8; 16] {
@@ -95,19 +104,12 @@ fn alone(store: &Store) {
         (0..COUNT / 4).for_each(|number| assert!(store.delete(key(number)).expect("it deletes")));
         Vec::new()
     });
-    let keys = |group: u64| (0..GROUP_COUNT).map(move |number| scattered(group * GROUP_COUNT + number));
     measure("engine alone: put, groups of 16", COUNT, || {
-        for group in 0..COUNT / GROUP_COUNT {
-            let items: Vec<_> = keys(group).map(|key| (key, VALUE)).collect();
-            store.multi_put_each(&items, |_, done| done.expect("it stores"));
-        }
+        put_groups(store, 0, COUNT);
         Vec::new()
     });
     measure("engine alone: get, groups of 16", COUNT, || {
-        for group in 0..COUNT / GROUP_COUNT {
-            let keys: Vec<_> = keys(group).collect();
-            store.multi_get_with(&keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
-        }
+        get_groups(store, 0, COUNT);
         Vec::new()
     });
     restore(store);
@@ -119,6 +121,20 @@ fn alone(store: &Store) {
         Vec::new()
     });
     restore(store);
+}
+
+fn get_groups(store: &Store, from: u64, count: u64) {
+    for group in (from..from + count).step_by(GROUP_COUNT as usize) {
+        let keys: Vec<_> = (group..group + GROUP_COUNT).map(scattered).collect();
+        store.multi_get_with(&keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
+    }
+}
+
+fn put_groups(store: &Store, from: u64, count: u64) {
+    for group in (from..from + count).step_by(GROUP_COUNT as usize) {
+        let items: Vec<_> = (group..group + GROUP_COUNT).map(|number| (scattered(number), VALUE)).collect();
+        store.multi_put_each(&items, |_, done| done.expect("it stores"));
+    }
 }
 
 /// Puts again what was deleted.
@@ -152,16 +168,7 @@ fn many(
     let count = DEVICE_COUNT / queue_count;
     let options = || Options { entry_count: DEPTH as u16 + 1, ..Options::default() };
     let mut clients: Vec<Client> = (0..queue_count).map(|_| bench.client_with(options())).collect();
-    let run = |client: &mut Client, queue: u64| {
-        for first in (queue * count..(queue + 1) * count).step_by(4096) {
-            let operations: Vec<_> = (first..first + 4096).map(|number| make(scattered(number))).collect();
-            let told = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
-                Outcome::Done | Outcome::Value(_) => {}
-                other => panic!("{other:?}"),
-            };
-            client.run_with(&operations, told).expect("they are done");
-        }
-    };
+    let run = |client: &mut Client, queue: u64| run_all(client, queue * count, count, &make);
     measure(&format!("{what}, {DEPTH} at once on {queue_count}"), DEVICE_COUNT, || {
         match &mut clients[..] {
             [client] => run(client, 0),
@@ -172,6 +179,72 @@ fn many(
         }
         Vec::new()
     });
+}
+
+fn run_all(client: &mut Client, from: u64, count: u64, make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]>) {
+    for first in (from..from + count).step_by(4096) {
+        let operations: Vec<_> = (first..first + 4096).map(|number| make(scattered(number))).collect();
+        let told = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
+            Outcome::Done | Outcome::Value(_) => {}
+            other => panic!("{other:?}"),
+        };
+        client.run_with(&operations, told).expect("they are done");
+    }
+}
+
+/// Measures the engine alone and the device by turns, at other keys in each. Keys were stored in another order.
+#[expect(clippy::print_stdout, reason = "a table for reading")]
+fn by_turns(
+    bench: &Bench,
+    what: &str,
+    alone: impl Fn(&Store, u64, u64),
+    make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]>,
+) {
+    let mut client = bench.client_with(Options { entry_count: DEPTH as u16 + 1, ..Options::default() });
+    let (mut rates, mut next) = ([const { Vec::new() }; 2], 0);
+    for turn in 0..TURN_COUNT {
+        // The first comes first in every other turn.
+        for by_device in [turn % 2 == 0, turn % 2 == 1] {
+            rest(&bench.store);
+            let (from, began) = (next, Instant::now());
+            next += TURN_OPERATION_COUNT;
+            match by_device {
+                true => run_all(&mut client, from, TURN_OPERATION_COUNT, &make),
+                false => alone(&bench.store, from, TURN_OPERATION_COUNT),
+            }
+            rates[usize::from(by_device)].push(TURN_OPERATION_COUNT as f64 / began.elapsed().as_secs_f64() / 1e6);
+        }
+    }
+    let mut shares: Vec<f64> = rates[0].iter().zip(&rates[1]).map(|(alone, device)| device / alone).collect();
+    let [alone, device] = rates.each_mut().map(median);
+    let share = median(&mut shares) * 100.0;
+    println!("{what}, by turns: engine alone {alone:.3} M/s, device {device:.3} M/s, {share:.0} %");
+}
+
+fn median(of: &mut Vec<f64>) -> f64 {
+    of.sort_unstable_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+/// Waits for the end of a checkpoint that is wanted or under way.
+fn rest(store: &Store) {
+    while store.stats_now().ok().and_then(|stats| stats.figure("pmekv_log_entries")) >= Some(LOG_ENTRY_COUNT_MAX) {
+        thread::yield_now();
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn what_the_engine_has_of_it() {
+    let dir = directory();
+    let options = hikv::Options::new().engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
+    let store = options.open(dir.path()).expect("a store");
+    (0..KEY_COUNT).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
+    let bench = Bench::of(dir, store, device::Config::default()).by_shm(true);
+    by_turns(&bench, "shared memory: retrieve", get_groups, |key| Operation::Retrieve { key });
+    let store = |key| Operation::Store { key, value: &VALUE[..], when: StoreIf::Always };
+    by_turns(&bench, "shared memory: store", put_groups, store);
+    by_turns(&bench, "shared memory: retrieve", get_groups, |key| Operation::Retrieve { key });
 }
 
 #[test]

@@ -13,12 +13,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Looks at everything in one step. Writers may go on.
     pub(crate) fn check_all(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let is_deep = check.depth() == Depth::Deep;
-        let (mut page, mut from) = (Page::default(), Vec::new());
-        loop {
-            let _pin = epoch::pin();
-            self.tree.read_leaf(&from, &mut page);
-            for record in self.records().in_time(page.positions(), Records::prefetch_whole) {
-                match self.check_record(record, &from, is_deep) {
+        self.each_leaf(|from, leaf| {
+            for record in self.records().in_time(leaf, Records::prefetch_whole) {
+                match self.check_record(record, from, is_deep) {
                     Ok(false) => continue,
                     Ok(true) => {}
                     Err(Error::Corrupt { offset, what }) => damaged(Damage { offset, what: what.into() }),
@@ -26,12 +23,35 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 }
                 check.count_item();
             }
-            let Some(end) = page.end() else { break };
-            end.clone_into(&mut from);
-        }
+            Ok(())
+        })?;
         self.check_checkpoint(damaged)?;
         check.go_on_with::<()>(None);
         Ok(())
+    }
+
+    /// Shows every key's record, those of a leaf at a time with the key that the leaf begins at. No record is read: damaged ones are shown, too,
+    /// and those of leaves that are merged meanwhile may be shown twice.
+    pub(crate) fn each_leaf(&self, mut each: impl FnMut(&[u8], &[Position]) -> Result<(), Error>) -> Result<(), Error> {
+        let (mut page, mut from) = (Page::default(), Vec::new());
+        loop {
+            let _pin = epoch::pin();
+            self.tree.read_leaf(&from, &mut page);
+            each(&from, page.positions())?;
+            let Some(end) = page.end() else { return Ok(()) };
+            end.clone_into(&mut from);
+        }
+    }
+
+    /// Records of which not even the key can be read.
+    pub(crate) fn count_damaged(&self) -> Result<u64, Error> {
+        let (records, mut count) = (self.records(), 0);
+        self.each_leaf(|_, leaf| {
+            let leaf = records.in_time(leaf, Records::prefetch_whole);
+            count += leaf.filter(|record| matches!(records.read(*record), Err(Error::Corrupt { .. }))).count() as u64;
+            Ok(())
+        })?;
+        Ok(count)
     }
 
     /// Whether the record is of a key that is not below `from`: those of a leaf that was merged with the one before were seen.

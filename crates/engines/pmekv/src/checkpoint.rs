@@ -51,12 +51,15 @@ pub(crate) struct Checkpoint {
 pub(crate) struct Told {
     pub(crate) number: AtomicU64,
     pub(crate) node_count: AtomicU64,
+    /// Records that could not be read when a checkpoint was tried after that.
+    pub(crate) damaged_count: AtomicU64,
 }
 
 impl Told {
     pub(crate) fn tell(&self, counts: &Checkpoint) {
         self.number.store(counts.number, Ordering::Relaxed);
         self.node_count.store(counts.nodes.len() as u64, Ordering::Relaxed);
+        self.damaged_count.store(0, Ordering::Relaxed);
     }
 }
 
@@ -183,7 +186,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if let Err(error) = &written {
             self.free_nodes(&nodes);
             match error {
-                Error::Corrupt { .. } => self.note_damage(),
+                Error::Corrupt { .. } => self.note_damage()?,
                 error if error.is_full() => self.note_vain(freed_bytes, nodes.len() as u64),
                 _ => {}
             }

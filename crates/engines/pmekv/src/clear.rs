@@ -9,8 +9,6 @@
 //! 4. Nodes and segments are freed; the records are retired.
 
 use engine::{Engine, Error};
-use index::Position;
-use index::bplus_tree::Page;
 use pmem::{Dram, Level, Medium, Waited};
 
 use crate::Pmekv;
@@ -22,7 +20,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut counts = self.checkpoint.lock();
         let lanes = self.lanes.lock_all();
         self.batches.is_learnt()?;
-        let records = self.all_records();
+        // None is read: damaged ones are cleared, too. No leaf is merged meanwhile.
+        let mut records = Vec::new();
+        self.each_leaf(|_, leaf| {
+            records.extend_from_slice(leaf);
+            Ok(())
+        })?;
         let forget = self.tree.clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
         let new = Checkpoint::empty(counts.number + 1, cuts_of(&lanes));
         name(&self.medium, &self.uuid(), &new);
@@ -41,16 +44,5 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.tickets.settle_all(ticket);
         }
         Ok(())
-    }
-
-    /// Every key's record, none of which is read: damaged ones are cleared, too. All lanes are locked, so no leaf is merged meanwhile.
-    fn all_records(&self) -> Vec<Position> {
-        let (mut page, mut from, mut records) = (Page::default(), Vec::new(), Vec::new());
-        loop {
-            self.tree.read_leaf(&from, &mut page);
-            records.extend_from_slice(page.positions());
-            let Some(end) = page.end() else { return records };
-            end.clone_into(&mut from);
-        }
     }
 }

@@ -233,6 +233,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             ),
             Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", told(&self.told.node_count)),
             Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", told(&self.told.number)),
+            Figure::gauge(
+                "pmekv_damaged_records",
+                "Records that the last checkpoint could not read, for which it was given up: the log is not cut",
+                told(&self.told.damaged_count),
+            ),
         ]
     }
 }

@@ -15,7 +15,8 @@
 //! nobody's record. What goes back meanwhile and is found counts too: then one checkpoint more is tried.
 //!
 //! No checkpoint can name a record that cannot be read, and none may leave the record out: the key would be gone for good, and nobody told. So where
-//! a record is damaged while the store is open the log grows beyond the bound, and a checkpoint is tried again when trying is cheap beside the log.
+//! a record is damaged while the store is open the log grows beyond the bound, and a checkpoint is tried again when trying is cheap beside the log. Figures
+//! tell how many such records there were at the last trial.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
@@ -150,10 +151,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// A checkpoint met a record that is damaged, which more room does not mend.
-    pub(crate) fn note_damage(&self) {
+    pub(crate) fn note_damage(&self) -> Result<(), Error> {
         let entry_count = self.lanes.entry_count();
         *self.room.vain.lock() =
             Some(Vain { freed_bytes: 0, spare_bytes: u64::MAX, entry_count, lacking_bytes: u64::MAX });
+        self.told.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
+        Ok(())
     }
 
     /// A checkpoint would find no room, as the last one found none: not so much was freed, the region is no larger, and the log has not

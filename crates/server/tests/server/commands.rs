@@ -223,6 +223,10 @@ fn info_tells_of_server_and_store() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
+    assert!(!stats.figures.is_empty());
+    for name in stats.figures.iter().map(|figure| figure.name) {
+        assert!(text.lines().any(|found| found.starts_with(&format!("{name}:"))), "{name} is not in\n{text}");
+    }
     assert_eq!(client.say("INFO keyspace"), bulk("# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=0\r\n"));
     assert_eq!(client.say("INFO nothing"), bulk(""));
 }

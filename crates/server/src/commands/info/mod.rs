@@ -143,6 +143,7 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("durability_why", stats.durability_why.into()),
     ]);
     fields.extend(stats.journal.map(journal).into_iter().flatten());
+    fields.extend(stats.figures.iter().map(|figure| (figure.name.into(), figure.value.to_string())));
     Ok(fields)
 }
 
