@@ -8,7 +8,7 @@ use fastrand::Rng;
 const KEY_COUNT: u16 = 150;
 
 /// So many changes in turns: in some a quarter are deletes, in others nearly all, so that nodes become low and are merged.
-const PHASE_COUNT: u64 = 250;
+const PHASE_COUNT: u64 = 100;
 
 pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A key, and its value; none to delete it.

@@ -17,6 +17,8 @@ const ALLOWED: [i32; 13] =
 const FINE: [i32; 3] = [0, ENOMEM, ENOSPC];
 /// Requests that take a key.
 const WITH_KEY: [Op; 4] = [Op::Insert, Op::Read, Op::Remove, Op::Scan];
+/// Of neighbours, each of as many keys as a submission takes.
+const BLOCK_COUNT: u8 = 32;
 const LENGTHS: [u64; 8] =
     [0, 1, 4097, abi::VALUE_BYTES_MAX as u64, abi::VALUE_BYTES_MAX as u64 + 1, 1 << 32, 1 << 63, u64::MAX];
 
@@ -190,10 +192,23 @@ pub(crate) fn well_formed(descriptors: &Descriptors, random: &mut Rng) -> Result
             (0..random.usize(..64)).for_each(|_| _ = batch.put(&key, &value, When::Always));
             ink.submit(batch).map(drop)
         }
+        5 => neighbours(ink, random),
         _ => ink.put(&key, &value),
     };
     let found = number_of(done);
     if FINE.contains(&found) { Ok(()) } else { Err(format!("a request that is in order: {found}")) }
+}
+
+/// Keys that lie beside one another, put or deleted together: what these leave is merged by the kernel while others do harm. Processes that write whatever lies
+/// in their memory, an answer it may be, have shorter keys.
+fn neighbours(ink: &Ink, random: &mut Rng) -> io::Result<()> {
+    let (block, is_put) = (random.u8(..BLOCK_COUNT), random.bool());
+    let keys: Vec<[u8; 3]> = (0..abi::SUBMIT_COUNT_MAX as u8).map(|byte| [b'n', block, byte]).collect();
+    let mut batch = Batch::new();
+    for key in &keys {
+        _ = if is_put { batch.put(key, &key[2..], When::Always) } else { batch.delete(key) };
+    }
+    ink.submit(batch).map(drop)
 }
 
 /// A value of these processes is its key's last byte, again and again.
@@ -205,5 +220,5 @@ fn whole(byte: u8, found: Option<&[u8]>) -> io::Result<()> {
 }
 
 fn of_key(key: &[u8], value: &[u8]) -> io::Result<()> {
-    if let [b'h', byte] = key { whole(*byte, Some(value)) } else { Ok(()) }
+    if let [b'h', byte] | [b'n', _, byte] = key { whole(*byte, Some(value)) } else { Ok(()) }
 }

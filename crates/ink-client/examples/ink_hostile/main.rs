@@ -24,6 +24,8 @@ use witness::Witness;
 const PROCESS_COUNT: u64 = 64;
 /// Cases of a process in a wave.
 const CASE_COUNT: u32 = 40;
+/// Processes of a wave that end between two words of it.
+const ENDED_BETWEEN: usize = 8;
 /// Nobody.
 const USER: u32 = 65_534;
 
@@ -89,12 +91,18 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     for wave in 1u64.. {
         let processes: Vec<i32> = (0..PROCESS_COUNT).map(|_| start(random.u64(..))).collect::<Result<_, _>>()?;
         witness.write(&mut random)?;
-        processes.into_iter().try_for_each(|pid| end(pid, &mut random))?;
+        for (ended, pid) in processes.into_iter().enumerate() {
+            end(pid, &mut random)?;
+            if ended % ENDED_BETWEEN == 0 {
+                println!("wave {wave}: {ended} processes have ended, after {} s", start_time.elapsed().as_secs());
+            }
+        }
         witness.look(&mut random)?;
-        println!("wave {wave}: {PROCESS_COUNT} processes, {} keys", witness.key_count);
+        let Witness { key_count, merged_count, .. } = witness;
+        println!("wave {wave}: {PROCESS_COUNT} processes, {key_count} keys, {merged_count} nodes merged");
         if start_time.elapsed() > allowed {
-            println!("done {} cases", wave * PROCESS_COUNT * u64::from(CASE_COUNT));
-            return Ok(());
+            println!("done {wave} waves, {} cases", wave * PROCESS_COUNT * u64::from(CASE_COUNT));
+            return if merged_count == 0 { Err("no node was merged meanwhile".into()) } else { Ok(()) };
         }
     }
     Ok(())

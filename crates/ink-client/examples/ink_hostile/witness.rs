@@ -32,6 +32,8 @@ pub(crate) struct Witness {
     log: File,
     /// Keys of everybody, when they were last counted.
     pub(crate) key_count: u64,
+    /// Nodes that merges have made fewer.
+    pub(crate) merged_count: u64,
 }
 
 impl Witness {
@@ -39,7 +41,7 @@ impl Witness {
         let log = File::open("/dev/kmsg")?;
         // SAFETY: a call without memory, on a descriptor of ours.
         unsafe { libc::fcntl(log.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
-        Ok(Witness { ink: Ink::open()?, written: BTreeMap::new(), log, key_count: 0 })
+        Ok(Witness { ink: Ink::open()?, written: BTreeMap::new(), log, key_count: 0, merged_count: 0 })
     }
 
     /// Writes, while others do harm.
@@ -61,7 +63,7 @@ impl Witness {
     pub(crate) fn look(&mut self, random: &mut Rng) -> Result<(), Box<dyn Error>> {
         self.faults()?;
         let (key_count, damage_count) = self.ink.check()?;
-        self.key_count = key_count;
+        (self.key_count, self.merged_count) = (key_count, self.ink.stat()?.merged);
         if damage_count > 0 {
             return Err(format!("{damage_count} contradictions").into());
         }
