@@ -2,7 +2,7 @@
 //!
 //! usage: ink_hostile SECONDS SEED
 //!
-//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), look
+//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), and for what must not be (`orderly.rs`), look
 //! for others' bytes (`leaks.rs`), and take memory and descriptors away from under requests that run (`races.rs`); some are
 //! killed in the middle. After each wave the store must have no contradiction, the keys that this process alone writes must be what was
 //! written, and the kernel must have said nothing that a kernel says of its own faults.
@@ -11,6 +11,7 @@
 mod cases;
 mod leaks;
 mod memory;
+mod orderly;
 mod races;
 mod witness;
 
@@ -46,7 +47,7 @@ fn attack(seed: u64) -> Result<(), String> {
             4 => cases::numbers(&descriptors, &mut random)?,
             5 => leaks::nothing_behind(&descriptors.both, &mut random)?,
             6..9 => cases::refused(&descriptors, &mut random)?,
-            _ => cases::well_formed(&descriptors, &mut random)?,
+            _ => orderly::well_formed(&descriptors, &mut random)?,
         }
     }
     Ok(())

@@ -9,6 +9,8 @@ use std::os::fd::AsRawFd;
 use fastrand::Rng;
 use ink_client::Ink;
 
+use crate::orderly::key_of;
+
 const KEY_COUNT: u8 = 100;
 /// Writes in a wave.
 const WRITE_COUNT: usize = 60;
@@ -75,7 +77,7 @@ impl Witness {
         // Room for the next wave.
         if random.bool() {
             for byte in 0..=u8::MAX {
-                self.ink.delete(&[b'h', byte])?;
+                self.ink.delete(&key_of(byte))?;
             }
         }
         Ok(())
