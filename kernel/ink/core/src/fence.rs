@@ -39,23 +39,23 @@ impl Fence {
             self.longest = Some(Kernel.lend(LONGEST).ok_or(ENOMEM)?);
         }
         self.len = key.len();
+        let place = match self.longest {
+            Some(memory) if key.len() > SHORT_BYTES => memory.as_ptr(),
+            _ => self.short.as_mut_ptr().cast(),
+        };
         // SAFETY: the place has room for a key of this length, and is nobody else's.
-        unsafe { self.place().cast_mut().copy_from_nonoverlapping(key.as_ptr(), key.len()) };
+        unsafe { place.copy_from_nonoverlapping(key.as_ptr(), key.len()) };
         Ok(())
     }
 
     /// The key that was copied last.
     pub(crate) fn get(&self) -> &[u8] {
-        // SAFETY: as many bytes were copied there.
-        unsafe { slice::from_raw_parts(self.place(), self.len) }
-    }
-
-    /// Where a key of this length lies.
-    fn place(&self) -> *const u8 {
-        match self.longest {
+        let place = match self.longest {
             Some(memory) if self.len > SHORT_BYTES => memory.as_ptr(),
             _ => self.short.as_ptr().cast(),
-        }
+        };
+        // SAFETY: as many bytes were copied there.
+        unsafe { slice::from_raw_parts(place, self.len) }
     }
 }
 

@@ -69,8 +69,7 @@ impl Store {
     pub(crate) fn scan(&self, from: Bound<&[u8]>, room: &mut Room) -> Result<Scanned, i64> {
         let (mut at, mut behind) = (Fence::new(), Fence::new());
         let (mut here, found) = (&mut at, Scanned::default());
-        let mut answer =
-            Answer { room, found, fence: &mut behind, is_full: false, is_damaged: false, fenced: Ok(()) };
+        let mut answer = Answer { room, found, fence: &mut behind, is_full: false, is_damaged: false, fenced: Ok(()) };
         let mut scan = self.tree.scanning(Direction::Forward);
         let mut ended = scan.page(from, usize::MAX, &mut answer).map_err(errno::of)?;
         while ended == Ended::AtFence && !answer.is_full {
