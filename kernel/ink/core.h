@@ -34,6 +34,7 @@ s64 ink_core_merge(struct ink_core_store *store, u32 agent);
 s64 ink_core_check(struct ink_core_store *store, struct ink_answer *answer);
 void ink_core_stat(struct ink_core_store *store, struct ink_stat *stat);
 bool ink_core_break(struct ink_bytes name);
+void ink_core_order(u32 order);
 
 void *ink_host_lend(size_t bytes, size_t align);
 void ink_host_give_back(void *memory);

@@ -32,10 +32,13 @@ MODULE_PARM_DESC(erase, "wipes the whole region, whatever is there, and makes a 
 static char *twin;
 module_param(twin, charp, 0444);
 MODULE_PARM_DESC(twin, "a step that is left out, to see that it is noticed");
+static uint order;
+module_param(order, uint, 0444);
+MODULE_PARM_DESC(order, "pairs of a node of a new store, so that splits and merges are many");
 
-/* Steps of request.c; the others are the Rust code's. */
+/* Steps of request.c and room.c; the others are the Rust code's. */
 static const char *const twins[] = {
-	"LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst",
+	"LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst", "RoomShared",
 };
 
 bool ink_is_twin(const char *name)
@@ -109,6 +112,7 @@ static long open_store(void)
 #ifdef HIKV_INK_TRACE
 	if (twin && !break_step())
 		return -EINVAL;
+	ink_core_order(order);
 	/* The model of the cache takes the first line that is written back for the region's first. */
 	asm volatile("nopl 0x7e571337(%%rax)\n\tmovb (%0),%%al" :: "r"(region.base) : "rax", "memory");
 #endif
@@ -148,6 +152,7 @@ static void __exit ink_exit(void)
 	WRITE_ONCE(is_ending, true);
 	cancel_work_sync(&sweeping);
 	cancel_work_sync(&merging);
+	ink_rooms_free();
 	ink_core_close(store);
 	ink_region_unmap();
 }

@@ -15,6 +15,23 @@ struct ink_region {
 int ink_region_map(struct ink_region *region);
 void ink_region_unmap(void);
 
+struct ink_kept;
+
+/* Memory for a request: kept by a processor, or the request's own. */
+struct ink_room {
+	void *start;
+	/* No less than was asked for. */
+	size_t bytes;
+	struct ink_kept *kept;
+};
+
+/* False where the kernel has no memory. May sleep. */
+bool ink_room_take(struct ink_room *room, size_t bytes);
+void ink_room_give_back(struct ink_room *room);
+
+/* No request runs, and none comes. */
+void ink_rooms_free(void);
+
 /* An ioctl on an open store. */
 long ink_request(struct ink_core_store *store, struct file *file, unsigned int command, void __user *at);
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Requests. Users' memory is touched outside of all locks: what a request names is copied into memory of the kernel's, all
- * lengths are checked before any memory is asked for, the Rust code works on that memory, and the answer is copied out.
+ * Requests. Users' memory is touched outside of all locks: what a request names is copied into a room of the kernel's (room.c), all
+ * lengths are checked before any memory is asked for, the Rust code works in that room, and the answer is copied out.
  * A request is copied in once; what the user changes in it meanwhile is not seen. Of the answer's memory only what was
  * written is copied out.
  */
 #include <linux/capability.h>
-#include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "module.h"
 
-/* Room that a read gets at first: most values fit, whatever room the caller offers. */
+/* What a read gets at first where its room is its own: most values fit, whatever the caller offers. */
 #define READ_FIRST_BYTES 4096u
 
 struct context {
@@ -30,20 +28,22 @@ static bool fetched(void *to, u64 from, size_t len)
 	return !copy_from_user(to, u64_to_user_ptr(from), len) || ink_is_twin("CopyNotChecked");
 }
 
-/* Key and value of a user's, copied one behind the other. */
-static void *copy_in(const struct ink_request *r, u64 value_len)
+/* A key and a value of a user's, copied one behind the other into a room that has more_bytes behind them. */
+static long copy_in(const struct ink_request *r, u64 value_len, size_t more_bytes, struct ink_room *room)
 {
-	void *copied;
-
 	if (!fits(r, value_len))
-		return ERR_PTR(-E2BIG);
-	copied = kvmalloc(r->key_len + value_len + 1, GFP_KERNEL_ACCOUNT);
-	if (!copied)
-		return ERR_PTR(-ENOMEM);
-	if (fetched(copied, r->key, r->key_len) && fetched(copied + r->key_len, r->value, value_len))
-		return copied;
-	kvfree(copied);
-	return ERR_PTR(-EFAULT);
+		return -E2BIG;
+	if (!ink_room_take(room, r->key_len + value_len + more_bytes))
+		return -ENOMEM;
+	if (fetched(room->start, r->key, r->key_len) && fetched(room->start + r->key_len, r->value, value_len))
+		return 0;
+	ink_room_give_back(room);
+	return -EFAULT;
+}
+
+static struct ink_bytes key_in(const struct ink_request *r, const struct ink_room *room)
+{
+	return (struct ink_bytes){ room->start, r->key_len };
 }
 
 static u32 agent(void)
@@ -55,46 +55,41 @@ static u32 agent(void)
 static long insert(const struct context *in, struct ink_request *r)
 {
 	struct ink_bytes key, value;
-	void *copied;
+	struct ink_room room;
 	long error;
 
 	if (r->flags > INK_IF_PRESENT)
 		return -EINVAL;
-	copied = copy_in(r, r->value_len);
-	if (IS_ERR(copied))
-		return PTR_ERR(copied);
-	key = (struct ink_bytes){ copied, r->key_len };
-	value = (struct ink_bytes){ copied + r->key_len, r->value_len };
-	if (ink_is_twin("FreedFirst")) {
-		kvfree(copied);
-		copied = NULL;
-	}
+	error = copy_in(r, r->value_len, 0, &room);
+	if (error)
+		return error;
+	key = key_in(r, &room);
+	value = (struct ink_bytes){ room.start + r->key_len, r->value_len };
+	if (ink_is_twin("FreedFirst"))
+		ink_room_give_back(&room);
 	error = ink_core_put(in->store, agent(), key, value, r->flags);
-	kvfree(copied);
+	ink_room_give_back(&room);
 	return error;
 }
 
 static long remove(const struct context *in, struct ink_request *r)
 {
-	void *copied = copy_in(r, 0);
-	long error;
+	struct ink_room room;
+	long error = copy_in(r, 0, 0, &room);
 
-	if (IS_ERR(copied))
-		return PTR_ERR(copied);
-	error = ink_core_remove(in->store, agent(), (struct ink_bytes){ copied, r->key_len });
-	kvfree(copied);
+	if (error)
+		return error;
+	error = ink_core_remove(in->store, agent(), key_in(r, &room));
+	ink_room_give_back(&room);
 	return error;
 }
 
-/* Calls the Rust code with room for an answer, and copies that out. */
-static long answered(const struct context *in, struct ink_request *r, struct ink_bytes key, size_t room)
+/* Calls the Rust code with so many bytes for an answer, and copies that out. */
+static long answered(const struct context *in, struct ink_request *r, struct ink_bytes key, void *start, size_t bytes)
 {
-	struct ink_answer answer = { .room = room };
+	struct ink_answer answer = { .start = start, .room = bytes };
 	long error;
 
-	answer.start = kvmalloc(room + 1, GFP_KERNEL_ACCOUNT);
-	if (!answer.start)
-		return -ENOMEM;
 	if (r->op == INK_OP_READ)
 		error = ink_core_get(in->store, key, &answer);
 	else
@@ -102,44 +97,46 @@ static long answered(const struct context *in, struct ink_request *r, struct ink
 	r->count = answer.count;
 	r->result = error || r->op == INK_OP_READ ? answer.len : answer.used;
 	if (ink_is_twin("WholeRoomCopied"))
-		answer.used = room;
-	if (!error && answer.used && copy_to_user(u64_to_user_ptr(r->value), answer.start, answer.used))
+		answer.used = bytes;
+	if (!error && answer.used && copy_to_user(u64_to_user_ptr(r->value), start, answer.used))
 		error = -EFAULT;
-	kvfree(answer.start);
 	return error;
 }
 
 static long read(const struct context *in, struct ink_request *r)
 {
-	size_t offered = min_t(u64, r->value_len, INK_VALUE_MAX), room = min_t(size_t, offered, READ_FIRST_BYTES);
-	struct ink_bytes key;
-	void *copied;
-	long error;
+	size_t offered = min_t(u64, r->value_len, INK_VALUE_MAX);
+	struct ink_room room, longer;
+	long error = copy_in(r, 0, min_t(size_t, offered, READ_FIRST_BYTES), &room);
 
-	copied = copy_in(r, 0);
-	if (IS_ERR(copied))
-		return PTR_ERR(copied);
-	key = (struct ink_bytes){ copied, r->key_len };
-	error = answered(in, r, key, room);
+	if (error)
+		return error;
+	error = answered(in, r, key_in(r, &room), room.start + r->key_len, min(offered, room.bytes - r->key_len));
 	/* Once more: the value may be replaced by a longer one meanwhile, and the caller sees that it is. */
-	if (error == -EMSGSIZE && r->result <= offered)
-		error = answered(in, r, key, offered);
-	kvfree(copied);
+	if (error == -EMSGSIZE && r->result <= offered) {
+		error = -ENOMEM;
+		if (ink_room_take(&longer, offered)) {
+			error = answered(in, r, key_in(r, &room), longer.start, offered);
+			ink_room_give_back(&longer);
+		}
+	}
+	ink_room_give_back(&room);
 	return error;
 }
 
 static long scan(const struct context *in, struct ink_request *r)
 {
-	void *copied;
+	size_t offered = min_t(u64, r->value_len, INK_SCAN_MAX);
+	struct ink_room room;
 	long error;
 
 	if (r->flags & ~INK_BEHIND)
 		return -EINVAL;
-	copied = copy_in(r, 0);
-	if (IS_ERR(copied))
-		return PTR_ERR(copied);
-	error = answered(in, r, (struct ink_bytes){ copied, r->key_len }, min_t(u64, r->value_len, INK_SCAN_MAX));
-	kvfree(copied);
+	error = copy_in(r, 0, offered, &room);
+	if (error)
+		return error;
+	error = answered(in, r, key_in(r, &room), room.start + r->key_len, offered);
+	ink_room_give_back(&room);
 	return error;
 }
 

@@ -1,8 +1,9 @@
-//! `cargo xtask kernel figure8 PROCESSORS [OPTIONS]`: figure 8 of InK's paper in a guest with an emulated NVDIMM: one to four threads on ext4 with DAX, and
+//! `cargo xtask kernel figure8 [PROCESSORS] [OPTIONS]`: figure 8 of InK's paper in a guest with an emulated NVDIMM: one to four threads on ext4 with DAX, and
 //! without, where pages are the kernel's; all systems are asked for what outlives the process. The options are those of `cargo xtask figures`.
 //!
 //! With one processor the emulator's clock is its count of instructions: ratios are of instructions, and threads share the processor. With
-//! more the clock is the wall's, of processors that are emulated. Either says nothing of the time that memory takes.
+//! more the clock is the wall's, of processors that are emulated. Either says nothing of the time that memory takes. Unless told, the guest has a processor
+//! for each thread of the figure, as far as this machine has.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,13 +33,14 @@ const RATIOS: [[(bool, &str); 2]; 6] = [
 type Measured = BTreeMap<[String; 3], f64>;
 
 /// Measures both, and shows them.
-pub(super) fn figure8(work: &Path, processors: u64, options: &[&str]) -> Result<(), Failure> {
-    let processor_count = u32::try_from(processors).map_err(|_| "too many processors")?;
+pub(super) fn figure8(work: &Path, processors: Option<u64>, options: &[&str]) -> Result<(), Failure> {
+    let here = std::thread::available_parallelism().map_or(1, |count| count.get()).min(THREADS.len());
+    let processor_count = processors.map_or(Ok(here as u32), u32::try_from).map_err(|_| "too many processors")?;
     let guest = Guest::make(work, NVDIMM_BYTES, Kind::default(), &[figures::with_rocksdb()?])?;
     let options = if options.is_empty() { &LESS[..] } else { options };
     let of = |has_dax| measured(&guest, has_dax, processor_count, options);
     let (dax, no_dax) = (of(true)?, of(false)?);
-    println!("processors: {processors}, emulated; {}", options.join(" "));
+    println!("processors: {processor_count}, emulated; {}", options.join(" "));
     let name = |(has_dax, system)| format!("{system}{}", if has_dax { ", DAX" } else { "" });
     let names = RATIOS.map(|pair| pair.map(name).join(" / "));
     println!("| operation | threads | printed, rocksdb / ink | {} |", names.join(" | "));

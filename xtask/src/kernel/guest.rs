@@ -25,7 +25,7 @@ const MERGES: &str = "ink_merges";
 /// Where a guest of this memory finds its NVDIMM.
 const NVDIMM_AT: u64 = 4 << 30;
 const MEMORY_MIB: u32 = 768;
-/// A wave of hostile processes takes less, not counting what the emulator waits for a processor.
+/// A part of a wave of hostile processes takes less, not counting what the emulator waits for a processor.
 const SILENCE_MAX: Duration = Duration::from_secs(900);
 /// Threads of a program that writes until it is cut.
 pub(super) const THREAD_COUNT: usize = 2;
@@ -40,10 +40,10 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 echo 1 > /proc/sys/kernel/panic_on_oops
 for word in $(cat /proc/cmdline); do
-    case $word in region=*) region=${word#*=};; size=*) size=${word#*=};; twin=*) twin=$word;; run=*) run=${word#*=};; esac
+    case $word in region=*) region=${word#*=};; size=*) size=${word#*=};; twin=*|order=*) more="$more $word";; run=*) run=${word#*=};; esac
 done
 if [ $region = raw ]; then
-    where="phys=PHYS size=$size $twin"
+    where="phys=PHYS size=$size$more"
 else
     where=dev=/dev/pmem0
     for module in $(cat /modules/order); do insmod /modules/$module; done

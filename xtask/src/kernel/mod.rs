@@ -5,7 +5,7 @@
 //! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone; `kasan` in the place of `hostile` means
 //! a kernel with KASAN and lockdep, built first, once. `merges [kasan]` deletes most keys, and cuts while nodes become fewer.
 //! `speed [COUNT]` compares calls of the module with calls of the library.
-//! `figure8 PROCESSORS [OPTIONS]` measures figure 8 of InK's paper in a guest, on a file system with DAX and without.
+//! `figure8 [PROCESSORS] [OPTIONS]` measures figure 8 of InK's paper in a guest, on a file system with DAX and without.
 
 mod figure8;
 mod guest;
@@ -26,7 +26,7 @@ use guest::Kind;
 
 /// Operations of each kind that are measured.
 const SPEED_COUNT: u64 = 5000;
-const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | twins) [SEED] | merges [kasan] | speed [COUNT] | figure8 PROCESSORS [OPTIONS OF FIGURES]";
+const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | twins) [SEED] | merges [kasan] | speed [COUNT] | figure8 [PROCESSORS] [OPTIONS OF FIGURES]";
 
 /// Does what is asked for.
 pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
@@ -45,7 +45,10 @@ pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
         }
         ["merges"] => merges::merges(&work()?, false),
         ["merges", "kasan"] => merges::merges(&work()?, true),
-        ["figure8", processors, ref options @ ..] => figure8::figure8(&work()?, number(processors)?, options),
+        ["figure8", processors, ref options @ ..] if !processors.starts_with('-') => {
+            figure8::figure8(&work()?, Some(number(processors)?), options)
+        }
+        ["figure8", ref options @ ..] => figure8::figure8(&work()?, None, options),
         ["speed"] => speed::speed(&work()?, SPEED_COUNT),
         ["speed", count] => speed::speed(&work()?, number(count)?),
         _ => Err(USAGE.to_owned()),

@@ -15,7 +15,8 @@ use crate::vm::files::place_of;
 /// Where the module's source lies, from the workspace's root.
 const SOURCE: &str = "kernel/ink";
 /// What the kernel's build takes of it.
-const FILES: [&str; 8] = ["Kbuild", "ink.h", "core.h", "module.h", "main.c", "request.c", "region.c", "host.c"];
+const FILES: [&str; 9] =
+    ["Kbuild", "ink.h", "core.h", "module.h", "main.c", "request.c", "room.c", "region.c", "host.c"];
 /// What is run here, and the package of Debian that has it.
 const TOOLS: [(&str, &str); 5] =
     [("make", "make"), ("gcc", "gcc"), ("ld", "binutils"), ("objcopy", "binutils"), ("readelf", "binutils")];

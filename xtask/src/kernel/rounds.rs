@@ -6,8 +6,11 @@
 //! A life has some cuts, since a boot takes far longer than an opening. The last cut ends the life, and the module judges at the next boot what
 //! is left. Of each other cut the model writes an image, which the library opens and judges here.
 //!
-//! Before the rounds three broken twins of the module must lose data, each another step left out: a rig that does not
-//! notice that would notice no loss of ours.
+//! Half of the cuts are of a store with the order that every store has. The other half are of one with nodes of seven pairs, so that splits and merges are
+//! many, and cuts come while they are under way.
+//!
+//! Before the rounds four broken twins of the module must lose data, each another step left out: a rig that does not
+//! notice that would notice no loss of ours. One breaks merges alone, and loses nothing but where a cut falls into one.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -22,14 +25,25 @@ const NVDIMM_BYTES: u64 = 64 << 20;
 /// Stores and fences between two cuts: some ten changes; in one life of three, parts of the opening and of a change.
 const FAR: [u64; 2] = [4000, 100];
 const CLOSE: [u64; 2] = [60, 4];
+/// Fences alone: what a merge leaves half done is lost between two of them, and few changes are merges.
+const AT_FENCES: [u64; 2] = [0, 100];
 const LIFE_CUT_COUNT_MAX: u64 = 10;
 /// A twin that is not caught in so many cuts is not seen.
 const TWIN_CUT_COUNT_MAX: u64 = 120;
+const MERGE_TWIN_CUT_COUNT_MAX: u64 = 400;
 /// The model evicts a line at one store of so many.
 const EVICTED_ONE_IN: u64 = 50;
 /// In the place of an image's number.
 const LAST: &str = "last";
-const TWINS: [&str; 3] = ["NothingFlushed", "DeleteNotFlushed", "NodeNotFlushed"];
+/// Of a store of the common order: as the module makes it, or as it is told.
+const COMMON: &str = "";
+const SMALL: &str = "order=7";
+const TWINS: [(&str, &str, u64); 4] = [
+    ("NothingFlushed", COMMON, TWIN_CUT_COUNT_MAX),
+    ("DeleteNotFlushed", COMMON, TWIN_CUT_COUNT_MAX),
+    ("NodeNotFlushed", COMMON, TWIN_CUT_COUNT_MAX),
+    ("MergeHalfLogged", SMALL, MERGE_TWIN_CUT_COUNT_MAX),
+];
 
 /// A store, and the model of the cache before it.
 struct Rounds<'a> {
@@ -39,6 +53,8 @@ struct Rounds<'a> {
     judge: &'a Judge<'a>,
     random: u64,
     twin: Option<&'a str>,
+    /// Of the nodes of a new store, for the module.
+    order: &'a str,
     counts: Counts,
 }
 
@@ -60,23 +76,25 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
     let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_traced: true, ..Kind::default() }, &guest::programs()?)?;
     let program = guest::judge()?;
     let judge = Judge::new(work, &program, &[])?;
-    for twin in TWINS {
-        let mut rounds = Rounds::begin(&guest, &cache, &judge, Some(twin), seed)?;
-        match rounds.cuts(TWIN_CUT_COUNT_MAX)? {
+    for (twin, order, cut_count_max) in TWINS {
+        let mut rounds = Rounds::begin(&guest, &cache, &judge, (Some(twin), order), seed)?;
+        match rounds.cuts(cut_count_max)? {
             Some(why) => println!("the twin {twin}: caught: {why}"),
             None => {
                 return Err(format!("the twin {twin} was not caught: what these rounds see is not to be relied on"));
             }
         }
     }
-    let mut rounds = Rounds::begin(&guest, &cache, &judge, None, seed)?;
-    if let Some(why) = rounds.cuts(count)? {
-        return Err(format!("seed {seed}: {why}"));
+    for (order, count) in [(COMMON, count - count / 2), (SMALL, count / 2)] {
+        let mut rounds = Rounds::begin(&guest, &cache, &judge, (None, order), seed)?;
+        if let Some(why) = rounds.cuts(count)? {
+            return Err(format!("seed {seed}: {why}"));
+        }
+        if count > 0 && rounds.lives.total == 0 {
+            return Err("no change was acknowledged: these rounds show nothing".to_owned());
+        }
+        println!("{}, nothing lost", rounds.told());
     }
-    if count > 0 && rounds.lives.total == 0 {
-        return Err("no change was acknowledged: these rounds show nothing".to_owned());
-    }
-    println!("{}, nothing lost", rounds.told());
     Ok(())
 }
 
@@ -85,12 +103,12 @@ impl<'a> Rounds<'a> {
         guest: &'a Guest,
         cache: &'a Cache,
         judge: &'a Judge<'a>,
-        twin: Option<&'a str>,
+        (twin, order): (Option<&'a str>, &'a str),
         seed: u64,
     ) -> Result<Rounds<'a>, Failure> {
         cache.empty(NVDIMM_BYTES)?;
         let (lives, random, counts) = (Lives::new(THREAD_COUNT, seed), seed.max(1), Counts::default());
-        Ok(Rounds { guest, lives, cache, judge, random, twin, counts })
+        Ok(Rounds { guest, lives, cache, judge, random, twin, order, counts })
     }
 
     /// What is objected to, and after how many cuts.
@@ -112,7 +130,8 @@ impl<'a> Rounds<'a> {
         let Counts { cuts, cuts_of_openings, boots } = self.counts;
         let Lives { total, undone, merged, .. } = self.lives;
         format!(
-            "{cuts} cuts in {boots} boots, {cuts_of_openings} of openings; {total} changes acknowledged, {undone} begun ones taken back, {merged} nodes merged"
+            "{}: {cuts} cuts in {boots} boots, {cuts_of_openings} of openings; {total} changes acknowledged, {undone} begun ones taken back, {merged} nodes merged",
+            if self.order.is_empty() { "the common order" } else { self.order }
         )
     }
 
@@ -123,7 +142,11 @@ impl<'a> Rounds<'a> {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let image = self.judge.image();
-        let [stores_max, fences_max] = if self.random.is_multiple_of(3) { CLOSE } else { FAR };
+        let [stores_max, fences_max] = match self.twin {
+            Some(_) if self.order == SMALL => AT_FENCES,
+            _ if self.random.is_multiple_of(3) => CLOSE,
+            _ => FAR,
+        };
         let cuts = Cuts { count: cut_count, stores_max, fences_max, image: &image };
         let arguments = self.cache.before(By::Kernel, &self.guest.nvdimm, self.random, EVICTED_ONE_IN, cuts)?;
         let run = self.lives.arguments("ink_cut");
@@ -133,7 +156,7 @@ impl<'a> Rounds<'a> {
             processor_count: 1,
             run: &run,
             arguments: &arguments,
-            append: "",
+            append: self.order,
         };
         let ended = self.lives.live(self.guest.boot(&boot)?, None, &mut |_| {})?;
         self.counts.cuts += cut_count;

@@ -16,7 +16,7 @@ use ink_client::Ink;
 use script::{Change, Found, change};
 
 /// At one change of so many a thread says how many nodes merges have made fewer.
-const MERGES_SAID_OF: u64 = 8;
+const MERGES_SAID_OF: u64 = 2;
 
 fn make(store: &Ink, (key, value): Change) -> io::Result<()> {
     match value {

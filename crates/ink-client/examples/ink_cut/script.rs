@@ -7,8 +7,9 @@ use fastrand::Rng;
 /// So many that the tree splits, so few that each is replaced and deleted again and again.
 const KEY_COUNT: u16 = 150;
 
-/// So many changes in turns: in some a quarter are deletes, in others nearly all, so that nodes become low and are merged.
-const PHASE_COUNT: u64 = 250;
+/// So many changes in turns: in some a quarter are deletes, of any keys; in others nearly all, of one key behind the other, so that nodes become low and are
+/// merged.
+const PHASE_COUNT: u64 = 100;
 
 pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A key, and its value; none to delete it.
@@ -17,8 +18,10 @@ pub(crate) type Change = (Vec<u8>, Option<Vec<u8>>);
 /// The change of this number.
 pub(crate) fn change(seed: u64, thread: u8, number: u64) -> Change {
     let mut random = Rng::with_seed(seed ^ u64::from(thread) << 56 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let key = [&[thread], &random.u16(..KEY_COUNT).to_be_bytes()[..]].concat();
     let is_deleting = number / PHASE_COUNT % 2 == 1;
+    let any = random.u16(..KEY_COUNT);
+    let nth = if is_deleting { (number % u64::from(KEY_COUNT)) as u16 } else { any };
+    let key = [&[thread], &nth.to_be_bytes()[..]].concat();
     let value = (random.u8(..16) >= if is_deleting { 14 } else { 4 }).then(|| {
         let len_bytes = if random.u8(..20) == 0 { random.usize(..9_000) } else { random.usize(..300) };
         number.to_le_bytes().iter().copied().cycle().take(8 + len_bytes).collect()

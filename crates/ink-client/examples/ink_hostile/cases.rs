@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use fastrand::Rng;
+use ink_client::Ink;
 use ink_client::abi::{self, Op, Request};
-use ink_client::{Batch, Ink, When};
 use libc::{E2BIG, EBADF, EEXIST, EFAULT, EINTR, EINVAL, EMSGSIZE, ENOENT, ENOMEM, ENOSPC, ENOTTY, EPERM};
 
 use crate::memory::{NOWHERE, PAGE_BYTES, Pages};
@@ -13,8 +13,6 @@ use crate::memory::{NOWHERE, PAGE_BYTES, Pages};
 /// What a request may come to, whatever it holds. Damage is not among it.
 const ALLOWED: [i32; 13] =
     [0, E2BIG, EBADF, EEXIST, EFAULT, EINTR, EINVAL, EMSGSIZE, ENOENT, ENOMEM, ENOSPC, ENOTTY, EPERM];
-/// What a request that is in order may come to: there is always a process that has taken all room.
-const FINE: [i32; 3] = [0, ENOMEM, ENOSPC];
 /// Requests that take a key.
 const WITH_KEY: [Op; 4] = [Op::Insert, Op::Read, Op::Remove, Op::Scan];
 const LENGTHS: [u64; 8] =
@@ -168,42 +166,4 @@ pub(crate) fn submissions(descriptors: &Descriptors, random: &mut Rng) -> Result
     // SAFETY: plain numbers, which the kernel may have written.
     let first = unsafe { (&raw const requests[0]).read_volatile() };
     expect("a submission in a submission", first.error, EINVAL)
-}
-
-/// What is allowed, so that there is something to harm.
-pub(crate) fn well_formed(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
-    let (ink, key) = (&descriptors.both, [b'h', random.u8(..)]);
-    let len = match random.u8(..120) {
-        // The longest item must be in no scan's way.
-        0 => abi::VALUE_BYTES_MAX,
-        1 => random.usize(..abi::VALUE_BYTES_MAX),
-        _ => random.usize(..600),
-    };
-    let value = vec![key[1]; len];
-    let done = match random.u8(..8) {
-        0 => ink.delete(&key).map(drop),
-        1 => ink.get(&key).and_then(|found| whole(key[1], found.as_deref())),
-        2 => ink.scan(&key).take(40).try_for_each(|item| item.and_then(|(key, value)| of_key(&key, &value))),
-        3 => ink.put_when(&key, &value, if random.bool() { When::IfAbsent } else { When::IfPresent }).map(drop),
-        4 => {
-            let mut batch = Batch::new();
-            (0..random.usize(..64)).for_each(|_| _ = batch.put(&key, &value, When::Always));
-            ink.submit(batch).map(drop)
-        }
-        _ => ink.put(&key, &value),
-    };
-    let found = number_of(done);
-    if FINE.contains(&found) { Ok(()) } else { Err(format!("a request that is in order: {found}")) }
-}
-
-/// A value of these processes is its key's last byte, again and again.
-fn whole(byte: u8, found: Option<&[u8]>) -> io::Result<()> {
-    match found.is_none_or(|value| value.iter().all(|&other| other == byte)) {
-        true => Ok(()),
-        false => Err(io::Error::from_raw_os_error(libc::EUCLEAN)),
-    }
-}
-
-fn of_key(key: &[u8], value: &[u8]) -> io::Result<()> {
-    if let [b'h', byte] = key { whole(*byte, Some(value)) } else { Ok(()) }
 }

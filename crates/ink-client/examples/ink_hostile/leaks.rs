@@ -5,6 +5,7 @@ use ink_client::Ink;
 use ink_client::abi::{ITEM_HEAD_BYTES, Op, Request, Stat};
 
 use crate::cases::allow;
+use crate::orderly::key_of;
 
 const ROOM_BYTES: usize = 8192;
 /// What the room holds before.
@@ -12,8 +13,9 @@ const MARK: u8 = 0xa5;
 
 /// An answer is as long as it says, and nothing is written behind it, or at all where there is none.
 pub(crate) fn nothing_behind(ink: &Ink, random: &mut Rng) -> Result<(), String> {
-    let key = [b'h', random.u8(..)];
-    _ = ink.put(&key, &vec![key[1]; random.usize(..600)]);
+    let byte = random.u8(..);
+    let key = key_of(byte);
+    _ = ink.put(&key, &vec![byte; random.usize(..600)]);
     for op in [Op::Read, Op::Scan, Op::Stat] {
         let mut room = vec![MARK; ROOM_BYTES];
         let len = [ROOM_BYTES, ITEM_HEAD_BYTES, size_of::<Stat>(), random.usize(..600)][random.usize(..4)];

@@ -2,7 +2,7 @@
 //!
 //! usage: ink_hostile SECONDS SEED
 //!
-//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), look
+//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), and for what must not be (`orderly.rs`), look
 //! for others' bytes (`leaks.rs`), and take memory and descriptors away from under requests that run (`races.rs`); some are
 //! killed in the middle. After each wave the store must have no contradiction, the keys that this process alone writes must be what was
 //! written, and the kernel must have said nothing that a kernel says of its own faults.
@@ -11,6 +11,7 @@
 mod cases;
 mod leaks;
 mod memory;
+mod orderly;
 mod races;
 mod witness;
 
@@ -24,6 +25,8 @@ use witness::Witness;
 const PROCESS_COUNT: u64 = 64;
 /// Cases of a process in a wave.
 const CASE_COUNT: u32 = 40;
+/// Processes of a wave that end between two words of it.
+const ENDED_BETWEEN: usize = 8;
 /// Nobody.
 const USER: u32 = 65_534;
 
@@ -44,7 +47,7 @@ fn attack(seed: u64) -> Result<(), String> {
             4 => cases::numbers(&descriptors, &mut random)?,
             5 => leaks::nothing_behind(&descriptors.both, &mut random)?,
             6..9 => cases::refused(&descriptors, &mut random)?,
-            _ => cases::well_formed(&descriptors, &mut random)?,
+            _ => orderly::well_formed(&descriptors, &mut random)?,
         }
     }
     Ok(())
@@ -89,12 +92,18 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     for wave in 1u64.. {
         let processes: Vec<i32> = (0..PROCESS_COUNT).map(|_| start(random.u64(..))).collect::<Result<_, _>>()?;
         witness.write(&mut random)?;
-        processes.into_iter().try_for_each(|pid| end(pid, &mut random))?;
+        for (ended, pid) in processes.into_iter().enumerate() {
+            end(pid, &mut random)?;
+            if ended % ENDED_BETWEEN == 0 {
+                println!("wave {wave}: {ended} processes have ended, after {} s", start_time.elapsed().as_secs());
+            }
+        }
         witness.look(&mut random)?;
-        println!("wave {wave}: {PROCESS_COUNT} processes, {} keys", witness.key_count);
+        let Witness { key_count, merged_count, .. } = witness;
+        println!("wave {wave}: {PROCESS_COUNT} processes, {key_count} keys, {merged_count} nodes merged");
         if start_time.elapsed() > allowed {
-            println!("done {} cases", wave * PROCESS_COUNT * u64::from(CASE_COUNT));
-            return Ok(());
+            println!("done {wave} waves, {} cases", wave * PROCESS_COUNT * u64::from(CASE_COUNT));
+            return if merged_count == 0 { Err("no node was merged meanwhile".into()) } else { Ok(()) };
         }
     }
     Ok(())

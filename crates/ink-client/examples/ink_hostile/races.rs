@@ -12,6 +12,7 @@ use ink_client::abi::{Op, Request};
 
 use crate::cases::{Descriptors, allow, ask};
 use crate::memory::Pages;
+use crate::orderly::key_of;
 
 const REQUEST_COUNT: usize = 20;
 const PAGE_COUNT: usize = 40;
@@ -56,7 +57,7 @@ fn requests(ink: &Ink, pages: &Pages, random: &mut Rng) -> Result<(), String> {
 pub(crate) fn closed_meanwhile(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let copied = descriptors.both.as_fd().try_clone_to_owned().map_err(|error| error.to_string())?;
     let (number, count) = (copied.as_raw_fd(), random.usize(1..40));
-    let key = [b'h', random.u8(..)];
+    let key = key_of(random.u8(..));
     thread::scope(|scope| {
         let asking = scope.spawn(move || {
             let mut room = [0; 4096];

@@ -9,6 +9,8 @@ use std::os::fd::AsRawFd;
 use fastrand::Rng;
 use ink_client::Ink;
 
+use crate::orderly::key_of;
+
 const KEY_COUNT: u8 = 100;
 /// Writes in a wave.
 const WRITE_COUNT: usize = 60;
@@ -32,6 +34,8 @@ pub(crate) struct Witness {
     log: File,
     /// Keys of everybody, when they were last counted.
     pub(crate) key_count: u64,
+    /// Nodes that merges have made fewer.
+    pub(crate) merged_count: u64,
 }
 
 impl Witness {
@@ -39,7 +43,7 @@ impl Witness {
         let log = File::open("/dev/kmsg")?;
         // SAFETY: a call without memory, on a descriptor of ours.
         unsafe { libc::fcntl(log.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
-        Ok(Witness { ink: Ink::open()?, written: BTreeMap::new(), log, key_count: 0 })
+        Ok(Witness { ink: Ink::open()?, written: BTreeMap::new(), log, key_count: 0, merged_count: 0 })
     }
 
     /// Writes, while others do harm.
@@ -61,7 +65,7 @@ impl Witness {
     pub(crate) fn look(&mut self, random: &mut Rng) -> Result<(), Box<dyn Error>> {
         self.faults()?;
         let (key_count, damage_count) = self.ink.check()?;
-        self.key_count = key_count;
+        (self.key_count, self.merged_count) = (key_count, self.ink.stat()?.merged);
         if damage_count > 0 {
             return Err(format!("{damage_count} contradictions").into());
         }
@@ -73,7 +77,7 @@ impl Witness {
         // Room for the next wave.
         if random.bool() {
             for byte in 0..=u8::MAX {
-                self.ink.delete(&[b'h', byte])?;
+                self.ink.delete(&key_of(byte))?;
             }
         }
         Ok(())

@@ -259,3 +259,10 @@ pub unsafe extern "C" fn ink_core_break(name: Bytes) -> bool {
     // SAFETY: the caller's promise.
     crate::store::break_step(unsafe { name.get() })
 }
+
+/// Power cuts: a new store has nodes of so many pairs.
+#[cfg(feature = "trace")]
+#[unsafe(no_mangle)]
+pub extern "C" fn ink_core_order(order: u32) {
+    store::ORDER.store(order as usize, core::sync::atomic::Ordering::Relaxed);
+}

@@ -68,7 +68,7 @@ impl Store {
     /// What the work item does: passes, as long as one is due.
     pub(crate) fn merge(&self, agent: usize) -> Result<(), i64> {
         while self.tree.heap().is_swept() && self.is_merging_due() && !host::is_ending() {
-            let (from, behind) = (Fence::new()?, Fence::new()?);
+            let (from, behind) = (Fence::new(), Fence::new());
             let mut under_way = UnderWay { pass: Pass::default(), from, behind, is_at_first: true, attempt: 0 };
             self.tree.take_vacated();
             let done = self.merge_parts(agent, &mut under_way);
@@ -94,11 +94,13 @@ impl Store {
         UnderWay { pass, from, behind, is_at_first, .. }: &mut UnderWay,
     ) -> Result<Merged, i64> {
         let from = (!*is_at_first).then(|| from.get());
-        let merged = self.tree.merge(agent, pass.level(), from, &mut |key| behind.set(key)).map_err(errno::of)?;
+        let mut fenced = Ok(());
+        let merged = self.tree.merge(agent, pass.level(), from, &mut |key| fenced = behind.set(key));
+        let merged = merged.map_err(errno::of)?;
         if merged == Merged::Fewer {
             self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(merged)
+        fenced.map(|()| merged)
     }
 }
 

@@ -32,9 +32,11 @@ pub(crate) struct Scanned {
 struct Answer<'r> {
     room: &'r mut Room,
     found: Scanned,
-    fence: Fence,
+    fence: &'r mut Fence,
     is_full: bool,
     is_damaged: bool,
+    /// Why there is no fence where one was wanted.
+    fenced: Result<(), i64>,
 }
 
 impl Page for Answer<'_> {
@@ -58,19 +60,20 @@ impl Page for Answer<'_> {
     }
 
     fn ends_at(&mut self, fence: &[u8]) {
-        self.fence.set(fence);
+        self.fenced = self.fence.set(fence);
     }
 }
 
 impl Store {
     /// Fills `room` with the items from `from` on.
     pub(crate) fn scan(&self, from: Bound<&[u8]>, room: &mut Room) -> Result<Scanned, i64> {
-        let mut answer =
-            Answer { room, found: Scanned::default(), fence: Fence::new()?, is_full: false, is_damaged: false };
-        let mut here = Fence::new()?;
+        let (mut at, mut behind) = (Fence::new(), Fence::new());
+        let (mut here, found) = (&mut at, Scanned::default());
+        let mut answer = Answer { room, found, fence: &mut behind, is_full: false, is_damaged: false, fenced: Ok(()) };
         let mut scan = self.tree.scanning(Direction::Forward);
         let mut ended = scan.page(from, usize::MAX, &mut answer).map_err(errno::of)?;
         while ended == Ended::AtFence && !answer.is_full {
+            answer.fenced?;
             self.tree.medium().breathe();
             if host::is_killed() {
                 return Err(EINTR);

@@ -86,12 +86,29 @@ fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
 fn make_in(memory: NonNull<Store>, region: Region, new: &New) -> Result<(), HeapError> {
     let region_bytes = Parameters::REGION_BYTES_DEFAULT.min(region.len_bytes());
     let parameters = Parameters { uuid: new.uuid, hash_seed: 0, partition_count: new.lane_count, region_bytes };
-    let tree = Tree::format(region, &parameters, Options::default(), Kernel, AtOnce)?;
+    let tree = Tree::format(region, &parameters, options(), Kernel, AtOnce)?;
     let merging = Merging::of(tree.options().order);
     // SAFETY: the memory was lent for a store.
     unsafe { memory.write(Store { tree, merging }) };
     Ok(())
 }
+
+#[cfg(not(feature = "trace"))]
+fn options() -> Options {
+    Options::default()
+}
+
+#[cfg(feature = "trace")]
+fn options() -> Options {
+    match ORDER.load(Ordering::Relaxed) {
+        0 => Options::default(),
+        order => Options { order, ..Options::default() },
+    }
+}
+
+/// Pairs of a node of a new store; 0 for as many as any store has.
+#[cfg(feature = "trace")]
+pub(crate) static ORDER: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
 
 /// Wipes a range that nobody has opened.
 ///
@@ -145,8 +162,14 @@ pub(crate) fn is_twin(name: &str) -> bool {
 
 /// The twins that the module's parameter may name.
 #[cfg(feature = "trace")]
-static TWINS: [&str; 5] =
-    ["NothingFlushed", "DeleteNotFlushed", "CountBeforePair", "NodeNotFlushed", "NumberBeforeChange"];
+static TWINS: [&str; 6] = [
+    "NothingFlushed",
+    "DeleteNotFlushed",
+    "CountBeforePair",
+    "NodeNotFlushed",
+    "NumberBeforeChange",
+    "MergeHalfLogged",
+];
 
 /// Breaks the step of this name; false if there is no such twin.
 #[cfg(feature = "trace")]

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Memory for a request's key, value and answer. Each processor keeps one room, which a request takes for as long as it lasts; a request that finds
+ * it taken, or needs more, gets memory of its own. Kernels fill what they lend with zeros (init_on_alloc), which costs more than a small request
+ * does: a room that is kept is filled once.
+ *
+ * A kept room holds what the request before left there, maybe of another user. So nothing is copied out of a room but what the present request
+ * has had written (request.c).
+ *
+ * - is_taken: a request has the room. It goes from 0 to 1 by an exchange, so that one request has it at a time, and back by the same request, on
+ *   whatever processor that runs by then. What is behind it is ordered by the two.
+ * - start: NULL until a request first takes the room; the taker's alone meanwhile.
+ */
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "module.h"
+
+/* The longest key, and 64 KiB behind it; a power of two, as memory is lent in. */
+#define KEPT_BYTES (128u << 10)
+
+struct ink_kept {
+	u32 is_taken;
+	void *start;
+};
+
+static DEFINE_PER_CPU(struct ink_kept, kept_of);
+
+static bool take_kept(struct ink_room *room)
+{
+	/* A hint: who moves to another processor brings this one's room back. */
+	struct ink_kept *kept = raw_cpu_ptr(&kept_of);
+
+	if (xchg(&kept->is_taken, 1) && !(ink_is_twin("RoomShared") && READ_ONCE(kept->start)))
+		return false;
+	if (!kept->start)
+		kept->start = kvmalloc(KEPT_BYTES, GFP_KERNEL);
+	*room = (struct ink_room){ .start = kept->start, .bytes = KEPT_BYTES, .kept = kept };
+	if (!kept->start)
+		smp_store_release(&kept->is_taken, 0);
+	return room->start;
+}
+
+/* KASAN knows the end of memory that is lent, and not what of a kept room a request may use. So there half of the requests have their own. */
+static bool may_be_kept(size_t bytes)
+{
+	if (IS_ENABLED(CONFIG_KASAN) && get_random_u32() % 2)
+		return false;
+	return bytes <= KEPT_BYTES && !ink_is_twin("FreedFirst");
+}
+
+bool ink_room_take(struct ink_room *room, size_t bytes)
+{
+	if (may_be_kept(bytes) && take_kept(room))
+		return true;
+	*room = (struct ink_room){ .start = kvmalloc(max_t(size_t, bytes, 1), GFP_KERNEL_ACCOUNT), .bytes = bytes };
+	return room->start;
+}
+
+void ink_room_give_back(struct ink_room *room)
+{
+	if (room->kept)
+		smp_store_release(&room->kept->is_taken, 0);
+	else
+		kvfree(room->start);
+	room->start = NULL;
+}
+
+void ink_rooms_free(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		kvfree(per_cpu_ptr(&kept_of, cpu)->start);
+}
