@@ -1,5 +1,7 @@
 //! Looking keys up.
 
+use std::array;
+
 use engine::{Engine, Seen, Version, empty_room};
 
 #[cfg(doc)]
@@ -145,14 +147,33 @@ impl Store {
     ) -> Result<(), Error> {
         let engine = self.engine()?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
-            let mut slices = [&[][..]; GROUP_COUNT];
-            slices.iter_mut().zip(keys).for_each(|(slice, key)| *slice = key.as_ref());
             let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
-            let slices = &slices[..keys.len()];
-            let seen_count = if self.looks() { show_seen(engine, slices, &mut found) } else { 0 };
-            if seen_count < slices.len() {
-                engine.multi_get(&slices[seen_count..], &mut |i, value| found(seen_count + i, value))?;
+            // Of a whole group it is known that no key is missing.
+            match keys.first_chunk::<GROUP_COUNT>() {
+                Some(keys) => {
+                    self.show_group(engine, &array::from_fn::<_, GROUP_COUNT, _>(|i| keys[i].as_ref()), &mut found)?
+                }
+                None => {
+                    let mut slices = [&[][..]; GROUP_COUNT];
+                    slices.iter_mut().zip(keys).for_each(|(slice, key)| *slice = key.as_ref());
+                    self.show_group(engine, &slices[..keys.len()], &mut found)?;
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Up to [`GROUP_COUNT`] keys' values.
+    #[inline]
+    fn show_group(
+        &self,
+        engine: &dyn Engine,
+        keys: &[&[u8]],
+        found: &mut impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let seen_count = if self.looks() { show_seen(engine, keys, found) } else { 0 };
+        if seen_count < keys.len() {
+            engine.multi_get(&keys[seen_count..], &mut |i, value| found(seen_count + i, value))?;
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ pub const GHOST_SEGMENT: Canary = Canary("GhostSegment");
 pub const RECORD_CLEARED_EARLY: Canary = Canary("RecordClearedEarly");
 /// A split leads writers to its halves before it leads readers there.
 pub const WRITERS_LED_FIRST: Canary = Canary("WritersLedFirst");
+/// What looks for several keys told is believed, though readers were led elsewhere meanwhile.
+pub const LEAD_NOT_COMPARED: Canary = Canary("LeadNotCompared");
 /// A reader that finds nothing says so without a fence.
 pub const MISS_NOT_FENCED: Canary = Canary("MissNotFenced");
 /// A batch sets the overflow bits of the chosen entries at once, and leaves them unordered if given up.

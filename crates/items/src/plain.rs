@@ -2,6 +2,7 @@
 
 use pmem::Checksum;
 
+use crate::KEY_BYTES_MAX;
 use crate::layout::{HEADER_BYTES, Header};
 
 /// An item without expiry. It is small: what reads it passes it in registers.
@@ -24,6 +25,20 @@ impl<'a> Plain<'a> {
         (flags == 0).then_some(Plain { head, key_bytes, body })
     }
 
+    /// As [`Plain::in_room`], of an item that is the key's. One comparison looks at flags and the key's length, and keys of the usual lengths
+    /// are compared by two words: a call costs more.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_key(room: &'a [u8], key: &[u8]) -> Option<Plain<'a>> {
+        let (head, rest) = room.split_first_chunk::<HEADER_BYTES>()?;
+        let lengths = u64::from_le_bytes(*head.first_chunk().expect("a word"));
+        if key.len() > KEY_BYTES_MAX || lengths >> 32 != key.len() as u64 {
+            return None;
+        }
+        let body = rest.get(..lengths as u32 as usize + key.len())?;
+        is_same(&body[..key.len()], key).then_some(Plain { head, key_bytes: key.len() as u16, body })
+    }
+
     /// The key.
     #[inline(always)]
     #[must_use]
@@ -36,19 +51,6 @@ impl<'a> Plain<'a> {
     #[must_use]
     pub fn value(&self) -> &'a [u8] {
         self.split().1
-    }
-
-    /// True if it is the key's item. Keys of the usual lengths are compared by two words: a call costs more.
-    #[inline(always)]
-    #[must_use]
-    pub fn has_key(&self, key: &[u8]) -> bool {
-        let own = self.key();
-        match (key.first_chunk::<8>(), key.last_chunk::<8>()) {
-            (Some(first), Some(last)) if key.len() <= 16 => {
-                own.len() == key.len() && own.first_chunk() == Some(first) && own.last_chunk() == Some(last)
-            }
-            _ => own == key,
-        }
     }
 
     #[inline(always)]
@@ -85,6 +87,17 @@ impl<'a> Plain<'a> {
     }
 }
 
+/// Of keys that are as long.
+#[inline(always)]
+fn is_same(own: &[u8], key: &[u8]) -> bool {
+    match (key.first_chunk::<8>(), key.last_chunk::<8>()) {
+        (Some(first), Some(last)) if key.len() <= 16 => {
+            own.first_chunk() == Some(first) && own.last_chunk() == Some(last)
+        }
+        _ => own == key,
+    }
+}
+
 /// The checksum of an item without expiry: of all but the checksum's own bytes.
 #[inline(always)]
 fn plain_checksum(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
@@ -94,6 +107,7 @@ fn plain_checksum(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::vec;
     use std::vec::Vec;
 
     use super::*;
@@ -113,7 +127,8 @@ mod tests {
             (item.key(), item.value(), item.item_bytes(), item.is_whole()),
             (&b"key"[..], &b"long"[..], 23, true)
         );
-        assert!(item.has_key(b"key") && [&b"ke"[..], b"keyl", b"kex", b""].iter().all(|other| !item.has_key(other)));
+        assert_eq!(Plain::of_key(&room, b"key").map(|item| item.value()), Some(&b"long"[..]));
+        assert!([&b"ke"[..], b"keyl", b"kex", b""].iter().all(|other| Plain::of_key(&room, other).is_none()));
         for bit in 0..8 * 23 {
             let mut damaged = room.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
@@ -127,20 +142,30 @@ mod tests {
             let key: Vec<u8> = (1..=key_bytes).collect();
             let header = Header::new(key.len(), 0, Expiry::NEVER, 0);
             let room = [&header.to_bytes()[..], &key].concat();
-            let item = Plain::in_room(&room).expect("an item");
-            assert!(item.has_key(&key) && !item.has_key(&key[1..]));
+            let item = Plain::of_key(&room, &key).expect("an item");
+            assert_eq!((item.key(), item.value(), item.item_bytes()), (&key[..], &[][..], room.len() as u64));
+            assert!(Plain::of_key(&room, &key[1..]).is_none());
             for at in 0..key.len() {
                 let mut other = key.clone();
                 other[at] = 0;
-                assert!(!item.has_key(&other), "{key_bytes} bytes, the one at {at}");
+                assert!(Plain::of_key(&room, &other).is_none(), "{key_bytes} bytes, the one at {at}");
             }
         }
     }
 
     #[test]
     fn what_is_none_is_left_to_others() {
-        assert!(Plain::in_room(&room(Expiry::at_ms(1))).is_none());
-        assert!(Plain::in_room(&room(Expiry::NEVER)[..22]).is_none());
-        assert!(Plain::in_room(&[0; 15]).is_none());
+        for room in [&room(Expiry::at_ms(1)), &room(Expiry::NEVER)[..22], &[0; 15], &[]] {
+            assert!(Plain::in_room(room).is_none() && Plain::of_key(room, b"key").is_none());
+        }
+    }
+
+    /// Flags stand above the key's length: a key that is too long would have them.
+    #[test]
+    fn flags_are_no_part_of_a_length() {
+        let key = vec![7; KEY_BYTES_MAX + 1 + 16];
+        let lengths = (key.len() as u64) << 32;
+        let room = [&lengths.to_le_bytes()[..], &[0; 8], &key].concat();
+        assert!(Plain::of_key(&room, &key).is_none() && Plain::of_key(&room, &key[..16]).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use heap::PlaceKind;
 use index::Position;
 use items::{Item, Plain};
-use pmem::Medium;
+use pmem::{Medium, Span};
 
 use engine::{Error, Version};
 
@@ -28,9 +28,24 @@ pub(super) unsafe fn read<M: Medium>(medium: &M, position: Position) -> Result<I
 /// As for [`read`].
 #[inline(always)]
 pub(super) unsafe fn read_plain<M: Medium>(medium: &M, position: Position) -> Option<Plain<'_>> {
-    let room = position.offset().span(position.slot_bytes()?);
     // SAFETY: the caller's promise; nobody stores to what a slot has behind its item.
-    Plain::in_room(unsafe { medium.bytes(room) }.ok()?)
+    Plain::in_room(unsafe { medium.bytes(slot(position)?) }.ok()?)
+}
+
+/// As [`read_plain`], of the item in `slot` if it is the key's.
+///
+/// # Safety
+/// As for [`read`], of the position whose slot that is.
+#[inline(always)]
+pub(super) unsafe fn read_plain_of<'a, M: Medium>(medium: &'a M, slot: Span, key: &[u8]) -> Option<Plain<'a>> {
+    // SAFETY: as for `read_plain`.
+    Plain::of_key(unsafe { medium.bytes(slot) }.ok()?, key)
+}
+
+/// The slot that is named; `None` for an extent.
+#[inline(always)]
+pub(super) fn slot(position: Position) -> Option<Span> {
+    Some(position.offset().span(position.slot_bytes()?))
 }
 
 /// Which item it is, and of what checksum.

@@ -8,7 +8,8 @@ use epoch::Pinned;
 use index::cached_table::Clear;
 use pmem::Medium;
 
-use super::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT};
+use super::read::COMPARED_FOR_PART_BYTES_MAX;
+use super::read::group::GROUP_COUNT;
 use super::write::check_key;
 use super::{HiKv, Memory};
 use crate::write::publish::{Prepared, Target};
@@ -56,8 +57,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn look_at_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        let fits = keys.iter().all(|key| check_key(key).is_ok());
-        if fits { self.look_for_group(&keys[..keys.len().min(GROUP_COUNT)], seen) } else { 0 }
+        self.look_for_group(&keys[..keys.len().min(GROUP_COUNT)], seen)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {

@@ -25,9 +25,15 @@ impl<'m, M: Medium> Records<'m, M> {
     /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
+        Plain::in_room(self.room(position)?)
+    }
+
+    /// The slot that a record lies in; `None` says nothing.
+    #[inline(always)]
+    fn room(&self, position: Position) -> Option<&'m [u8]> {
         let room = position.offset().span(position.slot_bytes()?);
         // SAFETY: as this type's head says; nobody stores to what a slot has behind its record.
-        Plain::in_room(unsafe { self.0.bytes(room) }.ok()?)
+        unsafe { self.0.bytes(room) }.ok()
     }
 }
 
@@ -65,7 +71,7 @@ impl<M: Medium> Keys for Records<'_, M> {
 
     #[inline(always)]
     fn has_key(&self, position: Position, key: &[u8]) -> bool {
-        self.plain(position).is_some_and(|plain| plain.has_key(key))
+        self.room(position).is_some_and(|room| Plain::of_key(room, key).is_some())
     }
 
     #[inline(always)]

@@ -92,8 +92,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn plain_at(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
         let room = position.offset().span(position.slot_bytes()?);
         // SAFETY: the table shows positions to pinned callers; nobody stores to what lies behind the item in its slot.
-        let item = Plain::in_room(unsafe { self.medium.bytes(room) }.ok()?)?;
-        if item.has_key(key.bytes) { Some(item) } else { None }
+        Plain::of_key(unsafe { self.medium.bytes(room) }.ok()?, key.bytes)
     }
 }
 

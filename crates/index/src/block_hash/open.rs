@@ -46,7 +46,7 @@ impl BlockHash {
         };
         let live = live_segments(cx, geometry, &splits)?.into_iter();
         let tables = live.map(|segments| segments.into_iter().map(table).collect::<Result<Vec<_>, _>>());
-        let root = root_of(tables.collect::<Result<_, _>>()?)?;
+        let root = root_of(tables.collect::<Result<_, _>>()?, geometry)?;
         Ok(BlockHash::new(geometry, sign, root, overlay))
     }
 }

@@ -17,7 +17,7 @@ use super::slot::Slot;
 use super::{Context, PartitionedHash};
 use crate::Position;
 use crate::canary;
-use crate::segmented::directory::Led;
+use crate::segmented::directory::{Directories, Led};
 
 /// What a reader's look tells.
 #[derive(Clone, Copy, Debug)]
@@ -96,14 +96,18 @@ pub struct Hint {
     pub position: Position,
 }
 
-impl Hint {
-    /// Where a line has no such entry.
-    pub const NONE: Hint = Hint { at: Offset(0), position: Position::EMPTY };
+/// What readers were led by, where several keys are looked for at a time.
+///
+/// # Order
+/// 1 the lead is taken; 2 the keys' lines are found by it, and asked for; 3 each line is looked at, in the order of the keys; 4 the lead is
+/// compared ([`PartitionedHash::leads_still`]). If readers are led by the same as before, then each look was at a line that they were led
+/// to at that moment. Otherwise a split or a `clear` came between, and a line may have been left behind as it was before: then one look may
+/// tell of what was written since and a later one not, and none of them counts (`segmented/directory.rs`).
+#[derive(Debug)]
+pub struct Lead<'a> {
+    led: Led,
+    directories: Directories<'a, Segment>,
 }
-
-/// What readers were led by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lead(Led);
 
 /// A home line, looked at.
 enum Line {
@@ -124,10 +128,10 @@ impl PartitionedHash {
         Aim { signature, start: segment_start, line, segment }
     }
 
-    /// The home line of `signature`, for readers; it is asked for.
+    /// The home line of `signature`, by `lead`; it is asked for.
     #[inline(always)]
-    pub fn home_line<M: Medium>(&self, medium: &M, signature: u64) -> Offset {
-        let line = Home::of(signature).offset(self.root().offset(self.geometry, signature));
+    pub fn home_line<M: Medium>(&self, medium: &M, lead: &Lead<'_>, signature: u64) -> Offset {
+        let line = Home::of(signature).offset(lead.directories.offset(self.geometry, signature));
         medium.prefetch_line(line);
         line
     }
@@ -136,34 +140,31 @@ impl PartitionedHash {
     #[inline(always)]
     pub fn hint<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Option<Hint> {
         let (hits, position) = medium.match4_behind(line, signature);
-        let at = slot(line, u64::from(hits.trailing_zeros()) & 3).position;
-        (hits != 0).then(|| Hint { at, position: Position::from_word(position) })
+        (hits != 0).then(|| Hint { at: first(line, hits).position, position: Position::from_word(position) })
     }
 
-    /// What hints are found by now.
+    /// What readers are led by now.
     #[inline(always)]
-    pub fn lead(&self) -> Lead {
-        Lead(self.root().led())
+    pub fn lead(&self) -> Lead<'_> {
+        let root = self.root();
+        Lead { led: root.led(), directories: root.directories() }
     }
 
-    /// As [`PartitionedHash::glance`], by a hint that was found since `lead` was: if the entry is still there, and readers are led by the
-    /// same, a look would tell no more. The entry may have become another key's before the hint was taken.
+    /// Whether readers are led by the same as when `lead` was taken: see there.
     #[inline(always)]
-    pub fn glance_at<M: Medium>(&self, medium: &M, lead: Lead, hint: Hint, signature: u64) -> Glance {
-        let Hint { at, position } = hint;
-        if position.is_live_and_decided()
-            && self.lead() == lead
-            && medium.load(at, Ordering::Acquire) == position.word()
-        {
-            return Glance::Entry(position);
-        }
-        self.glance(medium, signature)
+    pub fn leads_still<M: Medium>(&self, medium: &M, lead: &Lead<'_>) -> bool {
+        self.root().led() == lead.led || medium.breaks(canary::LEAD_NOT_COMPARED)
     }
 
     /// Looks for `signature`. The caller is pinned as for [`PartitionedHash::find`], which it asks where this is not sure.
     #[inline(always)]
     pub fn glance<M: Medium>(&self, medium: &M, signature: u64) -> Glance {
-        let line = Home::of(signature).offset(self.root().offset(self.geometry, signature));
+        self.glance_at(medium, Home::of(signature).offset(self.root().offset(self.geometry, signature)), signature)
+    }
+
+    /// As [`PartitionedHash::glance`], at the home line that a lead led to.
+    #[inline(always)]
+    pub fn glance_at<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Glance {
         match look(medium, line, signature) {
             Line::Entry(_, position) => Glance::Entry(position),
             Line::Nothing(_) => {
@@ -238,14 +239,19 @@ impl<M: Medium> LockedHome<'_, M> {
     }
 }
 
+/// The first entry of a line of which a bit of `hits` is on. It is found as a medium finds it, so that the compiler does so once.
+#[inline(always)]
+fn first(line: Offset, hits: u32) -> Slot {
+    slot(line, u64::from(hits.trailing_zeros() & 3))
+}
+
 #[inline(always)]
 fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
     let (mut hits, behind) = medium.match4_behind(line, signature);
     let mut seen = Position::from_word(behind);
     while hits != 0 {
-        let first = slot(line, u64::from(hits.trailing_zeros()) & 3);
         if !seen.is_empty() {
-            return if seen.is_live_and_decided() { Line::Entry(first, seen) } else { Line::Unsure };
+            return if seen.is_live_and_decided() { Line::Entry(first(line, hits), seen) } else { Line::Unsure };
         }
         // The signature of an entry that was removed.
         hits &= hits - 1;

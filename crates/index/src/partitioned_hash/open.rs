@@ -23,7 +23,8 @@ impl PartitionedHash {
         let due = if cx.heap.has_features(FEATURE_EXPIRY) { UNKNOWN } else { NEVER };
         let table = |(offset, header)| Segment::new(offset, header, !cx.medium.is_writable(), due);
         let live = live_segments(cx, geometry, &splits)?;
-        let root = root_of(live.into_iter().map(|segments| segments.into_iter().map(table).collect()).collect())?;
+        let tables = live.into_iter().map(|segments| segments.into_iter().map(table).collect());
+        let root = root_of(tables.collect(), geometry)?;
         Ok(PartitionedHash::new(geometry, root, batches))
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn empty_root<M: Medium, D: Dram, S: Segmented>(
     let directories = reserved.into_iter().zip(0..).map(|(reservation, partition)| {
         let header = SegmentHeader { state: State::Live, partition, depth: 0, prefix: 0, generation };
         let segment = stream(reservation.publish().offset, header);
-        Directory::build(vec![segment]).expect("one segment of depth 0 is a directory")
+        Directory::build(vec![segment], geometry).expect("one segment of depth 0 is a directory")
     });
     Ok(Root::new(directories))
 }

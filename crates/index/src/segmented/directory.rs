@@ -41,9 +41,15 @@ pub(crate) struct Led {
     count: u64,
 }
 
+/// The directories of a root, where many signatures are looked up: the place of the directories is loaded once.
+#[derive(Debug)]
+pub(crate) struct Directories<'a, S>(&'a [Pointer<Directory<S>>]);
+
 #[derive(Debug)]
 pub(crate) struct Directory<S> {
     depth: u32,
+    /// So many bits of a signature lead to a place here, those that lead to the partition included.
+    leading_bits: u32,
     offsets: Box<[Word]>,
     segments: Box<[Pointer<S>]>,
     owns_segments: AtomicBool,
@@ -125,37 +131,28 @@ impl<S: Segmented> Root<S> {
         Led { root: ptr::from_ref(self).addr(), count: self.led_count.load(Ordering::Acquire) }
     }
 
+    #[inline(always)]
+    pub(crate) fn directories(&self) -> Directories<'_, S> {
+        Directories(&self.directories)
+    }
+
     /// The segment that a walk has come to.
     pub(crate) fn at_cursor(&self, cursor: Cursor) -> &S {
         let directory = self.directory(cursor.partition);
         directory.segment(cursor.prefix >> 1 >> (63 - directory.depth()))
     }
 
-    /// The directory of `signature`, and the number of its place there, of which the directory has that many.
-    #[inline(always)]
-    fn place(&self, geometry: Geometry, signature: u64) -> (&Directory<S>, usize) {
-        let partition = geometry.leading(signature, 0) as usize & (self.directories.len() - 1);
-        // SAFETY: there are as many directories as partitions, a power of two; never null; a replaced directory is retired, and
-        // whoever holds the root is pinned.
-        let directory = unsafe { &*self.directories.get_unchecked(partition).load(Ordering::Acquire) };
-        (directory, geometry.leading(signature, directory.depth) as usize & (directory.offsets.len() - 1))
-    }
-
     /// The segment's offset that a reader of `signature` searches.
     #[inline(always)]
     pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
-        let (directory, place) = self.place(geometry, signature);
-        // SAFETY: there are as many offsets as prefixes, a power of two.
-        Offset(unsafe { directory.offsets.get_unchecked(place) }.load(Ordering::Acquire))
+        self.directories().offset(geometry, signature)
     }
 
     /// Both: where a reader of `signature` searches, and what a writer of it locks.
     #[inline(always)]
     pub(crate) fn both(&self, geometry: Geometry, signature: u64) -> (Offset, &S) {
-        let (directory, place) = self.place(geometry, signature);
-        // SAFETY: as for `offset`.
-        let offset = Offset(unsafe { directory.offsets.get_unchecked(place) }.load(Ordering::Acquire));
-        (offset, directory.segment(place as u64))
+        let (directory, place) = self.directories().place(geometry, signature);
+        (directory.offset(place), directory.segment(place as u64))
     }
 
     /// The segment that a writer of `signature` locks.
@@ -179,6 +176,25 @@ impl<S: Segmented> Root<S> {
     }
 }
 
+impl<'a, S: Segmented> Directories<'a, S> {
+    /// The directory of `signature`, and the number of its place there, of which the directory has that many.
+    #[inline(always)]
+    fn place(&self, geometry: Geometry, signature: u64) -> (&'a Directory<S>, usize) {
+        let partition = geometry.leading(signature) as usize & (self.0.len() - 1);
+        // SAFETY: there are as many directories as partitions, a power of two; never null; a replaced directory is retired, and
+        // whoever holds the root is pinned.
+        let directory = unsafe { &*self.0.get_unchecked(partition).load(Ordering::Acquire) };
+        (directory, signature.rotate_left(directory.leading_bits) as usize & (directory.offsets.len() - 1))
+    }
+
+    /// As [`Root::offset`].
+    #[inline(always)]
+    pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
+        let (directory, place) = self.place(geometry, signature);
+        directory.offset(place)
+    }
+}
+
 impl<S> Drop for Root<S> {
     fn drop(&mut self) {
         for directory in &mut self.directories {
@@ -191,11 +207,12 @@ impl<S> Drop for Root<S> {
 impl<S: Segmented> Directory<S> {
     /// The directory of a partition's live segments, which it owns; `Err` names a segment that overlaps another, or
     /// `None` where some prefix has no segment.
-    pub(crate) fn build(segments: Vec<Box<S>>) -> Result<Directory<S>, Option<Offset>> {
+    pub(crate) fn build(segments: Vec<Box<S>>, geometry: Geometry) -> Result<Directory<S>, Option<Offset>> {
         let depth = segments.iter().map(|segment| segment.depth()).max().ok_or(None)?;
         let count = 1usize << depth;
         let directory: Directory<S> = Directory {
             depth,
+            leading_bits: geometry.leading_bits(depth),
             offsets: (0..count).map(|_| Word::new(0)).collect(),
             segments: (0..count).map(|_| Pointer::new(ptr::null_mut())).collect(),
             owns_segments: AtomicBool::new(true),
@@ -220,6 +237,7 @@ impl<S: Segmented> Directory<S> {
         let count = self.offsets.len() * 2;
         Directory {
             depth: self.depth + 1,
+            leading_bits: self.leading_bits + 1,
             offsets: (0..count).map(|i| Word::new(self.offsets[i / 2].load(Ordering::Relaxed))).collect(),
             segments: (0..count).map(|i| Pointer::new(self.segments[i / 2].load(Ordering::Relaxed))).collect(),
             owns_segments: AtomicBool::new(true),
@@ -241,6 +259,13 @@ impl<S: Segmented> Directory<S> {
         }
         // SAFETY: it came from a box, and no entry names it any more.
         unsafe { Retired::new(old) }
+    }
+
+    /// The offset at this place.
+    #[inline(always)]
+    fn offset(&self, place: usize) -> Offset {
+        // SAFETY: the place is one of the directory's.
+        Offset(unsafe { self.offsets.get_unchecked(place) }.load(Ordering::Acquire))
     }
 
     #[inline(always)]

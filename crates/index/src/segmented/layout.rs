@@ -61,12 +61,18 @@ impl Geometry {
         signature | u64::MAX.checked_shr(self.partition_bits + depth).unwrap_or(0)
     }
 
-    /// What has the first `depth` bits after the partition's as its last; before them are others, for a mask to take away. Takes fewer instructions
-    /// than [`Geometry::prefix`], since no shift is of 64 bits at times.
+    /// What has the partition's bits as its last; before them are others, for a mask to take away. Takes fewer instructions than
+    /// [`Geometry::partition`], since no shift is of 64 bits at times.
     #[inline(always)]
     #[must_use]
-    pub fn leading(self, signature: u64, depth: u32) -> u64 {
-        signature.rotate_left(self.partition_bits + depth)
+    pub fn leading(self, signature: u64) -> u64 {
+        signature.rotate_left(self.partition_bits)
+    }
+
+    /// So many bits of a signature lead to a place in a directory of this depth.
+    #[must_use]
+    pub fn leading_bits(self, depth: u32) -> u32 {
+        self.partition_bits + depth
     }
 
     /// The first `depth` bits after the partition's.
@@ -194,8 +200,11 @@ mod tests {
         assert_eq!((one.partition(u64::MAX), one.prefix(u64::MAX, 0), one.prefix(u64::MAX, 3)), (0, 0, 7));
         let many = Geometry::new(32).unwrap();
         assert_eq!((many.partition(u64::MAX), many.prefix(0x0400_0000_0000_0000, 1)), (31, 1));
-        assert_eq!(one.leading(1 << 62, 2) & 3, 1);
-        assert_eq!((many.leading(17 << 59, 0) & 31, many.leading(0x0400_0000_0000_0000, 1) & 1), (17, 1));
+        let place = |geometry: Geometry, signature: u64, depth| {
+            signature.rotate_left(geometry.leading_bits(depth)) & ((1 << depth) - 1)
+        };
+        assert_eq!((one.leading(u64::MAX) & 0, place(one, 1 << 62, 2), place(one, u64::MAX, 0)), (0, 1, 0));
+        assert_eq!((many.leading(17 << 59) & 31, place(many, 0x0400_0000_0000_0000, 1)), (17, 1));
         assert_eq!(Geometry::new(33), None);
         assert_eq!(Geometry::new(512), None);
     }

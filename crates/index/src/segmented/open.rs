@@ -101,13 +101,16 @@ fn live_header<M: Medium, D: Dram>(
 ///
 /// # Errors
 /// [`HeapError::Damaged`] if they do not cover every prefix exactly once.
-pub(crate) fn root_of<S: Segmented>(partitions: Vec<Vec<Box<S>>>) -> Result<Box<Root<S>>, HeapError> {
-    let directories = partitions.into_iter().zip(0..).map(|(segments, partition)| build(segments, partition));
+pub(crate) fn root_of<S: Segmented>(
+    partitions: Vec<Vec<Box<S>>>,
+    geometry: Geometry,
+) -> Result<Box<Root<S>>, HeapError> {
+    let directories = partitions.into_iter().zip(0..).map(|(segments, partition)| build(segments, partition, geometry));
     Ok(Root::new(directories.collect::<Result<Vec<_>, _>>()?.into_iter()))
 }
 
-fn build<S: Segmented>(segments: Vec<Box<S>>, partition: u32) -> Result<Directory<S>, HeapError> {
-    Directory::build(segments).map_err(|overlapping| match overlapping {
+fn build<S: Segmented>(segments: Vec<Box<S>>, partition: u32, geometry: Geometry) -> Result<Directory<S>, HeapError> {
+    Directory::build(segments, geometry).map_err(|overlapping| match overlapping {
         Some(offset) => HeapError::Damaged { offset: offset.0, what: "two segments claim the same prefix" },
         None => HeapError::Damaged {
             offset: record_of(partition).0,

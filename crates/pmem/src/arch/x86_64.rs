@@ -47,6 +47,12 @@ fn has(feature: u32) -> bool {
     (if known == 0 { detect() } else { known }) & feature != 0
 }
 
+/// True if the processor is known to have it: one test, where [`has`] takes two. What is not known to be there is asked for apart.
+#[inline(always)]
+fn is_known(feature: u32) -> bool {
+    FEATURES.load(Ordering::Relaxed) & feature != 0
+}
+
 #[cold]
 fn detect() -> u32 {
     const OSXSAVE: u32 = 1 << 27;
@@ -104,6 +110,22 @@ pub fn flush_instruction() -> &'static str {
 /// `byte` is a readable address.
 #[inline(always)]
 pub unsafe fn write_back(byte: *const u8) {
+    if is_known(CLWB) {
+        // SAFETY: a write-back changes no value, and CLWB exists.
+        unsafe { asm!("clwb [{}]", in(reg) byte, options(nostack, preserves_flags)) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { write_back_otherwise(byte) }
+    }
+}
+
+/// As [`write_back`], on another processor, or the first time.
+///
+/// # Safety
+/// As for [`write_back`].
+#[cold]
+#[inline(never)]
+unsafe fn write_back_otherwise(byte: *const u8) {
     // SAFETY: a write-back changes no value; CLWB and CLFLUSHOPT are executed only where they exist.
     unsafe {
         if has(CLWB) {
@@ -250,12 +272,23 @@ pub fn prefetch(byte: *const u8) {
 /// `words` points at four words, aligned to 32 bytes, that may be reached as [`AtomicU64`]s: its provenance allows stores.
 #[inline(always)]
 pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
-    if !has(AVX) {
+    if !is_known(AVX) {
         // SAFETY: the caller's promise.
-        return unsafe { match4_scalar(words, word) };
+        return unsafe { match4_otherwise(words, word) };
     }
     // SAFETY: AVX exists (just checked), and the caller's promise.
     unsafe { match4_at_once(words, word) }
+}
+
+/// As [`match4`], on another processor, or the first time.
+///
+/// # Safety
+/// As for [`match4`].
+#[cold]
+#[inline(never)]
+unsafe fn match4_otherwise(words: *const u64, word: u64) -> u32 {
+    // SAFETY: the caller's promise; AVX exists where it is asked.
+    unsafe { if has(AVX) { match4_at_once(words, word) } else { match4_scalar(words, word) } }
 }
 
 /// Which of the first four words' low halves, and of the last four's high halves, equal the halves wanted of each four: bit i for word i.

@@ -6,7 +6,7 @@ mod folds;
 
 use core::arch::asm;
 
-use super::{CRC32, FOLDS, has};
+use super::{CRC32, FOLDS, has, is_known};
 use crate::checksum::{MANY_BYTES, crc32c_by_table};
 #[cfg(target_feature = "sse2")]
 use folds::{LINES_MIN, fold_lines};
@@ -99,14 +99,11 @@ unsafe fn crc32c_of_rest(remainder: u32, bytes: &[u8]) -> u32 {
 /// As [`crc32c`], of two parts of known lengths and one of any: less than [`MANY_BYTES`] of it are summed up without a loop.
 #[inline(always)]
 pub fn crc32c_in_line(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> u32 {
-    if rest.len() >= MANY_BYTES || !has(CRC32) {
+    if rest.len() >= MANY_BYTES || !is_known(CRC32) {
         return crc32c_of_parts(remainder, first, second, rest);
     }
     // SAFETY: SSE4.2 exists (just checked).
-    unsafe {
-        let crc = crc32c_by_instruction(crc32c_by_instruction(remainder, first), second);
-        crc32c_in_pieces(u64::from(crc), rest)
-    }
+    unsafe { crc32c_in_pieces(half(word::<0>(remainder.into(), first.as_ptr()), second.as_ptr()), rest) }
 }
 
 /// Apart: what sums up short ones needs the registers for other things.
@@ -145,6 +142,10 @@ unsafe fn crc32c_in_pieces(mut crc: u64, bytes: &[u8]) -> u32 {
             crc = word::<8>(word::<0>(crc, from), from);
             from = from.add(16);
         }
+        // Keys and values of usual lengths end here.
+        if bytes.len() & 15 == 0 {
+            return crc as u32;
+        }
         if bytes.len() & 8 != 0 {
             crc = word::<0>(crc, from);
         }
@@ -173,6 +174,18 @@ unsafe fn line<const AT: usize>(mut crc: u64, from: *const u8) -> u64 {
             at = const AT,
             options(pure, readonly, nostack, preserves_flags),
         );
+    }
+    crc
+}
+
+/// # Safety
+/// The CRC32 instruction exists, and `from` has four bytes.
+#[inline(always)]
+unsafe fn half(mut crc: u64, from: *const u8) -> u64 {
+    // SAFETY: the caller vouches for the instruction, which reads the four bytes; the upper half of the remainder becomes 0.
+    unsafe {
+        asm!("crc32 {crc:e}, dword ptr [{from}]", crc = inout(reg) crc, from = in(reg) from,
+            options(pure, readonly, nostack, preserves_flags));
     }
     crc
 }

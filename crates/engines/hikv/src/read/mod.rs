@@ -1,13 +1,16 @@
-//! Finding items: one key, and many whose memory accesses overlap.
+//! Finding items: one key.
 
 pub(crate) mod cached;
 pub(crate) mod check;
+pub(crate) mod group;
 pub(crate) mod places;
 pub(crate) mod walk;
 
+use std::hint::assert_unchecked;
+
 use index::Position;
-use index::partitioned_hash::{Absence, Glance, Hint};
-use pmem::{Medium, Offset};
+use index::partitioned_hash::{Absence, Glance};
+use pmem::{Medium, Span};
 
 use crate::canary;
 use crate::item;
@@ -15,9 +18,6 @@ use crate::write::check_key;
 use crate::{HiKv, Memory};
 use engine::{Error, Look, Verify, Version};
 use items::{Item, Plain};
-
-/// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
-pub(crate) const GROUP_COUNT: usize = 16;
 
 /// What a look at a key's home line and at one item tells.
 pub(crate) enum Glimpse<'a> {
@@ -120,21 +120,46 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The key's item, if `position` names it, in a slot and without expiry. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
+        self.plain_in(item::slot(position)?, key)
+    }
+
+    /// As [`HiKv::plain_of`], by the position's slot.
+    #[inline(always)]
+    fn plain_in(&self, slot: Span, key: &[u8]) -> Option<Plain<'_>> {
         // SAFETY: positions are shown by the index to pinned callers, as for `item_of`.
-        unsafe { item::read_plain(&self.medium, position) }.filter(|item| item.has_key(key))
+        unsafe { item::read_plain_of(&self.medium, slot, key) }
+    }
+
+    /// As [`HiKv::plain_in`], without a question after the key's length.
+    ///
+    /// # Safety
+    /// The key [is short](is_short).
+    #[inline(always)]
+    unsafe fn plain_in_of_short(&self, slot: Span, key: &[u8]) -> Option<Plain<'_>> {
+        // SAFETY: the caller's promise.
+        unsafe { assert_unchecked(is_short(key)) };
+        self.plain_in(slot, key)
+    }
+
+    /// Comes before the value of an item without expiry is shown; items of more than `compared_bytes_max` are shown without a look at their checksum.
+    #[inline(always)]
+    fn may_show_plain(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
+        self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole()
     }
 
     /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `glance` is what a look at
-    /// that line tells. Items of more than `compared_bytes_max` are shown without a look at their checksum. The caller is pinned.
+    /// that line tells, and `item_in` the key's item, if it is in a slot. Items of more than `compared_bytes_max` are shown without a look at
+    /// their checksum. The caller is pinned.
     #[inline(always)]
-    fn glimpse(&self, glance: Glance, key: &[u8], compared_bytes_max: u64) -> Glimpse<'_> {
+    fn glimpse<'a>(
+        &self,
+        glance: Glance,
+        compared_bytes_max: u64,
+        item_in: impl Fn(Span) -> Option<Plain<'a>>,
+    ) -> Glimpse<'a> {
         match glance {
-            Glance::Entry(position) => match self.plain_of(position, key) {
-                Some(item)
-                    if self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole() =>
-                {
-                    Glimpse::Item(position, item)
-                }
+            Glance::Entry(position) => match item::slot(position).and_then(item_in) {
+                Some(item) if self.may_show_plain(&item, compared_bytes_max) => Glimpse::Item(position, item),
                 _ => Glimpse::Unsure,
             },
             Glance::Nothing if self.verify < Verify::Absence => Glimpse::Absent,
@@ -145,18 +170,27 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// As [`HiKv::glimpse`], the look at the home line included.
     #[inline(always)]
     fn glimpse_of(&self, key: &[u8], compared_bytes_max: u64) -> Glimpse<'_> {
+        self.glimpse(self.glance(key), compared_bytes_max, |slot| self.plain_in(slot, key))
+    }
+
+    /// The look at the key's home line; the item that it tells of is asked for.
+    #[inline(always)]
+    fn glance(&self, key: &[u8]) -> Glance {
         let glance = self.index.glance(&self.medium, self.hasher.signature(key));
         if let Glance::Entry(position) = glance {
             item::prefetch(&self.medium, position);
         }
-        self.glimpse(glance, key, compared_bytes_max)
+        glance
     }
 
     /// The key's value, if a look tells it. The caller is pinned.
     #[inline(always)]
     pub(crate) fn look_for(&self, key: &[u8]) -> Look<'_> {
-        // The compiler knows the length of a key of two words, and asks for it no more.
-        if (8..=16).contains(&key.len()) { self.glimpse_of(key, u64::MAX).look() } else { self.look_for_any(key) }
+        if !is_short(key) {
+            return self.look_for_any(key);
+        }
+        // SAFETY: it is short (just checked).
+        self.glimpse(self.glance(key), u64::MAX, |slot| unsafe { self.plain_in_of_short(slot, key) }).look()
     }
 
     #[inline(never)]
@@ -206,54 +240,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         found(item::version(item.header.checksum, position), item.value);
         Ok(true)
     }
+}
 
-    /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
-    pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        if let Some(cache) = &self.cache {
-            return self.get_each(cache, keys, found);
-        }
-        let _pin = epoch::pin();
-        let mut seen = [None; GROUP_COUNT];
-        let seen_count = self.look_for_group(keys, &mut seen);
-        seen[..seen_count].iter().enumerate().for_each(|(i, &value)| found(i, value));
-        for (i, key) in keys.iter().enumerate().skip(seen_count) {
-            if !self.show_searching(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
-                found(i, None);
-            }
-        }
-        Ok(())
-    }
-
-    /// The values of up to [`GROUP_COUNT`] keys, up to the first that a look does not tell of: how many are `seen`. The caller is pinned.
-    ///
-    /// It ends there because a later key must not be looked at first: where others write a batch meanwhile, who has read one key as the batch
-    /// left it must not read another as it was before.
-    #[inline(always)]
-    pub(crate) fn look_for_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        let mut aims = [(0, Offset(0)); GROUP_COUNT];
-        let mut hints = [Hint::NONE; GROUP_COUNT];
-        let lead = self.index.lead();
-        for (key, aim) in keys.iter().zip(&mut aims) {
-            let signature = self.hasher.signature(key);
-            *aim = (signature, self.index.home_line(&self.medium, signature));
-        }
-        for (&(signature, line), hint) in aims[..keys.len()].iter().zip(&mut hints) {
-            *hint = self.index.hint(&self.medium, line, signature).unwrap_or(Hint::NONE);
-            item::prefetch(&self.medium, hint.position);
-        }
-        // Each key is looked at anew: where others write a batch meanwhile, a line of before it may have been left behind.
-        for (i, ((key, value), (hint, (signature, _)))) in
-            keys.iter().zip(&mut *seen).zip(hints.iter().zip(&aims)).enumerate()
-        {
-            let glance = self.index.glance_at(&self.medium, lead, *hint, *signature);
-            *value = match self.glimpse(glance, key, u64::MAX) {
-                Glimpse::Item(_, item) => Some(item.value()),
-                Glimpse::Absent => None,
-                Glimpse::Unsure => return i,
-            };
-        }
-        keys.len()
-    }
+/// True for keys of two words. Where the compiler knows that, it asks for a key's length no more.
+#[inline(always)]
+fn is_short(key: &[u8]) -> bool {
+    (8..=16).contains(&key.len())
 }
 
 impl<'a> Glimpse<'a> {

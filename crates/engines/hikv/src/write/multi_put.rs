@@ -20,7 +20,7 @@ use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, MediumError, Waited};
 
 use crate::canary;
-use crate::read::GROUP_COUNT;
+use crate::read::group::GROUP_COUNT;
 use crate::write::publish::{Committed, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
 use engine::{Answer, Before, Engine, Error, Expiry, Told};

@@ -1,11 +1,12 @@
 //! What a look at the home line tells, beside what a search finds.
 
-use pmem_sim::Sim;
+use pmem_sim::{Model, Sim};
 
 use super::super::layout::LINE_ENTRY_COUNT;
-use super::super::{Aim, Glance, Hint, Sight};
-use super::rig::{Key, Rig, key, mixed};
+use super::super::{Aim, Glance, Sight};
+use super::rig::{Key, Rig, item, key, mixed};
 use super::slots::neighbour;
+use crate::canary;
 
 fn aim(rig: &Rig<Sim>, key: Key) -> Aim<'_> {
     rig.index.aim(&rig.medium, key.signature)
@@ -67,43 +68,52 @@ fn whoever_aimed_before_a_split_is_told() {
     assert!(rig.index.lock_aimed(rig.cx(), &aim(&rig, neighbour(0))).is_some());
 }
 
-/// The entry that a `multi_get` remembers: a split leaves it behind as it was, for readers on the way there.
-#[test]
-fn a_hint_of_before_a_split_is_not_followed() {
-    let (rig, key) = (Rig::new(1), neighbour(0));
+/// The values of two keys that a reader of several sees, if its looks count. Before them comes a split of the second one's segment, which
+/// is left behind as it was, and writes of both.
+fn seen_around_a_split(medium: Sim) -> Option<[u64; 2]> {
+    let (rig, keys) = (Rig::format(medium, 2), [key(1 << 63 | 0x77, 1), key(0x77, 2)]);
     let _pin = epoch::pin();
     // A segment of one key is not split.
-    (0..100u64).for_each(|number| _ = rig.put(self::key(mixed(number), number), number));
-    rig.put(key, 1);
-    let (lead, line) = (rig.index.lead(), rig.index.home_line(&rig.medium, key.signature));
-    let hinted = || rig.index.hint(&rig.medium, line, key.signature);
-    let followed = |hint| match rig.index.glance_at(&rig.medium, lead, hint, key.signature) {
-        Glance::Entry(position) => position,
+    (0..100u64).for_each(|number| _ = rig.put(self::key(mixed(number) >> 1, number + 3), number));
+    keys.iter().for_each(|key| _ = rig.put(*key, 1));
+    let lead = rig.index.lead();
+    let lines = keys.map(|key| rig.index.home_line(&rig.medium, &lead, key.signature));
+    assert!(rig.index.leads_still(&rig.medium, &lead));
+    rig.split(keys[1].signature);
+    [1, 0].into_iter().for_each(|second| _ = rig.put(keys[second], 2));
+    let seen = [0, 1].map(|i| match rig.index.glance_at(&rig.medium, lines[i], keys[i].signature) {
+        Glance::Entry(position) => item(&rig.medium, position).1,
         other => panic!("{other:?}"),
-    };
-    let before = hinted().expect("it is in its home line");
-    assert_eq!(followed(before), before.position);
-    rig.split(key.signature);
-    rig.put(key, 2);
-    assert_eq!(hinted().map(|hint| hint.position), Some(before.position), "it was left behind as it was");
-    let Glance::Entry(now) = glance(&rig, key) else { panic!("it is in its home line") };
-    assert_ne!(now, before.position);
-    assert_eq!((followed(before), followed(Hint::NONE), rig.get(key)), (now, now, Some(2)));
+    });
+    assert_eq!(keys.map(|key| rig.get(key)), [Some(2); 2]);
+    rig.index.leads_still(&rig.medium, &lead).then_some(seen)
 }
 
-/// What others write without a split, where readers are led as before.
+fn time_runs_forwards(medium: Sim) {
+    let seen = seen_around_a_split(medium);
+    assert!(seen.is_none_or(|[first, second]| first <= second), "{seen:?}: time runs backwards");
+}
+
 #[test]
-fn a_hint_is_worth_as_much_as_its_word() {
-    let (rig, key) = (Rig::new(1), neighbour(0));
+fn looks_of_before_a_split_do_not_count() {
+    time_runs_forwards(Sim::new(0, Model::Line));
+}
+
+#[test]
+#[should_panic(expected = "time runs backwards")]
+fn looks_that_count_in_any_case_are_caught() {
+    time_runs_forwards(Sim::new(0, Model::Line).with_canary(canary::LEAD_NOT_COMPARED));
+}
+
+/// The root that readers were led by goes with a `clear`.
+#[test]
+fn looks_of_before_a_clear_do_not_count() {
+    let rig = Rig::new(1);
     let _pin = epoch::pin();
-    rig.put(key, 1);
-    let (lead, line) = (rig.index.lead(), rig.index.home_line(&rig.medium, key.signature));
-    let hint = rig.index.hint(&rig.medium, line, key.signature).expect("it is in its home line");
-    let followed = || rig.index.glance_at(&rig.medium, lead, hint, key.signature);
-    rig.put(key, 2);
-    assert!(matches!((followed(), glance(&rig, key)), (Glance::Entry(one), Glance::Entry(other)) if one == other));
-    rig.remove(key);
-    assert!(matches!(followed(), Glance::Nothing));
+    let lead = rig.index.lead();
+    assert!(rig.index.leads_still(&rig.medium, &lead));
+    rig.clear();
+    assert!(!rig.index.leads_still(&rig.medium, &lead));
 }
 
 /// What a writer remembers from before its lock, of an entry that others write meanwhile.

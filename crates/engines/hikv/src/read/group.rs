@@ -1,0 +1,112 @@
+//! Looking for many keys whose memory accesses overlap.
+
+use index::partitioned_hash::{Glance, Lead};
+use pmem::{Medium, Offset, Span};
+
+use super::is_short;
+use crate::item;
+use crate::write::check_key;
+use crate::{HiKv, Memory};
+use engine::{Error, Verify};
+use items::Plain;
+
+/// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
+pub(crate) const GROUP_COUNT: usize = 16;
+
+/// Where the item of a key lies that is not there.
+const NOWHERE: Span = Span { start: Offset::NULL, len_bytes: 0 };
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
+    pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        if let Some(cache) = &self.cache {
+            return self.get_each(cache, keys, found);
+        }
+        let _pin = epoch::pin();
+        let mut seen = [None; GROUP_COUNT];
+        let seen_count = self.look_for_group(keys, &mut seen);
+        seen[..seen_count].iter().enumerate().for_each(|(i, &value)| found(i, value));
+        for (i, key) in keys.iter().enumerate().skip(seen_count) {
+            if !self.show_searching(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
+                found(i, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of up to [`GROUP_COUNT`] keys, up to the first that a look does not tell of: how many are `seen`. The caller is pinned.
+    ///
+    /// It ends there because a later key must not be looked at first: where others write a batch meanwhile, who has read one key as the batch
+    /// left it must not read another as it was before. So lines are looked at in the order of the keys, and none of the looks counts if
+    /// readers were led elsewhere meanwhile ([`index::partitioned_hash::Lead`]). What an entry named then is read as it was, since the caller is pinned.
+    #[inline(always)]
+    pub(crate) fn look_for_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+        let lead = self.index.lead();
+        let mut aims = [(0, Offset(0)); GROUP_COUNT];
+        for (key, aim) in keys.iter().zip(&mut aims) {
+            if !is_short(key) {
+                return self.look_for_any_group(keys, seen);
+            }
+            let signature = self.hasher.signature(key);
+            *aim = (signature, self.index.home_line(&self.medium, &lead, signature));
+        }
+        self.look_at_lines(keys, &lead, &aims, seen, |slot, key| {
+            // SAFETY: the keys are those of the loop above.
+            unsafe { self.plain_in_of_short(slot, key) }
+        })
+    }
+
+    /// As [`HiKv::look_for_group`], of keys of any lengths; none is seen if one is too long.
+    #[inline(never)]
+    fn look_for_any_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+        if keys.iter().any(|key| check_key(key).is_err()) {
+            return 0;
+        }
+        let lead = self.index.lead();
+        let mut aims = [(0, Offset(0)); GROUP_COUNT];
+        for (key, aim) in keys.iter().zip(&mut aims) {
+            let signature = self.hasher.signature(key);
+            *aim = (signature, self.index.home_line(&self.medium, &lead, signature));
+        }
+        self.look_at_lines(keys, &lead, &aims, seen, |slot, key| self.plain_in(slot, key))
+    }
+
+    /// The part of [`HiKv::look_for_group`] that comes when the keys' lines were asked for. `item_in` is the key's item, if it is in a slot.
+    #[inline(always)]
+    fn look_at_lines<'a>(
+        &'a self,
+        keys: &[&[u8]],
+        lead: &Lead<'_>,
+        aims: &[(u64, Offset); GROUP_COUNT],
+        seen: &mut [Option<&'a [u8]>],
+        item_in: impl Fn(Span, &[u8]) -> Option<Plain<'a>>,
+    ) -> usize {
+        let mut told_count = keys.len().min(GROUP_COUNT);
+        let mut slots = [NOWHERE; GROUP_COUNT];
+        for (i, (&(signature, line), slot)) in aims[..told_count].iter().zip(&mut slots).enumerate() {
+            match self.index.glance_at(&self.medium, line, signature) {
+                Glance::Entry(position) => {
+                    item::prefetch(&self.medium, position);
+                    match item::slot(position) {
+                        Some(found) => *slot = found,
+                        None => told_count = told_count.min(i),
+                    }
+                }
+                Glance::Nothing if self.verify < Verify::Absence => {}
+                // The lines behind it are looked at for the sake of what they ask for.
+                _ => told_count = told_count.min(i),
+            }
+        }
+        if !self.index.leads_still(&self.medium, lead) {
+            return 0;
+        }
+        for (i, ((key, value), slot)) in keys.iter().zip(seen).zip(&slots[..told_count]).enumerate() {
+            *value = match item_in(*slot, key) {
+                Some(item) if self.may_show_plain(&item, u64::MAX) => Some(item.value()),
+                None if *slot == NOWHERE => None,
+                _ => return i,
+            };
+        }
+        told_count
+    }
+}
