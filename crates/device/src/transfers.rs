@@ -61,13 +61,21 @@ impl Transfers {
             return None;
         }
         let mut transfer = self.waiting.pop_front()?;
-        // No tag is in use twice: they are far more than entries of a queue.
-        self.tag_next = self.tag_next.wrapping_add(1);
-        transfer.tag = self.tag_next;
+        transfer.tag = self.free_tag();
         self.active_bytes += len_bytes;
         let ready = Ready { id: transfer.id, tag: transfer.tag, offset: 0, len_bytes: len_bytes as u32 };
         self.active.push(transfer);
         Some(ready)
+    }
+
+    /// The next tag that no value on its way has: tags are far more than entries of a queue, but a host may be slow with one value.
+    fn free_tag(&mut self) -> u16 {
+        loop {
+            self.tag_next = self.tag_next.wrapping_add(1);
+            if self.active.iter().all(|other| other.tag != self.tag_next) {
+                return self.tag_next;
+            }
+        }
     }
 
     /// Takes data, and returns the command whose value is whole with it.
@@ -131,6 +139,21 @@ mod tests {
         let whole = transfers.take(&data(7, tag, 3, b"def", true)).expect("it is right").expect("it is whole");
         assert_eq!(whole.value, b"abcdef");
         assert!(transfers.take(&data(7, tag, 3, b"def", true)).is_err(), "it comes once more");
+    }
+
+    /// One value is on its way while as many others come as there are tags.
+    #[test]
+    fn a_tag_that_is_in_use_is_not_given_again() {
+        let mut transfers = Transfers::default();
+        transfers.add(transfer(1, 2)).expect("it is the first");
+        let slow = transfers.next_ready().expect("there is room");
+        for _ in 0..=u16::MAX {
+            transfers.add(transfer(2, 1)).expect("it is another");
+            let tag = transfers.next_ready().expect("there is room").tag;
+            assert!(transfers.take(&data(2, tag, 0, b"v", true)).expect("it is right").is_some());
+        }
+        let whole = transfers.take(&data(1, slow.tag, 0, b"vv", true)).expect("it is right").expect("it is whole");
+        assert_eq!(whole.value, b"vv");
     }
 
     #[test]

@@ -179,15 +179,22 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(Change { key, hash: self.hasher.signature(key), new, old: None })
     }
 
-    /// Step 2: the logs have room for the entries and the end.
+    /// Step 2: the logs have room for the entries and the end; or they have what they had, so that a batch which is refused keeps no room
+    /// from other writes.
     fn provide_for(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) -> Result<(), Error> {
         let mut counts = vec![0; lanes.len()];
         counts[0] = 1;
         changes.iter().for_each(|change| counts[self.lanes.of(change.hash)] += 1);
-        for (log, count) in lanes.iter_mut().zip(counts) {
-            self.lanes.provide(log, (&self.medium, &self.heap), count, 1)?;
+        let had: Vec<usize> = lanes.iter().map(|log| log.ahead.len()).collect();
+        let provide = |(log, count): (&mut MutexGuard<'_, Log>, u64)| {
+            self.lanes.provide(log, (&self.medium, &self.heap), count, 1)
+        };
+        let provided = lanes.iter_mut().zip(counts).try_for_each(provide);
+        if provided.is_err() {
+            let found = lanes.iter_mut().zip(had).flat_map(|(log, had)| log.ahead.split_off(had));
+            found.for_each(|place| self.free(Position::of(place)));
         }
-        Ok(())
+        provided
     }
 
     /// Steps 3 and 4, but for the commit.

@@ -74,8 +74,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(next)
     }
 
+    /// False where it is not due any more, or damage to the key's buckets keeps it from being deleted: the next step would come to the same.
     fn reap_key(&self, key: &[u8], slot: &Slot) -> Result<bool, Error> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot);
-        Ok(self.write_pinned(self.key(key)?, &mut None, is_same)? == Answer::Done(Before::Expired))
+        match self.write_pinned(self.key(key)?, &mut None, is_same) {
+            Err(Error::Corrupt { .. }) => Ok(false),
+            reaped => Ok(reaped? == Answer::Done(Before::Expired)),
+        }
     }
 }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Clock, Decision, Engine, Error, Expiry, Held, Progress};
+use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Held, Progress};
 use engine_pmekv::{Options, Pmekv};
 use pmem::MediumError;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
 use testkit::wait_count;
 
-use crate::subject::{OnSim, PARAMETERS};
+use crate::subject::{OPTIONS, OnSim, PARAMETERS};
 
 /// Neighbours in order lie far from each other, so that no part of the region becomes free as a whole.
 fn key(number: u32) -> [u8; 4] {
@@ -83,6 +83,27 @@ fn keys_that_expired_are_deleted_where_no_checkpoint_can_be_made() {
     assert_eq!(store.len().unwrap(), 1 + fillers as u64);
     free_all(&store);
     store.checkpoint().unwrap();
+}
+
+/// A batch whose entries find no room keeps none of what it had found: what had room before has it still.
+#[test]
+fn a_batch_that_is_refused_takes_no_room() {
+    for is_refused in [false, true] {
+        let sim = Sim::new(0, Model::Line);
+        let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
+        let keys: Vec<_> = (0..600).map(key).collect();
+        keys.iter().for_each(|key| store.put(key, b"value").unwrap());
+        store.put(b"large", &[7; 200_000]).unwrap();
+        sim.fail_grow_after(0);
+        assert!(store.delete(b"large").unwrap());
+        free_all(&store);
+        if is_refused {
+            let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
+            assert!(store.write_batch(&deletes).is_err_and(|error| is_full(&error)));
+        }
+        store.put(b"large", &[7; 100_000]).unwrap();
+        assert_eq!(store.len().unwrap(), 601);
+    }
 }
 
 /// A write that finds no room tries no checkpoint that found none before: it would read all keys each time.

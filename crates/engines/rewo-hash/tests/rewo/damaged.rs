@@ -3,9 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use engine::{BatchOp, Check, Clock, Cursor, Depth, Engine, Expiry, Progress, Verify};
 use engine_rewo_hash::RewoHash;
+use heap::Parameters;
 use index::block_hash::Slot;
 use index::segmented::Cursor as Place;
 use parking_lot::Mutex;
@@ -212,6 +214,21 @@ fn the_reaper_does_not_believe_a_damaged_expiry() {
     }
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (1, 0));
     assert!(!wrong(&store).is_empty());
+}
+
+/// Keys that cannot be deleted since their bucket has no free slot keep back none of the others that are due.
+#[test]
+fn what_is_due_behind_a_damaged_bucket_is_reaped() {
+    let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &parameters).unwrap().by_clock(clock.clone());
+    while store.step().unwrap() == Progress::More {}
+    (0..100).for_each(|i| store.put_until(&key(i), b"due", Expiry::at_ms(150)).unwrap());
+    let ((at, _), medium) = (slots(&store)[0], store.medium());
+    medium.store(at, medium.load(at, Ordering::Relaxed) | 0xFF, Ordering::Relaxed);
+    clock.advance(Duration::from_millis(50));
+    (0..100).for_each(|_| _ = store.step());
+    let reaped_count = store.stats().reaped_count;
+    assert!((90..100).contains(&reaped_count), "{reaped_count}");
 }
 
 /// The sweep does not take what a damaged slot named for free, nor what it names now for reached: nothing is written over.
