@@ -5,6 +5,7 @@
 mod clean_close;
 mod faults;
 mod idle;
+mod opening;
 mod slow_callbacks;
 mod snapshots;
 
