@@ -39,6 +39,12 @@ impl Error {
     pub(crate) fn damaged(at: Offset, what: &'static str) -> Error {
         Error::Damaged { offset: at.0, what }
     }
+
+    /// Of the inner node at `at`: separators whose checksums fit may be each other's.
+    #[cold]
+    pub(crate) fn out_of_order(at: Offset) -> Error {
+        Error::damaged(at, "separators are out of order")
+    }
 }
 
 impl fmt::Display for Error {

@@ -110,6 +110,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         i: usize,
         child: Reached<'_, M>,
     ) -> Result<(), Error> {
+        if parent.meta.count == self.order() {
+            // It was split, and the search came to another full child.
+            return Err(Error::out_of_order(parent.node.at));
+        }
         let half = self.right_half(agent, &child)?;
         self.forget_heads(parent);
         self.forget_heads(&child);

@@ -82,7 +82,7 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Fills zeroed memory of a node's layout with what `count` keys begin with, which are in order.
+/// Fills zeroed memory of a node's layout with what `count` keys begin with; false if these are not in order.
 ///
 /// # Safety
 /// The memory is the caller's alone, and for as many.
@@ -90,7 +90,7 @@ unsafe fn fill<'k>(
     memory: NonNull<u8>,
     count: usize,
     key: impl Fn(usize) -> Result<&'k [u8], Error>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let (first, last) = (key(0)?, key(count - 1)?);
     let alike = first.iter().zip(last).take_while(|(a, b)| a == b).count().min(START_BYTES_MAX);
     // SAFETY: the caller's promise; zeros are a start, and heads.
@@ -100,15 +100,21 @@ unsafe fn fill<'k>(
     };
     start.len = alike;
     start.bytes[..alike].copy_from_slice(&first[..alike]);
+    let mut before = None;
     for (i, place) in heads.iter_mut().enumerate() {
-        *place = head(key(i)?.get(alike..).unwrap_or_default());
+        let key = key(i)?;
+        if before >= Some(key) {
+            return Ok(false);
+        }
+        *place = head(key.get(alike..).unwrap_or_default());
+        before = Some(key);
     }
-    Ok(())
+    Ok(true)
 }
 
 impl<D: Dram> LockTable<D> {
     /// The heads of a node's `count` separators, made now if there are none; nothing where the host has no memory, or a separator is
-    /// damaged. The caller holds the node.
+    /// damaged or another's: a search that goes by bytes alone comes to a child that ends behind the key. The caller holds the node.
     #[inline]
     pub(crate) fn heads<'h, 'k>(
         &self,
@@ -136,7 +142,7 @@ impl<D: Dram> LockTable<D> {
         let new = self.dram.lend(layout).filter(|_| count > 0)?;
         // SAFETY: it was lent just now, for as many as a node may have.
         let filled = unsafe { fill(new, count, key) };
-        let installed = filled.map_err(|_| None).and_then(|()| {
+        let installed = filled.ok().filter(|&are_in_order| are_in_order).ok_or(None).and_then(|_| {
             let installed =
                 node.heads.compare_exchange(ptr::null_mut(), new.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
             installed.map_err(NonNull::new)

@@ -37,7 +37,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         if let Some(same) = self.same_leaf()? {
             return Ok(same);
         }
-        match self.next_leaf(page)? {
+        match self.next_leaf(from, page)? {
             Some(next) => Ok(next),
             None => self.first_leaf(from, page),
         }
@@ -54,10 +54,13 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
     }
 
     /// The next leaf by what the parent says, if that says so; `page` is told where the leaf ends.
-    fn next_leaf(&mut self, page: &mut impl Page) -> Result<Option<Part<'t, M>>, Error> {
+    fn next_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Option<Part<'t, M>>, Error> {
         let Some((spot, child)) = self.parent.take() else { return Ok(None) };
         let Some(parent) = self.again(&spot)? else { return Ok(None) };
-        self.pass(&parent, child, page)?;
+        if self.pass(&parent, child, page)?.is_some_and(|end| !self.is_ahead(from, end)) {
+            // The scan would go back there, and never end.
+            return Err(Error::out_of_order(parent.node.at));
+        }
         let leaf = self.tree.reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
         let all = 0..leaf.meta.count;
         self.ask_for_first(&leaf, &all);
@@ -77,31 +80,42 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
     fn first_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         (self.has_more, self.next) = (false, None);
         let (tree, target) = (self.tree, target(from, self.direction));
-        let leaf =
-            tree.descend(target, (0, Mode::Shared), Patience::Wait, |inner, child| self.pass(inner, child, page))?;
+        let leaf = tree.descend(target, (0, Mode::Shared), Patience::Wait, |inner, child| {
+            self.pass(inner, child, page).map(drop)
+        })?;
         let within = self.pairs_within(&leaf, from)?;
         Ok((leaf, within))
     }
 
-    /// Goes by an inner node to its child: tells `page` where that ends, and remembers the child behind, if the node says where that one ends.
-    fn pass(&mut self, inner: &Reached<'t, M>, child: usize, page: &mut impl Page) -> Result<(), Error> {
+    /// Goes by an inner node to its child: tells where that ends, `page` too, and remembers the child behind, if the node says where that one ends.
+    fn pass(&mut self, inner: &Reached<'t, M>, child: usize, page: &mut impl Page) -> Result<Option<&'t [u8]>, Error> {
         let (fence, next) = match self.direction {
             Direction::Forward => ((child < inner.meta.count).then_some(child), child + 1),
             Direction::Backward => (child.checked_sub(1), child.wrapping_sub(1)),
         };
-        let Some(fence) = fence else { return Ok(()) };
+        let Some(fence) = fence else { return Ok(None) };
         if inner.meta.level == 1 {
             // Before the separator is waited for.
             inner.node.prefetch_key(fence);
             self.tree.node(inner.node.child(child)?.offset).prefetch();
         }
-        page.ends_at(inner.node.key(fence)?);
+        let end = inner.node.key(fence)?;
+        page.ends_at(end);
         self.has_more = true;
         if inner.meta.level == 1 && (1..inner.meta.count).contains(&next) {
             self.next = Some(self.tree.node(inner.node.child(next)?.offset));
             self.parent = Some((Spot::of(inner), next));
         }
-        Ok(())
+        Ok(Some(end))
+    }
+
+    /// Whether a leaf that begins at `from` can end there.
+    fn is_ahead(&self, from: Bound<&[u8]>, end: &[u8]) -> bool {
+        match (self.direction, from) {
+            (_, Bound::Unbounded) => true,
+            (Direction::Forward, Bound::Included(key) | Bound::Excluded(key)) => end > key,
+            (Direction::Backward, Bound::Included(key) | Bound::Excluded(key)) => end < key,
+        }
     }
 
     /// Which of a leaf's pairs lie within the bound; the first of these are asked for. Most scans begin at a key that is there: no other key is

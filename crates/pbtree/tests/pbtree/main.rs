@@ -2,6 +2,7 @@
 
 mod breath;
 mod crash;
+mod disorder;
 mod freed;
 mod map;
 mod merges;

@@ -117,15 +117,19 @@ fn no_change_between_two_pages_hides_a_key_or_shows_one_twice() {
     }
 }
 
-/// Takes pages until one is an error or the last; how many were taken.
-fn pages(scan: &mut Scan<'_, Sim, Lent, AtOnce>, mut from: Bound<Vec<u8>>, direction: Direction) -> (usize, bool) {
-    let mut page = Copied::default();
+/// Takes pages until one is an error or the last; how many were taken. `page` is that of the page before.
+fn pages(
+    scan: &mut Scan<'_, Sim, Lent, AtOnce>,
+    page: &mut Copied,
+    mut from: Bound<Vec<u8>>,
+    direction: Direction,
+) -> (usize, bool) {
     for count in 0.. {
         page.items.clear();
-        match scan.page(from.as_ref().map(Vec::as_slice), 2, &mut page) {
+        match scan.page(from.as_ref().map(Vec::as_slice), 2, page) {
             Err(_) => return (count, false),
             Ok(Ended::AtEnd) => return (count + 1, true),
-            Ok(ended) => from = behind(&page, ended, direction),
+            Ok(ended) => from = behind(page, ended, direction),
         }
     }
     unreachable!("a scan ends")
@@ -141,15 +145,15 @@ fn a_scan_goes_on_without_the_root() {
         let from = behind(&page, Ended::Within, direction);
         let root = tree.medium().load(ROOT, Ordering::Relaxed);
         tree.medium().store(ROOT, root ^ 1 << 60, Ordering::Relaxed);
-        let (count, is_at_end) = pages(&mut scan, from.clone(), direction);
+        let (count, is_at_end) = pages(&mut scan, &mut page, from.clone(), direction);
         assert!(!is_at_end && count >= 4, "{count} pages, {direction:?}");
         assert_eq!(
-            pages(&mut tree.scanning(direction), from.clone(), direction),
+            pages(&mut tree.scanning(direction), &mut Copied::default(), from.clone(), direction),
             (0, false),
             "a new scan needs the root"
         );
         tree.medium().store(ROOT, root, Ordering::Relaxed);
-        assert!(pages(&mut tree.scanning(direction), from, direction).1);
+        assert!(pages(&mut tree.scanning(direction), &mut Copied::default(), from, direction).1);
     }
 }
 
