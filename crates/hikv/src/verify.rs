@@ -44,7 +44,11 @@ impl Store {
 
     fn check(&self, depth: Depth, mut progress: impl FnMut(VerifyProgress)) -> Result<Report, Error> {
         let engine = self.engine()?;
-        let items_total = engine.len()?;
+        // Where damage keeps the items from being counted the report has to say so, and the total is what is known.
+        let items_total = match engine.len() {
+            Err(Error::Corrupt { .. }) => engine.stats().items,
+            counted => counted?,
+        };
         let (mut damage, mut check) = (Vec::new(), Check::new(depth));
         while !check.is_done() {
             engine.check(&mut check, &mut |found| damage.push(found))?;

@@ -45,7 +45,12 @@ impl Check {
 
     fn verify(&self, store: &Store) -> Result<Report, Error> {
         let every = Duration::from_secs(self.progress_every);
-        let mut progress = Progress::new("checked", Some(store.len()?), every);
+        let total = match store.len() {
+            // The report says where.
+            Err(Error::Corrupt { .. }) => None,
+            counted => Some(counted?),
+        };
+        let mut progress = Progress::new("checked", total, every);
         let show = |at: VerifyProgress| progress.set(at.items, at.items);
         let report = if self.deep { store.verify(show)? } else { store.verify_headers(show)? };
         progress.finish();

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use heap::layout::ENGINE_AREA;
 use hikv::{Clock, Decision, Durability, EngineKind, Error, Features, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
@@ -317,4 +318,25 @@ fn a_tree_shrinks_in_the_background() {
     (100..3000u32).for_each(|i| assert!(store.delete(i.to_be_bytes()).unwrap()));
     wait_until("nothing was merged", &|| store.stats().figure("ink_merged").unwrap() > 30.0);
     assert_eq!(store.len().unwrap(), 100);
+}
+
+/// A leaf's head, without which InK cannot count its keys.
+#[test]
+fn damage_that_keeps_keys_from_being_counted_is_in_the_report() {
+    let dir = tempdir().unwrap();
+    let store = options(EngineKind::Ink).durability(Durability::Process).open(dir.path()).unwrap();
+    (0..1000u32).for_each(|i| store.put(i.to_be_bytes(), "value").unwrap());
+    let path = store.region_path();
+    store.close().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let named = |bytes: &[u8], at: usize| {
+        usize::try_from(u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) & ((1 << 48) - 1)).unwrap()
+    };
+    let root = named(&bytes, ENGINE_AREA.0 as usize);
+    let leaf = named(&bytes, root + 8);
+    bytes[leaf] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let store = Store::open_read_only(dir.path()).unwrap();
+    let damage = store.verify(|_| {}).unwrap().damage;
+    assert!(damage.iter().any(|found| found.offset == leaf as u64), "{damage:?}");
 }
