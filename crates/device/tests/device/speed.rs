@@ -216,12 +216,12 @@ fn by_turns(
         }
     }
     let mut shares: Vec<f64> = rates[0].iter().zip(&rates[1]).map(|(alone, device)| device / alone).collect();
-    let [alone, device] = rates.each_mut().map(median);
+    let [alone, device] = rates.each_mut().map(|rates| median(rates));
     let share = median(&mut shares) * 100.0;
     println!("{what}, by turns: engine alone {alone:.3} M/s, device {device:.3} M/s, {share:.0} %");
 }
 
-fn median(of: &mut Vec<f64>) -> f64 {
+fn median(of: &mut [f64]) -> f64 {
     of.sort_unstable_by(f64::total_cmp);
     of[of.len() / 2]
 }
