@@ -24,7 +24,7 @@ pub struct Report {
 
 impl Store {
     /// Checks every header, checksum and reference in the store, looks every key up, compares what is free with what is
-    /// named, and tells `progress` about it now and then. Writers should rest meanwhile: an entry that changes while it is
+    /// named, and tells `progress` about it, before the first item and now and then. Writers should rest meanwhile: an entry that changes while it is
     /// checked can look damaged. Nothing is changed.
     ///
     /// # Errors
@@ -49,6 +49,7 @@ impl Store {
             Err(Error::Corrupt { .. }) => engine.stats().items,
             counted => counted?,
         };
+        progress(VerifyProgress { items: 0, items_total });
         let (mut damage, mut check) = (Vec::new(), Check::new(depth));
         while !check.is_done() {
             engine.check(&mut check, &mut |found| damage.push(found))?;

@@ -45,15 +45,16 @@ impl Check {
 
     fn verify(&self, store: &Store) -> Result<Report, Error> {
         let every = Duration::from_secs(self.progress_every);
-        let total = match store.len() {
-            // The report says where.
-            Err(Error::Corrupt { .. }) => None,
-            counted => Some(counted?),
+        let mut progress = None;
+        let show = |at: VerifyProgress| {
+            progress
+                .get_or_insert_with(|| Progress::new("checked", Some(at.items_total), every))
+                .set(at.items, at.items);
         };
-        let mut progress = Progress::new("checked", total, every);
-        let show = |at: VerifyProgress| progress.set(at.items, at.items);
         let report = if self.deep { store.verify(show)? } else { store.verify_headers(show)? };
-        progress.finish();
+        if let Some(progress) = progress {
+            progress.finish();
+        }
         if !self.deep || !report.damage.is_empty() || store.features().order == Order::No {
             return Ok(report);
         }

@@ -233,13 +233,19 @@ fn rest(store: &Store) {
     }
 }
 
+/// A store with all keys.
+fn loaded(dir: &Path) -> Store {
+    let options = hikv::Options::new().engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
+    let store = options.open(dir).expect("a store");
+    (0..KEY_COUNT).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
+    store
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn what_the_engine_has_of_it() {
     let dir = directory();
-    let options = hikv::Options::new().engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
-    let store = options.open(dir.path()).expect("a store");
-    (0..KEY_COUNT).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
+    let store = loaded(dir.path());
     let bench = Bench::of(dir, store, device::Config::default()).by_shm(true);
     by_turns(&bench, "shared memory: retrieve", get_groups, |key| Operation::Retrieve { key });
     let store = |key| Operation::Store { key, value: &VALUE[..], when: StoreIf::Always };
@@ -251,9 +257,7 @@ fn what_the_engine_has_of_it() {
 #[ignore = "a measurement"]
 fn what_commands_take() {
     let dir = directory();
-    let options = hikv::Options::new().engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
-    let store = options.open(dir.path()).expect("a store");
-    (0..KEY_COUNT).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
+    let store = loaded(dir.path());
     alone(&store);
     let bench = Bench::of(dir, store, device::Config::default()).by_shm(true);
     through(&bench, "shared memory");

@@ -26,7 +26,7 @@ const PROCESS_COUNT: u64 = 64;
 /// Cases of a process in a wave.
 const CASE_COUNT: u32 = 40;
 /// Processes of a wave that end between two words of it.
-const ENDED_BETWEEN: usize = 8;
+const ENDED_BETWEEN: u64 = 8;
 /// Nobody.
 const USER: u32 = 65_534;
 
@@ -92,7 +92,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     for wave in 1u64.. {
         let processes: Vec<i32> = (0..PROCESS_COUNT).map(|_| start(random.u64(..))).collect::<Result<_, _>>()?;
         witness.write(&mut random)?;
-        for (ended, pid) in processes.into_iter().enumerate() {
+        for (ended, pid) in (1..).zip(processes) {
             end(pid, &mut random)?;
             if ended % ENDED_BETWEEN == 0 {
                 println!("wave {wave}: {ended} processes have ended, after {} s", start_time.elapsed().as_secs());
