@@ -199,26 +199,3 @@ impl WriteBatch {
         self.entries.iter().map(op).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_come_out_as_they_went_in() {
-        let mut batch = WriteBatch::new();
-        batch.put("", "").delete("").put("key", "").delete("other").put("", "value");
-        batch.put_until("late", "", Expiry::at_ms(7));
-        let wanted = [
-            BatchOp::Put { key: b"", value: b"" },
-            BatchOp::Delete { key: b"" },
-            BatchOp::Put { key: b"key", value: b"" },
-            BatchOp::Delete { key: b"other" },
-            BatchOp::Put { key: b"", value: b"value" },
-            BatchOp::PutUntil { key: b"late", value: b"", expiry: Expiry::at_ms(7) },
-        ];
-        assert_eq!(batch.ops(), wanted);
-        batch.clear();
-        assert_eq!((batch.ops(), batch.len()), (vec![], 0));
-    }
-}

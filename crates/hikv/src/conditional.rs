@@ -167,28 +167,3 @@ fn not_a_number(value: &[u8]) -> Error {
     let shown = value[..value.len().min(SHOWN_BYTES_MAX)].escape_ascii().to_string();
     Error::NotANumber { value: if value.len() > SHOWN_BYTES_MAX { shown + "…" } else { shown } }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_has_one_text() {
-        for number in [0, 7, -7, i64::MAX, i64::MIN] {
-            assert_eq!(number_of(number.to_string().as_bytes()), Some(number));
-        }
-        for text in ["", "-", "-0", "+1", "01", " 1", "1 ", "1a", "9223372036854775808"] {
-            assert_eq!(number_of(text.as_bytes()), None, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn errors_name_what_was_there() {
-        let error = sum_of(Some(b"tw\no"), 1).unwrap_err().to_string();
-        assert!(error.contains("'tw\\no'"), "{error}");
-        let error = sum_of(Some(&[b'9'; 1000]), 1).unwrap_err().to_string();
-        assert!(error.contains("999…") && error.len() < 200, "{error}");
-        let error = sum_of(Some(b"9223372036854775807"), 1).unwrap_err().to_string();
-        assert!(error.contains("9223372036854775807"), "{error}");
-    }
-}

@@ -121,25 +121,3 @@ pub(crate) fn remove(dir: &Path) -> io::Result<()> {
     remove_files(dir, &[])?;
     fs::remove_dir(dir)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mark_is_read_as_it_was_written_and_nothing_else_is_one() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Mark::read(dir.path()).unwrap(), None);
-        for purpose in [Purpose::Kept, Purpose::Latest] {
-            let mark = Mark { purpose, uuid: *b"sixteen bytes ok" };
-            mark.write(dir.path()).unwrap();
-            assert_eq!(Mark::read(dir.path()).unwrap(), Some(mark));
-            forget(dir.path()).unwrap();
-            forget(dir.path()).unwrap();
-        }
-        for text in ["", "copy of x\n", "copy of 0", "last of 67e55044-10b1-426f-9247-bb680e5fe0c8\n"] {
-            fs::write(dir.path().join(MARK_NAME), text).unwrap();
-            assert_eq!(Mark::read(dir.path()).unwrap(), None, "{text}");
-        }
-    }
-}

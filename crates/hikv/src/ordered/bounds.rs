@@ -69,26 +69,3 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     *successor.last_mut()? += 1;
     Some(successor)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prefix_ends_where_no_key_begins_with_it() {
-        assert_eq!(successor(b"ab"), Some(b"ac".to_vec()));
-        assert_eq!(successor(b"a\xFF\xFF"), Some(b"b".to_vec()));
-        assert_eq!(successor(b"\xFF\xFF"), None);
-        assert_eq!(successor(b""), None);
-        let bounds = Bounds::of_prefix(b"a\xFF");
-        assert!([&b"a\xFF"[..], b"a\xFF\xFF\xFF", b"a\xFF\0"].iter().all(|key| bounds.contains(key)));
-        assert!([&b"a"[..], b"b", b"a\xFE\xFF"].iter().all(|key| !bounds.contains(key)));
-    }
-
-    #[test]
-    fn ranges_without_keys_are_told() {
-        assert!(Bounds::of(&("b".."a")).is_empty() && Bounds::of(&("a".."a")).is_empty());
-        assert!(!Bounds::of(&("a"..="a")).is_empty() && !Bounds::of::<&str>(&..).is_empty());
-        assert!(Bounds::of::<&str>(&(Bound::Excluded("a"), Bound::Included("a"))).is_empty());
-    }
-}

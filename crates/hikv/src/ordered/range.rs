@@ -141,35 +141,3 @@ impl DoubleEndedIterator for Range {
 }
 
 impl FusedIterator for Range {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Options;
-
-    #[test]
-    fn few_items_are_copied_for_whoever_takes_one_and_more_for_whoever_takes_many() {
-        const COUNT: u32 = 300;
-        const VALUE_BYTES: usize = 96;
-        let dir = tempfile::tempdir().unwrap();
-        let store = Options::new().open(dir.path().join("store")).unwrap();
-        let items: Vec<_> = (0..COUNT).map(|number| (number.to_be_bytes(), [7; VALUE_BYTES])).collect();
-        store.multi_put(&items).unwrap();
-        let ordered = store.ordered().unwrap();
-        ordered.wait_until_ready(|_| {}).unwrap();
-        for direction in [Direction::Forward, Direction::Backward] {
-            let mut range = ordered.range::<&[u8]>(..).unwrap();
-            range.next_from(direction).unwrap().unwrap();
-            let after_one = range.side(direction).items.len();
-            assert!(after_one < 2 * AHEAD_BYTES_MIN / VALUE_BYTES, "{after_one} were copied ahead for one");
-            let (mut taken, mut most) = (1, 0);
-            while let Some(item) = range.next_from(direction) {
-                item.unwrap();
-                taken += 1;
-                most = most.max(range.side(direction).items.len());
-            }
-            assert_eq!(taken, COUNT);
-            assert!(most > 2 * after_one, "at most {most} were copied ahead for all");
-        }
-    }
-}

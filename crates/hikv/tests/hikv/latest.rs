@@ -187,6 +187,20 @@ fn what_is_no_backup_of_this_store_stays() {
 }
 
 #[test]
+fn a_mark_that_is_not_as_it_was_written_is_none() {
+    let scene = Scene::new();
+    let place = scene.path("place");
+    scene.is_taken(&place);
+    let mark = fs::read_to_string(place.join("copy-of")).unwrap();
+    for text in ["", "latest copy of x\n", mark.trim_end(), &mark[1..], &format!("{mark}\n")] {
+        fs::write(place.join("copy-of"), text).unwrap();
+        scene.is_occupied(&place);
+    }
+    fs::write(place.join("copy-of"), mark).unwrap();
+    scene.is_taken(&place);
+}
+
+#[test]
 fn a_backup_that_somebody_has_made_his_own_stays() {
     let scene = Scene::new();
     let place = scene.path("place");

@@ -1,0 +1,78 @@
+//! Which keys a range and a prefix have, and how many items are copied ahead of whoever takes them.
+
+use std::ops::Bound;
+
+use hikv::{Durability, Options, Ordered, Range, Store};
+
+fn ordered(store: &Store) -> Ordered {
+    let ordered = store.ordered().unwrap();
+    ordered.wait_until_ready(|_| {}).unwrap();
+    ordered
+}
+
+#[test]
+fn a_prefix_ends_where_no_key_begins_with_it() {
+    const KEYS: [&[u8]; 9] =
+        [b"a", b"a\xFE\xFF", b"a\xFF", b"a\xFF\0", b"a\xFF\xFF\xFF", b"ab", b"b", b"\xFF", b"\xFF\xFF\xFF"];
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    KEYS.iter().for_each(|key| store.put(key, "").unwrap());
+    let ordered = ordered(&store);
+    for prefix in [&b"a"[..], b"ab", b"a\xFF", b"a\xFF\xFF", b"\xFF\xFF", b"\xFF\xFF\xFF\xFF", b""] {
+        let found: Vec<_> = ordered.prefix(prefix).unwrap().map(|item| item.unwrap().0).collect();
+        let mut wanted: Vec<_> = KEYS.iter().filter(|key| key.starts_with(prefix)).collect();
+        wanted.sort();
+        assert_eq!(
+            found.iter().map(|key| &key[..]).collect::<Vec<_>>(),
+            wanted.into_iter().copied().collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn ranges_that_can_hold_no_key_hold_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    ["a", "b"].iter().for_each(|key| store.put(key, "").unwrap());
+    let ordered = ordered(&store);
+    let excluding_the_first = (Bound::Excluded("a"), Bound::Included("a"));
+    let counts = [ordered.range("b".."a"), ordered.range("a".."a"), ordered.range::<&str>(excluding_the_first)];
+    assert_eq!(counts.map(|range| range.unwrap().count()), [0; 3]);
+    assert_eq!(ordered.range("a"..="a").unwrap().count(), 1);
+    assert_eq!(ordered.iter().unwrap().count(), 2);
+}
+
+const ITEM_COUNT: u32 = 300;
+const VALUE_BYTES: usize = 96;
+const OLD: u8 = 7;
+const NEW: u8 = 9;
+
+fn put_all(store: &Store, byte: u8) {
+    let items: Vec<_> = (0..ITEM_COUNT).map(|number| (number.to_be_bytes(), [byte; VALUE_BYTES])).collect();
+    store.multi_put(&items).unwrap();
+    // Whoever looks at the order has it told of all of them.
+    assert_eq!(ordered(store).first().unwrap().unwrap().1[0], byte);
+}
+
+/// How many more items a range has copied for whoever took so many.
+fn copied_ahead(store: &Store, taken_count: usize, next: fn(&mut Range) -> Option<Vec<u8>>) -> usize {
+    put_all(store, OLD);
+    let mut range = ordered(store).iter().unwrap();
+    assert!((0..taken_count).all(|_| next(&mut range).unwrap()[0] == OLD));
+    put_all(store, NEW);
+    std::iter::from_fn(|| next(&mut range)).take_while(|value| value[0] == OLD).count()
+}
+
+#[test]
+fn few_items_are_copied_for_whoever_takes_one_and_more_for_whoever_takes_many() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Options::new().durability(Durability::Buffered).open(dir.path().join("store")).unwrap();
+    let forward = |range: &mut Range| range.next().map(|item| item.unwrap().1);
+    let backward = |range: &mut Range| range.next_back().map(|item| item.unwrap().1);
+    for next in [forward as fn(&mut Range) -> Option<Vec<u8>>, backward] {
+        let after_one = copied_ahead(&store, 1, next);
+        assert!(after_one < 2048 / VALUE_BYTES, "{after_one} were copied ahead for one");
+        let most = (1..ITEM_COUNT as usize).step_by(5).map(|taken| copied_ahead(&store, taken, next)).max().unwrap();
+        assert!(most > 2 * after_one, "at most {most} were copied ahead for all, {after_one} for one");
+    }
+}
