@@ -25,7 +25,7 @@ fn it_answers_like_a_map() {
 /// The threads have the copies alone: what a crash leaves is what it leaves without them.
 #[test]
 fn it_survives_every_crash() {
-    let settings = Settings { images_per_op_max: 3, nested_images_max: 0, ..settings() };
+    let settings = Settings { images_per_op_max: 1, nested_images_max: 0, ..settings() };
     let scripts = [refills(), batch(), expiring()];
     let counts = explore::<Crashed<OfServed>>(&scripts, &settings);
     let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));

@@ -53,8 +53,14 @@ fn a_split_survives_every_crash() {
 
 #[test]
 fn a_split_before_its_segments_is_caught() {
-    let many =
-        Settings { visitors: vec![Visitor::Nobody], images_per_step_max: 24, images_per_op_max: 500, ..settings() };
+    let many = Settings {
+        models: vec![Model::Line],
+        visitors: vec![Visitor::Nobody],
+        images_per_step_max: 24,
+        images_per_op_max: 500,
+        nested_images_max: 0,
+        ..settings()
+    };
     let verdict = hunt::<Crashed<OfRewoHash>>(canary::BLOCK_SPLIT_BEFORE_SEGMENTS, &[splitting()], &many);
     assert!(verdict.is_caught(), "{verdict:?}");
 }
