@@ -235,7 +235,10 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         let is_wanted =
             self.reaper.is_wanted() || self.medium.is_writable() && (self.heap.runs_low() || self.may_compact());
         let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
-        space.max(self.order.wanted())
+        match self.order.wanted() {
+            Wanted::Nobody => space,
+            order => order.max(space),
+        }
     }
 
     fn sleep_time(&self) -> Option<Duration> {

@@ -261,9 +261,15 @@ impl<D: Memory> Ordered<D> {
     pub(crate) fn wanted(&self) -> Wanted {
         match self.wanted.load(Ordering::Relaxed) {
             0 => Wanted::Nobody,
-            1 => Wanted::One,
-            _ => Wanted::All,
+            wanted => Self::wanted_of(wanted),
         }
+    }
+
+    /// Not in the way of writes, of which most wake nobody.
+    #[cold]
+    #[inline(never)]
+    fn wanted_of(wanted: u8) -> Wanted {
+        if wanted == 1 { Wanted::One } else { Wanted::All }
     }
 
     /// The figures, where there are any.
