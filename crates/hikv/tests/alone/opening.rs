@@ -1,5 +1,6 @@
 //! What a first get takes after a kill, and what a key takes of volatile memory: a process loads a store and is killed, and this one opens what that
 //! has left. Times are printed, and nothing is asserted of them. `cargo test --release -p hikv --test alone opening -- --ignored --nocapture`.
+//! `HIKV_OPENED_IN` names another memory file system than /dev/shm, such as one of huge pages (`mount -t tmpfs -o huge=always`).
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ const READ_SHARE: u64 = 10;
 /// Where a process loads that this test has started, and which engine's store.
 const LOADS_AT: &str = "HIKV_LOADS_AT";
 const LOADED: &str = "loaded";
+/// Where the stores lie.
+const OPENED_IN: &str = "HIKV_OPENED_IN";
 
 /// Keys in an order that no cache guesses.
 fn key(number: u64) -> [u8; 16] {
@@ -57,7 +60,8 @@ fn what_a_first_get_takes_after_a_kill() {
     if let Some(dir) = env::var_os(LOADS_AT) {
         return load(&PathBuf::from(dir));
     }
-    let home = tempfile::tempdir_in("/dev/shm").expect("a memory file system");
+    let place = env::var_os(OPENED_IN).unwrap_or_else(|| "/dev/shm".into());
+    let home = tempfile::tempdir_in(place).expect("a memory file system");
     for &engine in EngineKind::ALL {
         let dir = home.path().join(engine.name());
         let mut command = Command::new(env::current_exe().unwrap());
