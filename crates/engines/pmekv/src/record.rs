@@ -37,9 +37,6 @@ impl<'m, M: Medium> Records<'m, M> {
     }
 }
 
-/// Records that are asked for ahead of the one that is read: as many as a core has misses in flight, at two or more lines a record.
-const AHEAD_COUNT: usize = 8;
-
 impl<M: Medium> Records<'_, M> {
     /// Asks the cache for a small record, and the beginning of a long one. Any position will do.
     #[inline(always)]
@@ -54,11 +51,7 @@ impl<M: Medium> Records<'_, M> {
         positions: &'p [Position],
         near: impl Fn(&Self, Position) + 'p,
     ) -> impl Iterator<Item = Position> + 'p {
-        positions.iter().take(AHEAD_COUNT).for_each(|first| near(self, *first));
-        positions.iter().enumerate().map(move |(number, position)| {
-            positions.get(number + AHEAD_COUNT).into_iter().for_each(|later| near(self, *later));
-            *position
-        })
+        items::in_time(positions, move |&position| near(self, position)).copied()
     }
 }
 

@@ -9,6 +9,7 @@ use pmem::{Dram, Medium};
 
 use super::items::Items;
 use engine::Error;
+use items::in_time;
 
 /// Keys of a part, about: sorted within the L2 cache, and enough parts for every thread.
 pub(super) const PART_COUNT: u64 = 1 << 16;
@@ -16,8 +17,6 @@ pub(super) const PART_COUNT: u64 = 1 << 16;
 const PARTS_MAX: u64 = 256;
 /// Keys that splitters are chosen from, for each part: parts are then equal within a quarter.
 const SAMPLE_PER_PART: usize = 16;
-/// Items whose first lines are asked for ahead of their use.
-const AHEAD_COUNT: usize = 16;
 
 /// Eight bytes of a key, after those that its part's keys share, and its item.
 pub(super) type Collected = (u64, Position);
@@ -150,15 +149,8 @@ impl Plan {
         let entries = entries.sorted(&items)?;
         let low = part.checked_sub(1).map_or(&[][..], |i| &self.splitters[i]);
         let high = self.splitters.get(part).map(|splitter| &**splitter);
-        let prefetched = |i: usize| {
-            if let Some(position) = entries.get(i + AHEAD_COUNT) {
-                items.prefetch(*position);
-            }
-        };
-        let keys = entries.iter().enumerate().map(|(i, &position)| {
-            prefetched(i);
-            items.key(position).map(|key| (position, key))
-        });
+        let keys = in_time(&entries, |&position| items.prefetch(position))
+            .map(|&position| items.key(position).map(|key| (position, key)));
         let loaded = loader.part(low, high, keys).map_err(|error| match error {
             LoadError::Keys(error) => error,
             LoadError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
@@ -207,14 +199,8 @@ fn each_key<M: Medium>(
     positions: &[Position],
     mut each: impl FnMut(Position, &[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    positions.iter().take(AHEAD_COUNT).for_each(|&position| items.prefetch(position));
-    for (i, &position) in positions.iter().enumerate() {
-        if let Some(&ahead) = positions.get(i + AHEAD_COUNT) {
-            items.prefetch(ahead);
-        }
-        each(position, items.key(position)?)?;
-    }
-    Ok(())
+    let mut positions = in_time(positions, |&position| items.prefetch(position));
+    positions.try_for_each(|&position| each(position, items.key(position)?))
 }
 
 /// The first eight bytes, zeros behind, as a number that sorts as they do.

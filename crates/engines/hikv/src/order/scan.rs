@@ -15,13 +15,10 @@ use super::paged::{Paged, way};
 use crate::item;
 use crate::{HiKv, Memory};
 use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Upkeep, Verify, Visit};
-use items::Item;
+use items::{Item, in_time};
 
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
-
-/// Items asked for ahead of their use.
-const AHEAD_COUNT: usize = 16;
 
 impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     fn ask_for_order(&self) -> Result<(), Error> {
@@ -66,19 +63,21 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
 
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
-        let positions = cursor.page().positions();
-        positions.iter().take(AHEAD_COUNT).for_each(|&position| item::prefetch(&self.medium, position));
-        for (i, &position) in positions.iter().enumerate() {
-            if let Some(&ahead) = positions.get(i + AHEAD_COUNT) {
-                item::prefetch(&self.medium, ahead);
-            }
+        let mut last = None;
+        for &position in in_time(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
             let Some((key, value)) = self.pair(position)? else { continue };
             if each(key, value).is_break() {
-                cursor.pass(key);
-                return Ok(false);
+                last = Some(key);
+                break;
             }
         }
-        Ok(cursor.follow_page())
+        match last {
+            Some(key) => {
+                cursor.pass(key);
+                Ok(false)
+            }
+            None => Ok(cursor.follow_page()),
+        }
     }
 
     fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {

@@ -3,7 +3,7 @@
 use index::Position;
 use index::partitioned_hash::Cursor as Place;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
-use items::Plain;
+use items::{Plain, in_time};
 use pmem::Medium;
 
 use engine::{Cursor, Error, Expiry, Show};
@@ -25,9 +25,6 @@ pub(crate) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
 pub(crate) fn cursor_at(place: Place) -> Cursor {
     if place.is_done() { Cursor::End } else { Cursor::Number(place.number()) }
 }
-
-/// Items that are asked for ahead: as many as a core has misses in flight.
-const AHEAD_COUNT: usize = 12;
 
 /// Signatures and positions of one part of the index, each pair of one moment.
 pub(crate) type Entries = Vec<(u64, Position)>;
@@ -64,13 +61,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         entries: &[(u64, Position)],
         mut each: impl FnMut(u64, Position) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let ahead = |(_, position): &(u64, Position)| item::prefetch(&self.medium, *position);
-        entries.iter().take(AHEAD_COUNT).for_each(ahead);
-        for (number, &(signature, position)) in entries.iter().enumerate() {
-            entries.get(number + AHEAD_COUNT).into_iter().for_each(ahead);
-            each(signature, position)?;
-        }
-        Ok(())
+        let mut entries = in_time(entries, |&(_, position)| item::prefetch(&self.medium, position));
+        entries.try_for_each(|&(signature, position)| each(signature, position))
     }
 
     /// The item, if it lies in a slot, does not expire, is whole, and is found by this signature. `None` says nothing. The caller is
