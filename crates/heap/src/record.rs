@@ -7,7 +7,7 @@ use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use pmem::Dram;
+use pmem::{Dram, arch};
 
 use crate::HeapError;
 use crate::lender::Lender;
@@ -35,12 +35,20 @@ impl Deref for SlabRef {
 impl SlabRef {
     /// Borrows memory for a record of chunks of `slot_kind`; it is pooled.
     pub(crate) fn lend<D: Dram>(lender: &Lender<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
-        let (layout, bitmaps_at) = layout(slot_kind)?;
+        let layout = layout(slot_kind)?;
         let memory = lender.lend(layout)?;
         let record = memory.cast::<Slab>();
-        // SAFETY: the loan fits the record and, from `bitmaps_at`, its bitmaps, which zero bytes make valid.
-        unsafe { record.write(Slab::new(memory.add(bitmaps_at).cast(), slot_kind)) };
+        // SAFETY: the loan fits the record and, behind it, its bitmaps, which zero bytes make valid.
+        unsafe { record.write(Slab::new(memory.add(BITMAPS_AT).cast(), slot_kind)) };
         Ok(SlabRef(record))
+    }
+
+    /// Asks the cache for what a slot is claimed by: nothing of the record is read for that, as its line may be far.
+    #[inline]
+    pub(crate) fn prefetch_claim(self, slot: u32) {
+        let record = self.0.as_ptr().cast::<u8>();
+        arch::prefetch(record);
+        arch::prefetch_to_write(record.wrapping_add(BITMAPS_AT + slot as usize / 64 * size_of::<AtomicU64>()));
     }
 
     /// Gives the record back.
@@ -48,19 +56,23 @@ impl SlabRef {
     /// # Safety
     /// It was lent by this lender, and nobody uses it any more.
     pub(crate) unsafe fn give_back<D: Dram>(self, lender: &Lender<D>) {
-        if let Ok((layout, _)) = layout(self.slot_kind()) {
+        if let Ok(layout) = layout(self.slot_kind()) {
             // SAFETY: lent with this layout, and the caller gives up its use.
             unsafe { lender.give_back(self.0.cast(), layout) };
         }
     }
 }
 
-/// The layout of a record with both bitmaps behind it, and where they begin.
-fn layout(slot_kind: SlotKind) -> Result<(Layout, usize), HeapError> {
+/// Where a record's bitmaps begin.
+const BITMAPS_AT: usize = size_of::<Slab>();
+
+const _: () = assert!(BITMAPS_AT.is_multiple_of(align_of::<AtomicU64>()));
+
+/// The layout of a record with both bitmaps behind it.
+fn layout(slot_kind: SlotKind) -> Result<Layout, HeapError> {
     let bitmaps = Layout::array::<AtomicU64>(2 * slot_kind.geometry().word_count() as usize);
-    bitmaps
-        .and_then(|bitmaps| Layout::new::<Slab>().extend(bitmaps))
-        .map_err(|_| HeapError::NoDram { wanted_bytes: usize::MAX })
+    let with_bitmaps = bitmaps.and_then(|bitmaps| Layout::new::<Slab>().extend(bitmaps));
+    with_bitmaps.map(|(layout, _)| layout).map_err(|_| HeapError::NoDram { wanted_bytes: usize::MAX })
 }
 
 /// A word that names a record or none. All-zero bytes name none.

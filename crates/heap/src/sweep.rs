@@ -57,6 +57,15 @@ impl<D: Dram> Heap<D> {
         }
     }
 
+    /// Asks the cache for what [`Heap::mark_reached`] of this place writes. A mark is a locked instruction, behind which nothing is read before its
+    /// line has come: so what several marks in a row write is asked for first. Any place will do.
+    #[inline]
+    pub fn prefetch_mark(&self, place: Place) {
+        if let Some(Ok((slab, slot))) = place.kind.slot_kind().map(|slot_kind| self.slot(slot_kind, place.offset)) {
+            slab.prefetch_claim(slot);
+        }
+    }
+
     /// Tells the sweep that `place` was just removed from the index and will be freed later. Nothing after the sweep, or
     /// if it is no place.
     #[inline]

@@ -68,8 +68,8 @@ impl<D: Dram> Loader<D> {
         let mut writer = LeafWriter { memory: &self.memory, part, low: low.to_vec(), items: Vec::new() };
         for item in sorted {
             let (position, key) = item.map_err(LoadError::Keys)?;
-            let is_after = writer.items.last().map_or(low <= key, |&(_, last)| last < key);
-            if !is_after || high.is_some_and(|high| high <= key) {
+            let is_after = writer.items.last().map_or(low <= key, |&(_, last)| is_below(last, key));
+            if !is_after || high.is_some_and(|high| !is_below(key, high)) {
                 return Err(LoadError::Unsorted(position));
             }
             writer.push(position, key)?;
@@ -119,6 +119,13 @@ impl<D: Dram> Loader<D> {
         inner.node().fill(&separators, &nodes);
         Ok(Child { separator: children[0].separator, node: inner.link().cast() })
     }
+}
+
+/// Whether a key is below another one, which their first bytes tell of most.
+#[inline(always)]
+fn is_below(one: &[u8], other: &[u8]) -> bool {
+    let (head, other_head) = (head_of(one, 0), head_of(other, 0));
+    if head == other_head { one < other } else { head < other_head }
 }
 
 fn link_leaves(leaves: &[Child]) {

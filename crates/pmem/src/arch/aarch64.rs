@@ -52,6 +52,13 @@ pub fn prefetch(byte: *const u8) {
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) byte, options(nostack, preserves_flags, readonly)) }
 }
 
+/// As [`prefetch`], of a line that is going to be written.
+#[inline(always)]
+pub fn prefetch_to_write(byte: *const u8) {
+    // SAFETY: a prefetch never faults and changes no value.
+    unsafe { asm!("prfm pstl1keep, [{}]", in(reg) byte, options(nostack, preserves_flags, readonly)) }
+}
+
 /// Which of four adjacent words equal `word`: bit i for word i. Each word is loaded atomically, in no given order.
 ///
 /// # Safety

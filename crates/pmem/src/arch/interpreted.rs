@@ -41,6 +41,9 @@ pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
 /// Nothing: there is no cache.
 pub fn prefetch(_byte: *const u8) {}
 
+/// Nothing: there is no cache.
+pub fn prefetch_to_write(_byte: *const u8) {}
+
 /// Which of four adjacent words equal `word`: bit i for word i. Each word is loaded atomically.
 ///
 /// # Safety

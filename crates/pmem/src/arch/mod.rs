@@ -20,7 +20,7 @@ compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 onl
 
 pub use imp::{
     count_below, crc32c, crc32c_in_line, crc32c_of_many, equal_halves, evict, fence, flush_instruction, match4,
-    prefetch, stream, take_pairs, timestamp, timestamp_in_order, write_back,
+    prefetch, prefetch_to_write, stream, take_pairs, timestamp, timestamp_in_order, write_back,
 };
 
 #[cfg(any(test, miri, not(target_feature = "sse2")))]
@@ -185,6 +185,7 @@ mod tests {
     fn the_instructions_run_here() {
         let line = Aligned([1u8; 64]);
         prefetch(line.0.as_ptr());
+        prefetch_to_write(line.0.as_ptr());
         // SAFETY: the line is ours.
         unsafe { write_back(line.0.as_ptr()) };
         fence();

@@ -1,16 +1,19 @@
 //! Which records there are, and the tree of them.
 //!
-//! Each record's header and key are read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere. Lines are
-//! asked for ahead, and parts of the keys are read by a thread each.
+//! Each record's header and key are read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere, on pages
+//! that no translation is at hand for. So parts of the keys are read by a thread each, and a part by windows: while one is read, the next one's lines have
+//! been asked for, all in a row (decision 81).
 
+use std::cmp::Ordering;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use arrayvec::ArrayVec;
 use engine::{Error, Hasher};
 use heap::{Heap, HeapError};
 use index::bplus_tree::{Keys as _, LoadError, Loader};
 use index::{BPlusTree, Position};
-use pmem::{Dram, Medium};
+use pmem::{Dram, Medium, arch};
 
 use super::places::Places;
 use super::threads::{each_part, part_count, share};
@@ -19,10 +22,11 @@ use crate::lane::lane_of;
 use crate::node::Stored;
 use crate::record::{Records, place_of};
 
-/// Records that are asked for ahead of the one that is read.
-const AHEAD_COUNT: usize = 16;
-/// Up to here a record has its header and a key of some length, which may lie in two lines.
-const HEAD_BYTES: u64 = 48;
+/// Records that are asked for, read and marked together. An instruction that asks for a line waits for the page's translation, and so does what comes
+/// long after it; some in a row wait together.
+const WINDOW_COUNT: usize = 64;
+/// Up to here a record has its header and a key of 16 bytes, which may lie in two lines.
+const HEAD_BYTES: u64 = 32;
 
 /// Keys between two calls of the watcher.
 const KEYS_PER_TELLING: u64 = 1 << 16;
@@ -36,6 +40,12 @@ struct Keyed<'m> {
     head: u64,
     key: &'m [u8],
     record: Position,
+}
+
+impl Keyed<'_> {
+    fn by_key(&self, other: &Keyed<'_>) -> Ordering {
+        self.head.cmp(&other.head).then_with(|| self.key.cmp(other.key))
+    }
 }
 
 /// What is known of the records of a region that is being opened.
@@ -52,6 +62,9 @@ struct Part<'o> {
     low: &'o [u8],
     stored: Vec<Stored>,
 }
+
+/// Records that were read together.
+type Window<'o> = ArrayVec<Keyed<'o>, WINDOW_COUNT>;
 
 /// The tree of everything that is there; the heap is told of every record, and `watch` of how many.
 pub(crate) fn load<M: Medium, D: Dram + Clone>(
@@ -88,20 +101,17 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
 impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     /// The records that the logs say have begun, in the order of their keys.
     fn begun(&self) -> Result<Vec<Keyed<'o>>, HeapError> {
-        let by_key =
-            |one: &Keyed<'_>, other: &Keyed<'_>| one.head.cmp(&other.head).then_with(|| one.key.cmp(other.key));
         let part_count = part_count(self.places.count());
         let parts = each_part(part_count, |part| {
             let records = self.places.begun(part, part_count);
-            let mut begun =
-                self.in_time(&records).map(|&stored| self.keyed(stored)).collect::<Result<Vec<_>, HeapError>>()?;
-            begun.sort_unstable_by(by_key);
+            let mut begun = self.read(&records, |_| true).collect::<Result<Vec<_>, HeapError>>()?;
+            begun.sort_unstable_by(Keyed::by_key);
             Ok(begun)
         });
         let mut begun = parts.into_iter().collect::<Result<Vec<_>, HeapError>>()?.concat();
         if part_count > 1 {
             // A stable sort merges runs that are sorted.
-            begun.sort_by(by_key);
+            begun.sort_by(Keyed::by_key);
         }
         Ok(begun)
     }
@@ -132,33 +142,58 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         stored: &'s [Stored],
         begun: &'s [Keyed<'o>],
     ) -> impl Iterator<Item = Result<(Position, &'o [u8]), HeapError>> {
-        let same = self.in_time(stored).filter(|stored| !self.places.speak_of(stored));
-        let mut stored = same.map(|&stored| self.keyed(stored)).peekable();
-        let mut begun = begun.iter().copied().peekable();
+        let mut stored = self.read(stored, |stored| !self.places.speak_of(stored)).peekable();
+        let mut begun = in_time(begun).peekable();
         std::iter::from_fn(move || {
             let is_first = match (begun.peek(), stored.peek()) {
-                (Some(begun), Some(Ok(stored))) => begun.key < stored.key,
+                (Some(begun), Some(Ok(stored))) => begun.by_key(stored).is_lt(),
                 (begun, _) => begun.is_some(),
             };
             let next = if is_first { begun.next().map(Ok) } else { stored.next() };
-            next.map(|next| next.and_then(|keyed| reached(self.heap, keyed)))
+            next.map(|next| next.map(|keyed| (keyed.record, keyed.key)))
         })
     }
 
-    /// The records, some of which are asked for ahead of each.
-    fn in_time<'s>(&'s self, stored: &'s [Stored]) -> impl Iterator<Item = &'s Stored> {
-        let near = |stored: &Stored| {
+    /// Those of the records that `counts` tells, read and marked by windows.
+    fn read<'s>(
+        &'s self,
+        stored: &'s [Stored],
+        counts: impl Fn(&Stored) -> bool + 's,
+    ) -> impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's {
+        let mut windows = stored.chunks(WINDOW_COUNT).peekable();
+        let mut window = Window::new().into_iter();
+        windows.peek().into_iter().for_each(|first| self.ask_for(first));
+        std::iter::from_fn(move || {
+            loop {
+                if let Some(keyed) = window.next() {
+                    return Some(Ok(keyed));
+                }
+                let stored = windows.next()?;
+                windows.peek().into_iter().for_each(|next| self.ask_for(next));
+                match self.window(stored, &counts) {
+                    Ok(read) => window = read.into_iter(),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        })
+    }
+
+    /// Asks the cache for all that a window's records are read by.
+    fn ask_for(&self, stored: &[Stored]) {
+        for stored in stored {
             self.records.prefetch(stored.record);
             self.records.0.prefetch_line(stored.record.offset().plus(HEAD_BYTES - 1));
-        };
-        stored.iter().take(AHEAD_COUNT).for_each(near);
-        stored
-            .iter()
-            .enumerate()
-            .inspect(move |(number, _)| {
-                stored.get(number + AHEAD_COUNT).into_iter().for_each(near);
-            })
-            .map(|(_, stored)| stored)
+            self.places.prefetch(stored);
+        }
+    }
+
+    fn window(&self, stored: &[Stored], counts: impl Fn(&Stored) -> bool) -> Result<Window<'o>, HeapError> {
+        let counted = stored.iter().filter(|stored| counts(stored));
+        let window = counted.map(|&stored| self.keyed(stored)).collect::<Result<Window<'_>, _>>()?;
+        let places = window.iter().filter_map(|keyed| keyed.record.place());
+        places.for_each(|place| self.heap.prefetch_mark(place));
+        window.iter().try_for_each(|keyed| reached(self.heap, keyed.record))?;
+        Ok(window)
     }
 
     /// The record with its key, once seen to be the one that was meant.
@@ -178,11 +213,18 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     }
 }
 
-fn reached<'k, D: Dram>(heap: &Heap<D>, keyed: Keyed<'k>) -> Result<(Position, &'k [u8]), HeapError> {
-    let offset = keyed.record.offset().0;
-    let what = "a record of no size class is named";
-    let place = place_of(keyed.record).map_err(|_| HeapError::Damaged { offset, what });
-    reach(heap, place?).map(|()| (keyed.record, keyed.key))
+/// Records that were read long ago: the keys of a window are asked for while those before it are used.
+fn in_time<'o>(begun: &[Keyed<'o>]) -> impl Iterator<Item = Keyed<'o>> {
+    let ask_for = |window: &[Keyed<'_>]| window.iter().for_each(|keyed| arch::prefetch(keyed.key.as_ptr()));
+    let mut later = begun.chunks(WINDOW_COUNT);
+    later.next().into_iter().for_each(ask_for);
+    let windows = begun.chunks(WINDOW_COUNT).inspect(move |_| later.next().into_iter().for_each(ask_for));
+    windows.flatten().copied()
+}
+
+fn reached<D: Dram>(heap: &Heap<D>, record: Position) -> Result<(), HeapError> {
+    let (offset, what) = (record.offset().0, "a record of no size class is named");
+    reach(heap, place_of(record).map_err(|_| HeapError::Damaged { offset, what })?)
 }
 
 /// The first eight bytes, which sort as keys do, but for ties.
