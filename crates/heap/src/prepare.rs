@@ -89,18 +89,12 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Takes one step towards `ahead_bytes` of spare space with pages that do not fault: up to 2 MiB of pages, or, when
-    /// all there are can be used, growth. True while there is more to do: not where there is no room to grow into. Writers are told of
-    /// that, and what else the background does may make room.
-    ///
-    /// # Errors
-    /// [`HeapError::Medium`] if the region cannot grow, or holes above the mark cannot be filled, for another reason.
-    pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
-        let is_more = match self.prepare_step(medium, ahead_bytes) {
-            Err(error) if error.is_full() => false,
-            step => step?,
-        };
+    /// all there are can be used, growth. True while there is more to do: not where the region cannot grow, or holes above the mark cannot
+    /// be filled, for whatever reason. Writers are told of that, and what else the background does may make room.
+    pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> bool {
+        let is_more = self.prepare_step(medium, ahead_bytes).unwrap_or(false);
         self.pace.note(self.mark_bytes(), is_more);
-        Ok(is_more)
+        is_more
     }
 
     fn prepare_step<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {

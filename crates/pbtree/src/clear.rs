@@ -6,11 +6,16 @@
 //! 2. The tree is locked exclusively. The root's word; flush; commit. *Crash before: all keys are there; after: none.*
 //! 3. The old nodes are let go of. Each is locked exclusively first, the parent before its children: so the readers that
 //!    were in the old tree have left it, and none comes.
+//!
+//! # Damage
+//! What damage hides of the old tree is hidden from readers, too, and is not let go of. Where the free space was known before that room stays
+//! taken until the next opening. Where damage keeps the sweep from its end, the new tree is swept in place of the old one: then all is free that it
+//! does not name. Until the old tree is gone no walk is under way, or a sweep would free nodes that are being let go of.
 
 use core::sync::atomic::Ordering;
 
 use heap::Place;
-use pmem::{Dram, Level, Medium};
+use pmem::{Dram, Level, Medium, Ticket};
 use undo_log::Lane;
 
 use crate::Error;
@@ -23,14 +28,23 @@ use crate::tree::Tree;
 use crate::word;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Removes every key. Finishes the sweep first, which must not meet a tree that is being let go of.
+    /// Removes every key, whatever is damaged. Finishes the sweep first, which must not meet a tree that is being let go of.
     ///
     /// # Errors
-    /// [`Error::Heap`] if there is no room for a node, or the medium fails; [`Error::Damaged`], when what was lost of the old tree
-    /// may stay taken until the next opening.
+    /// [`Error::Heap`] if there is no room for a node, or the medium fails.
     pub fn clear(&self, agent: usize) -> Result<(), Error> {
-        self.sweep()?;
-        let ticket = self.without_writers(|first| {
+        let swept = past_damage(self.sweep())?;
+        // As for merges, before any lane.
+        let alone = swept.is_none().then(|| self.walks.lock(Mode::Exclusive, Patience::Wait)).transpose()?;
+        let ticket = self.replace_root(agent)?;
+        drop(alone);
+        self.medium.acknowledge(ticket).map(drop)?;
+        self.sweep()
+    }
+
+    /// Steps 1 to 3.
+    fn replace_root(&self, agent: usize) -> Result<Ticket, Error> {
+        self.without_writers(|first| {
             let leaf = self.reserve_node(agent)?;
             let node = self.node(leaf.place().offset);
             let new = self.locks.of(node.at)?.lock(Mode::Exclusive, Patience::Wait)?;
@@ -40,18 +54,20 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 self.medium.order();
             }
             let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
-            let old = self.root()?;
+            let old = past_damage(self.root())?;
             first.intend(&self.medium, ROOT);
             self.medium.store(ROOT, word::pointer(leaf.publish()), Ordering::Release);
             self.medium.flush(ROOT.span(8));
             let ticket = self.medium.commit(Level::default());
             new.committed(ticket);
             drop((new, tree));
-            let level = self.node(old.offset).meta()?.level;
-            self.let_go_below(old, level).map(|()| ticket)
-        })?;
-        self.medium.acknowledge(ticket).map(drop)?;
-        Ok(())
+            if let Some(old) = old
+                && let Some(meta) = past_damage(self.node(old.offset).meta())?
+            {
+                self.let_go_below(old, meta.level)?;
+            }
+            Ok(ticket)
+        })
     }
 
     /// Takes all lanes, and calls `work` with the first.
@@ -62,17 +78,24 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     fn let_go_below(&self, place: Place, level: u8) -> Result<(), Error> {
-        let node = self.reach(place, level, Mode::Exclusive, Patience::Wait)?;
+        let reached = self.reach(place, level, Mode::Exclusive, Patience::Wait);
+        let Some(node) = past_damage(reached)? else { return Ok(()) };
         self.forget_heads(&node);
         if level > 0 {
-            for i in 0..=node.meta.count {
-                self.let_go_below(node.node.child(i)?, level - 1)?;
+            for child in (0..=node.meta.count).filter_map(|i| node.node.child(i).ok()) {
+                self.let_go_below(child, level - 1)?;
             }
         }
         self.medium.breathe();
-        self.each_place(&node, &mut |place| {
-            self.let_go(place);
-            Ok(())
-        })
+        self.places(&node).flatten().for_each(|place| self.let_go(place));
+        Ok(())
+    }
+}
+
+/// `None` in place of what damage hides.
+fn past_damage<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(Error::Damaged { .. }) => Ok(None),
+        result => result.map(Some),
     }
 }

@@ -77,6 +77,9 @@ impl From<HeapError> for Error {
 
 impl From<MediumError> for Error {
     fn from(error: MediumError) -> Error {
-        Error::Heap(error.into())
+        match error {
+            MediumError::OutOfBounds { offset, .. } => Error::Damaged { offset, what: "lies outside the region" },
+            error => Error::Heap(error.into()),
+        }
     }
 }

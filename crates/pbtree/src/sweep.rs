@@ -4,6 +4,8 @@
 //! one that it came to. A writer that lets go of a place under a node's lock marks it there (`Tree::let_go`), so what is unlinked
 //! before the walk comes by is not handed out twice.
 
+use core::iter;
+
 use heap::{Misplaced, Place, PlaceKind};
 use pmem::{Backoff, Dram, Medium};
 
@@ -71,14 +73,20 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         node: &Reached<'_, M>,
         each: &mut dyn FnMut(Place) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        each(Place { offset: node.node.at, kind: PlaceKind::Slot(self.class) })?;
-        for i in 0..node.meta.count {
-            let (key, value) = node.node.pair(i);
-            each(word::key_place(node.node.at, key)?)?;
-            if node.meta.level == 0 && value != 0 {
-                each(word::place(node.node.value_at(i), value)?)?;
-            }
-        }
-        Ok(())
+        self.places(node).try_for_each(|place| each(place?))
+    }
+
+    /// The same places; an error in place of one that damage hides.
+    pub(crate) fn places<'n>(
+        &self,
+        Reached { node, meta, .. }: &'n Reached<'_, M>,
+    ) -> impl Iterator<Item = Result<Place, Error>> + use<'n, M, D, R> {
+        let own = Place { offset: node.at, kind: PlaceKind::Slot(self.class) };
+        let of_pair = move |i| {
+            let (key, value) = node.pair(i);
+            let has_value = meta.level == 0 && value != 0;
+            [Some(word::key_place(node.at, key)), has_value.then(|| word::place(node.value_at(i), value))]
+        };
+        iter::once(Ok(own)).chain((0..meta.count).flat_map(of_pair).flatten())
     }
 }

@@ -77,9 +77,9 @@ pub(crate) fn growth_error(errno: Errno, wanted_bytes: u64) -> MediumError {
     if is_full(errno) { MediumError::Full { wanted_bytes } } else { MediumError::Os { errno: errno.raw_os_error() } }
 }
 
-/// True for every way to say 'no space left': on the file system, in a quota, in memory or its huge pages.
+/// True for every way to say 'no space left': on the file system, in a quota, in memory or its huge pages, or below the longest that a file may be.
 fn is_full(errno: Errno) -> bool {
-    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::NOMEM)
+    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::NOMEM | Errno::FBIG)
 }
 
 impl fmt::Display for MapError {
@@ -107,5 +107,19 @@ impl Error for MapError {
             MapError::Io { source, .. } => Some(source),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What waits for room may be given some where there is no more of a file, for whatever reason.
+    #[test]
+    fn a_file_that_may_not_get_longer_is_full() {
+        for errno in [Errno::NOSPC, Errno::DQUOT, Errno::NOMEM, Errno::FBIG] {
+            assert!(growth_error(errno, 1 << 30).is_full(), "{errno}");
+        }
+        assert!(!growth_error(Errno::IO, 1 << 30).is_full());
     }
 }

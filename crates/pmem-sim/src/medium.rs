@@ -268,7 +268,8 @@ impl Sim {
         if to_bytes > REGION_BYTES_MAX {
             return Err(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes: REGION_BYTES_MAX });
         }
-        let left = state.growth_count_max.checked_sub(1).ok_or(MediumError::Full { wanted_bytes: to_bytes })?;
+        let refused = state.growth_error.unwrap_or(MediumError::Full { wanted_bytes: to_bytes });
+        let left = state.growth_count_max.checked_sub(1).ok_or(refused)?;
         state.growth_count_max = left;
         self.0.len_bytes.store(to_bytes.next_multiple_of(LINE_BYTES), Ordering::Release);
         Ok(())

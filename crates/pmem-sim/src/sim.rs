@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use pmem::{Bytes, Canary, LINE_BYTES, Offset};
+use pmem::{Bytes, Canary, LINE_BYTES, MediumError, Offset};
 
 use crate::choice::choices;
 use crate::crashable::ObserverOf;
@@ -87,11 +87,13 @@ pub(crate) struct State {
     pub(crate) holes: Arc<BTreeSet<u64>>,
     /// How many times the region may still grow before the medium is full.
     pub(crate) growth_count_max: u64,
+    /// What is said then, if not that it is full.
+    pub(crate) growth_error: Option<MediumError>,
 }
 
 impl State {
     fn holding(durable: Arc<Pages>, pending: Box<dyn CrashModel>) -> State {
-        State { durable, pending, holes: Arc::default(), growth_count_max: u64::MAX }
+        State { durable, pending, holes: Arc::default(), growth_count_max: u64::MAX, growth_error: None }
     }
 }
 
@@ -187,6 +189,12 @@ impl Sim {
     /// After `growth_count` more growths every further one is refused as full, and so is space for holes.
     pub fn fail_grow_after(&self, growth_count: u64) {
         self.0.state.lock().growth_count_max = growth_count;
+    }
+
+    /// Every further growth fails so.
+    pub fn fail_grow_with(&self, error: MediumError) {
+        let mut state = self.0.state.lock();
+        (state.growth_count_max, state.growth_error) = (0, Some(error));
     }
 
     /// Crash images possible at this moment, all different, at most `budget` of them: all there are, if they are so few;

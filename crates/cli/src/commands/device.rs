@@ -88,8 +88,9 @@ impl Device {
         // Nobody but a service manager waits for it, and that one has a time limit.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
         served.run().map_err(|error| Failure::at("the device", error))?;
-        let items = store.len().map_err(Failure::at_path(&self.dir))?;
+        let items = store.len();
         store.close().map_err(Failure::at_path(&self.dir))?;
+        let items = items.map_err(Failure::at_path(&self.dir))?;
         writeln!(io::stdout(), "stopped; {} holds {} item{}", self.dir.display(), HumanCount(items), s(items))
             .map_err(Failure::output("standard output"))
     }

@@ -21,17 +21,19 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let asked: Vec<_> =
             conditions.iter().map(|condition| condition.key).chain(written.into_iter().flatten()).collect();
         let mut expired = BTreeSet::new();
-        let mut holds = |number: usize, held: Option<&Value<'_>>| {
-            let live = held.filter(|value| !self.is_past(expiry_of(value)));
-            match conditions.get(number) {
-                Some(condition) => live.map(version_of) == condition.version,
-                None => {
-                    expired.extend((held.is_some() && live.is_none()).then_some(asked[number]));
-                    true
-                }
-            }
-        };
         let unmet = self.with_room(|| {
+            // What an attempt before saw may be gone by now, and told of.
+            expired.clear();
+            let mut holds = |number: usize, held: Option<&Value<'_>>| {
+                let live = held.filter(|value| !self.is_past(expiry_of(value)));
+                match conditions.get(number) {
+                    Some(condition) => live.map(version_of) == condition.version,
+                    None => {
+                        expired.extend((held.is_some() && live.is_none()).then_some(asked[number]));
+                        true
+                    }
+                }
+            };
             let mut writes: Vec<_> = last.iter().map(|(key, op)| BatchWrite::new(key, change(op))).collect();
             self.tree.batch(epoch::thread_index(), &asked, &mut holds, &mut writes)
         });

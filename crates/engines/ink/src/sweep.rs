@@ -1,5 +1,5 @@
-//! The sweep after opening, in the background. Where damage ends the sweep, the free space stays unknown until the store is opened again: no step
-//! sweeps once more, and none merges, since a merge needs the free space. All else goes on.
+//! The sweep after opening, in the background. Where damage ends the sweep, the free space stays unknown until the store is cleared or opened again: no
+//! step sweeps once more, and none merges, since a merge needs the free space. All else goes on.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use crate::error::told;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
     pub(crate) fn sweep_met_damage(&self) -> bool {
-        self.sweep_met_damage.load(Ordering::Relaxed)
+        self.sweep_met_damage.load(Ordering::Relaxed) && !self.tree.heap().is_swept()
     }
 
     /// Sweeps, unless that was done; whether the free space is known.

@@ -13,7 +13,7 @@
 //! Where the tree cannot learn of a batch that counts (the host lends no memory, a record is damaged), the table stays for readers, and
 //! writes are refused until the store is opened again.
 //!
-//! A batch's number contains that of the opening, so it never returns. Checkpoints cut all lanes at once, and so never between
+//! A batch's number contains that of the opening, so no log has two of one number. Checkpoints cut all lanes at once, and so never between
 //! the entries of a batch and its end.
 //!
 //! # One step for readers
@@ -219,7 +219,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn next_batch(&self) -> u64 {
         let number = self.batches.number.fetch_add(1, Ordering::Relaxed) + 1;
         let opening = if self.medium.breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
-        opening << 32 | number
+        batch_number(opening, number)
     }
 
     /// Step 5; the records that are to be retired.
@@ -248,5 +248,25 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.expect_if(expires);
         self.batches.shown.take_away();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
+    }
+}
+
+/// The number of the batch that is the `count`th of an opening. It returns after 2^40 batches of one opening, or 2^24 openings; a log that has both
+/// would be damage.
+fn batch_number(opening: u64, count: u64) -> u64 {
+    opening << 40 | count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_batch_of_an_opening_has_the_number_of_another_openings() {
+        let day_count = 100_000 * 24 * 60 * 60;
+        for opening in [1, 2, 1 << 20] {
+            assert!(batch_number(opening, 1) < batch_number(opening, day_count));
+            assert!(batch_number(opening, day_count) < batch_number(opening + 1, 1), "{opening}");
+        }
     }
 }

@@ -61,10 +61,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             return Err(Error::Corrupt { offset: place.offset.0, what: "a key's record lies where none can lie" });
         }
         let item = self.records().read(record)?;
-        if is_deep {
+        let was_seen = item.key < from;
+        // Or its key has rotted.
+        if is_deep || was_seen {
             whole(record, &item)?;
         }
-        Ok(item.key >= from)
+        Ok(!was_seen)
     }
 
     /// Reads the nodes as an opening would.

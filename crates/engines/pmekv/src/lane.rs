@@ -16,6 +16,7 @@
 //! The checkpoint's lock, then lanes in ascending order, then the rest. Nobody waits for the medium under a lane's lock.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Error;
@@ -99,6 +100,12 @@ impl Log {
         self.salt = newest.salt(uuid);
         self.left = (newest.first + segment_entry_count).saturating_sub(self.next);
         self.at = newest.entry_at(self.next);
+    }
+
+    /// Entries that lie, or would lie, in the newest segment behind the log's last.
+    pub(crate) fn rest(&self) -> Range<u64> {
+        let newest = self.segments.back();
+        newest.map_or(0..0, |newest| self.next..newest.first + SEGMENT_ENTRY_COUNT)
     }
 
     /// Takes away segments all of whose entries lie up to `cut`, but for the newest.
@@ -200,8 +207,7 @@ impl Lanes {
     /// there is nothing, durably.
     pub(crate) fn go_on<M: Medium>(&self, log: &mut Log, medium: &M) {
         let Some(newest) = log.segments.back() else { return };
-        let rest = log.next..newest.first + SEGMENT_ENTRY_COUNT;
-        rest.for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
+        log.rest().for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
         medium.order();
         log.fill_on(&self.uuid, self.segment_entry_count);
     }

@@ -107,12 +107,15 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         }
     }
 
-    /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it.
+    /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it: those first that could go on the
+    /// least way without.
     fn look_ahead(&self) {
         if !self.medium.is_writable() {
             return;
         }
-        for mut log in self.lanes.lock_all() {
+        let mut logs = self.lanes.lock_all();
+        logs.sort_by_key(|log| log.rest().count());
+        for mut log in logs {
             let is_begun = !log.segments.is_empty();
             if is_begun && self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1).is_err() {
                 self.lanes.go_on(&mut log, &self.medium);

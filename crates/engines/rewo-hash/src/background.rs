@@ -32,7 +32,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        if self.heap.prepare(&self.medium, self.heap.ahead_bytes())? {
+        if self.heap.prepare(&self.medium, self.heap.ahead_bytes()) {
             return Ok(Progress::More);
         }
         if self.fill_step(&mut background)? == Progress::More {

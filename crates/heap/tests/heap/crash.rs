@@ -228,7 +228,7 @@ impl Script {
     /// Grows the region by steps, each on a thread of its own.
     fn grow_to_spare(&self, ahead_bytes: u64) {
         while self.heap.spare_bytes() < ahead_bytes {
-            thread::scope(|scope| scope.spawn(|| self.heap.prepare(&self.sim, ahead_bytes).unwrap()).join().unwrap());
+            thread::scope(|scope| scope.spawn(|| self.heap.prepare(&self.sim, ahead_bytes)).join().unwrap());
         }
     }
 

@@ -27,7 +27,7 @@ fn the_background_grows_by_more_where_more_is_spare() {
     let (memory, heap) = Memory::formatted();
     let grown = |ahead_bytes| {
         let before_bytes = heap.stats().region_bytes;
-        while heap.stats().region_bytes == before_bytes && heap.prepare(&memory, ahead_bytes).unwrap() {}
+        while heap.stats().region_bytes == before_bytes && heap.prepare(&memory, ahead_bytes) {}
         heap.stats().region_bytes - before_bytes
     };
     let units = |bytes: u64| bytes / (4 << 20);
@@ -99,17 +99,17 @@ fn an_item_that_no_region_holds_is_too_long() {
 fn preparation_ends_with_the_space_it_was_asked_for() {
     let (memory, heap) = Memory::formatted();
     let mut before_bytes = 0;
-    while heap.prepare(&memory, 20 << 20).unwrap() {
+    while heap.prepare(&memory, 20 << 20) {
         let step_bytes = memory.populated_bytes() - before_bytes;
         assert!(step_bytes <= 2 << 20, "one step prepares {step_bytes} bytes");
         before_bytes += step_bytes;
     }
     assert!(heap.spare_bytes() >= 20 << 20);
     assert_eq!(memory.populated_bytes(), 20 << 20);
-    assert!(!heap.prepare(&memory, 20 << 20).unwrap());
+    assert!(!heap.prepare(&memory, 20 << 20));
     memory.set_limit_bytes(0);
-    assert!(heap.prepare(&memory, 200 << 20).is_ok_and(|more| more), "pages that are there come first");
-    while heap.prepare(&memory, 200 << 20).expect("a region that cannot grow is ready") {}
+    assert!(heap.prepare(&memory, 200 << 20), "pages that are there come first");
+    while heap.prepare(&memory, 200 << 20) {}
     assert_eq!(memory.populated_bytes(), heap.stats().region_bytes - heap.mark_bytes());
 }
 
@@ -121,7 +121,7 @@ fn ahead_of_a_writer(memory: &Memory, heap: &Heap<Host>, taken_units: u64) -> u6
             heap.reserve_extent(memory, taken_units * UNIT_BYTES - 64).unwrap().publish();
             left -= 1;
         }
-        if !heap.prepare(memory, heap.ahead_bytes()).unwrap() {
+        if !heap.prepare(memory, heap.ahead_bytes()) {
             return heap.ahead_bytes();
         }
     }

@@ -182,7 +182,7 @@ fn of_two_valid_copies_the_newer_wins_and_replaces_the_other() {
     for newer in 0..2 {
         let (memory, heap) = Memory::formatted();
         let older = memory.bytes(0, CHECKED_BYTES + 8);
-        heap.prepare(&memory, 16 << 20).unwrap();
+        heap.prepare(&memory, 16 << 20);
         let region_bytes = heap.superblock().region_bytes;
         drop(heap);
         memory.set_bytes(SUPERBLOCK_COPIES[1 - newer].0, &older);

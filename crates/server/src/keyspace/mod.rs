@@ -38,8 +38,9 @@ impl Keyspace {
     pub(crate) fn of(store: Store, is_ordered: bool, backups: Option<PathBuf>) -> io::Result<Keyspace> {
         let databases = Databases::load(&store)?;
         let order = Order::default();
-        // Keys of several databases are counted in order.
-        if is_ordered || databases.is_stored() {
+        // Keys of several databases are counted in order, where the engine has one.
+        let is_counted = || databases.is_stored() && store.features().order != hikv::Order::No;
+        if is_ordered || is_counted() {
             order.of(&store).map_err(io::Error::other)?;
         }
         let saves = Saves::new(&store, backups)?;

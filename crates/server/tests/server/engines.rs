@@ -34,6 +34,16 @@ fn a_command_that_needs_what_the_engine_lacks_is_refused() {
     }
 }
 
+/// Keys of several databases are counted in order, where there is one.
+#[test]
+fn a_store_of_several_databases_is_served_again() {
+    for &engine in EngineKind::ALL {
+        let server = server_on(engine);
+        server.client().converse([("SELECT 1", ok()), ("SET k v", ok()), ("SWAPDB 0 1", ok())]);
+        server.restarted().client().converse([("GET k", bulk("v"))]);
+    }
+}
+
 #[test]
 fn what_is_refused_does_nothing_and_is_counted() {
     let server = server_on(EngineKind::RewoHash);

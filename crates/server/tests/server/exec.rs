@@ -2,7 +2,7 @@
 
 use crate::common::{Client, TestServer, Value, array, bulk, int, ok};
 use fastrand::Rng;
-use hikv::Options;
+use hikv::{EngineKind, Options};
 use server::Config;
 
 fn queued() -> Value {
@@ -92,10 +92,15 @@ fn contents(client: &mut Client) -> Vec<Value> {
 
 #[test]
 fn a_transaction_does_what_its_commands_do() {
-    let (together, apart) = (TestServer::start(), TestServer::start());
+    EngineKind::ALL.iter().for_each(|&engine| does_what_its_commands_do(engine));
+}
+
+fn does_what_its_commands_do(engine: EngineKind) {
+    let server = || TestServer::of(&Options::new().engine(engine), Config { threads: 2, ..Config::default() });
+    let (together, apart) = (server(), server());
     let (mut client, mut other) = (together.client(), apart.client());
     let mut rng = Rng::with_seed(1);
-    for _ in 0..400 {
+    for _ in 0..200 {
         let commands: Vec<_> = (0..rng.usize(1..20)).map(|_| command(&mut rng)).collect();
         assert_eq!(client.say("MULTI"), ok());
         for command in &commands {
@@ -104,9 +109,9 @@ fn a_transaction_does_what_its_commands_do() {
         let Value::Array(replies) = client.say("EXEC") else { panic!("{commands:?} are not answered") };
         for (command, reply) in commands.iter().zip(replies) {
             let wanted = sorted(other.call(command), &command[0]);
-            assert_eq!(sorted(reply, &command[0]), wanted, "{command:?} of {commands:?}");
+            assert_eq!(sorted(reply, &command[0]), wanted, "{engine}: {command:?} of {commands:?}");
         }
-        assert_eq!(contents(&mut client), contents(&mut other), "{commands:?}");
+        assert_eq!(contents(&mut client), contents(&mut other), "{engine}: {commands:?}");
         for client in [&mut client, &mut other] {
             client.say("SELECT 0");
         }

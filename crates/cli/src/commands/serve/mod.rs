@@ -52,10 +52,11 @@ impl Serve {
         // Nobody but a service manager waits for it, and that one has a time limit.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
         server.run().map_err(|error| Failure::at("the server", error))?;
-        let items = store.len().map_err(Failure::at_path(dir))?;
+        let items = store.len();
         // It may be gathering figures of the store, which only its last user closes.
         drop(port);
         store.close().map_err(Failure::at_path(dir))?;
+        let items = items.map_err(Failure::at_path(dir))?;
         tracing::info!(items, "stopped");
         writeln!(io::stdout(), "stopped; {} holds {} item{}", dir.display(), HumanCount(items), s(items))
             .map_err(Failure::output("standard output"))

@@ -30,7 +30,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        if self.heap.prepare(&self.medium, self.heap.ahead_bytes())? {
+        if self.heap.prepare(&self.medium, self.heap.ahead_bytes()) {
             return Ok(Progress::More);
         }
         let mut reaped = Vec::new();

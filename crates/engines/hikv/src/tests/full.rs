@@ -105,12 +105,17 @@ fn room_of_one_size_becomes_room_of_another() {
 /// There is no space to be made ready ahead of writers. What is due is reaped all the same, and makes room.
 #[test]
 fn what_is_due_in_a_full_region_is_reaped() {
+    reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
+    reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
+}
+
+fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     let clock = Clock::manual(1_000);
     let rig = Rig { store: Rig::of_fixed_size().store.by_clock(clock.clone()) };
     let due = clock.after(Duration::from_secs(1));
     let put = |number: u32| rig.store.put_until(&key(number), &[1; 4_000], due);
     while rig.store.step().is_ok_and(|progress| progress == Progress::More) {}
-    rig.sim().fail_grow_after(0);
+    fail(rig.sim());
     let count = (0..).take_while(|&number| put(number).is_ok()).count() as u64;
     clock.advance(Duration::from_secs(2));
     while rig.store.step().unwrap() == Progress::More {}

@@ -10,7 +10,7 @@ use engine::{
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
-use pmem_sim::{Model, Sim};
+use pmem_sim::{Image, Model, Sim};
 
 use crate::subject::PARAMETERS;
 
@@ -132,4 +132,54 @@ fn damage_that_ends_the_sweep_does_not_end_the_reaper() {
         unswept += u32::from(!store.tree().heap().is_swept());
     }
     assert!(unswept > 0);
+}
+
+/// Steps until nothing is left to do.
+fn idle(store: &Ink<Sim, HostDram>) {
+    while store.step().unwrap() == Progress::More {}
+}
+
+/// What a clear of a store comes to of which this word was changed: everything is gone, and what is put is all that takes room.
+fn assert_cleared(image: &Image, at: u64, bit: u32, (before, behind): (bool, bool)) {
+    let store = Ink::open(Sim::from_image(image, Model::Line), HostDram, OPTIONS).unwrap();
+    if before {
+        idle(&store);
+    }
+    flip(&store, at, 1 << bit);
+    if behind {
+        idle(&store);
+    }
+    let what = format!("{at:#x}, bit {bit}, swept {before}, steps {behind}");
+    store.clear().unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(store.len().unwrap(), 0, "{what}");
+    (0..KEY_COUNT).for_each(|number| store.put(&key(number), &value(number)).unwrap());
+    idle(&store);
+    assert!(store.tree().heap().is_swept());
+    let figures = store.tree().check(&mut |found| panic!("{what}: {}", found.what)).unwrap();
+    let live_bytes = store.stats().live_bytes;
+    assert!(if before { live_bytes >= figures.used_bytes } else { live_bytes == figures.used_bytes }, "{what}");
+    let again = Sim::from_image(&store.tree().medium().images(1, 0).remove(0), Model::Line);
+    let store = Ink::open(again, HostDram, OPTIONS).unwrap();
+    (0..KEY_COUNT).for_each(|number| assert_eq!(get(&store, number).unwrap(), Some(value(number)), "{what}"));
+}
+
+/// Whatever is damaged of nodes: words of meta, keys, children and values, of all that a descent to this key comes by.
+#[test]
+fn a_damaged_store_is_cleared() {
+    let probe = filled(Verify::Nothing);
+    idle(&probe);
+    let (medium, image) = (probe.tree().medium(), probe.tree().medium().images(1, 0).remove(0));
+    let named = |at: u64| medium.load(Offset(at), Ordering::Relaxed) & ((1 << 48) - 1);
+    let node_bytes = 16 * (OPTIONS.order as u64 + 1);
+    let root = named(pbtree::layout::ROOT.0);
+    let nodes = [root, named(root + 8), named(root + 24)];
+    let words = nodes.iter().flat_map(|&node| (node..node + node_bytes).step_by(8));
+    let used = words.filter(|&at| medium.load(Offset(at), Ordering::Relaxed) != 0);
+    for at in used.chain([pbtree::layout::ROOT.0]) {
+        for bit in [0, 5, 13, 41, 50, 57, 63] {
+            for when in [(false, false), (false, true), (true, false)] {
+                assert_cleared(&image, at, bit, when);
+            }
+        }
+    }
 }

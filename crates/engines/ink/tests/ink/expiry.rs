@@ -1,14 +1,14 @@
 //! Keys that expire, without crashes.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Check, Clock, Depth, Engine, Expiry, Progress};
+use engine::{BatchOp, Check, Clock, Depth, Engine, Expiry, Progress};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
-use pmem_sim::{Model, Sim};
+use pmem_sim::{Model, Sim, StepKind};
 
 use crate::subject::PARAMETERS;
 
@@ -77,4 +77,34 @@ fn damage_stops_the_reaper_at_one_leaf() {
     clock.advance(Duration::from_millis(50));
     while store.step().unwrap() == Progress::More {}
     assert_eq!(store.stats().reaped_count, reaped + 50);
+}
+
+/// A batch that the region has no room for is tried again once the free space is known. A key that it saw expired may be gone by then, and told of.
+#[test]
+fn a_batch_that_is_tried_again_tells_of_no_key_twice() {
+    let sim = Sim::new(0, Model::Line);
+    let store = Ink::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
+    let large = |number: u8| store.put(&[number], &[7; 60_000]);
+    (0..20).for_each(|number| large(number).unwrap());
+    store.put_until(b"due", b"value", Expiry::at_ms(150)).unwrap();
+    (0..20).for_each(|number| assert!(store.delete(&[number]).unwrap()));
+    drop(store);
+    let (sim, clock) = (Sim::from_image(&sim.images(1, 0).remove(0), Model::Line), Clock::manual(200));
+    let store = Arc::new(Ink::open(sim.clone(), HostDram, Options::default()).unwrap().by_clock(clock));
+    store.write_batch(&[BatchOp::Put { key: b"small", value: b"" }]).unwrap();
+    sim.fail_grow_after(0);
+    let (told, other, is_met) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store), AtomicBool::new(false));
+    let noted = Arc::clone(&told);
+    store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
+    // The first step but growth is the sweep's: nothing was written for what finds no room.
+    sim.observe(Box::new(move |_, kind| {
+        if kind != StepKind::Grow && !is_met.swap(true, Ordering::Relaxed) {
+            assert!(!other.tree().heap().is_swept() && !other.delete(b"due").unwrap());
+        }
+    }));
+    let (large, due) = ([8; 60_000], b"due");
+    store.write_batch(&[BatchOp::Put { key: due, value: b"new" }, BatchOp::Put { key: b"a", value: &large }]).unwrap();
+    sim.unobserve();
+    assert_eq!(*told.lock().unwrap(), [b"due".to_vec()]);
+    assert_eq!(store.expiry(b"due").unwrap(), Some(Expiry::NEVER));
 }

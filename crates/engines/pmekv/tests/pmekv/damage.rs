@@ -93,6 +93,21 @@ fn a_value_that_rots_is_found_by_the_deep_check() {
     assert_eq!(found(Depth::Deep), ["a record's checksum does not fit"]);
 }
 
+/// A leaf's records below where the leaf begins are those of one that was merged with it, which were looked at; or they have rotted.
+#[test]
+fn a_key_that_rots_is_no_key_of_a_leaf_before() {
+    for number in [44, 50, 79] {
+        let sim = Sim::new(0, Model::Line);
+        let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
+        (0..80).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
+        let at = record_of(&sim, &key(number)).plus(16);
+        sim.store(at, 0, Ordering::Release);
+        let (mut check, mut damage) = (Check::new(Depth::Quick), Vec::new());
+        store.check(&mut check, &mut |found| damage.push(found.what)).unwrap();
+        assert_eq!((check.item_count(), damage), (80, vec!["a record's checksum does not fit".to_owned()]), "{number}");
+    }
+}
+
 /// Where a word of the value lies: behind the header of 16 bytes and three of the key.
 fn value_word(sim: &Sim) -> u64 {
     let key = u64::from_le_bytes(*b"keya val");
@@ -105,12 +120,17 @@ fn key(number: u32) -> Vec<u8> {
     format!("{:04} and some more: {:04}", number / 8, number % 8).into_bytes()
 }
 
-/// The header of the key's record, behind which an expiry stands or not, says that the value is too long for its room.
-fn break_header(sim: &Sim, key: &[u8], before_key_bytes: u64) {
+/// Where the record of a key lies that does not expire.
+fn record_of(sim: &Sim, key: &[u8]) -> Offset {
     let word = |at: u64| sim.load(Offset(at), Ordering::Acquire).to_le_bytes();
     let has_key = |at: &u64| (0..3).all(|part| word(at + 8 * part)[..] == key[8 * part as usize..][..8]);
-    let at = (0..sim.len_bytes()).step_by(8).find(has_key).expect("the record is there") - before_key_bytes;
-    sim.store(Offset(at), sim.load(Offset(at), Ordering::Acquire) | 1 << 31, Ordering::Release);
+    Offset((0..sim.len_bytes()).step_by(8).find(has_key).expect("the record is there") - 16)
+}
+
+/// The header of the key's record, behind which an expiry stands or not, says that the value is too long for its room.
+fn break_header(sim: &Sim, key: &[u8], before_key_bytes: u64) {
+    let at = Offset(record_of(sim, key).0 + 16 - before_key_bytes);
+    sim.store(at, sim.load(at, Ordering::Acquire) | 1 << 31, Ordering::Release);
 }
 
 fn is_damage(error: &Error) -> bool {

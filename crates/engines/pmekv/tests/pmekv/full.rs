@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Held, Progress};
+use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Hasher, Held, Progress};
 use engine_pmekv::{Options, Pmekv};
 use pmem::MediumError;
 use pmem_os::HostDram;
@@ -56,6 +56,36 @@ fn keys_are_deleted_after_each_opening() {
         let store = Pmekv::open(sim.clone(), HostDram, Options::default()).unwrap();
         assert_eq!(store.len().unwrap(), u64::from(count - number));
         assert!(store.delete(&key(number)).unwrap(), "{number}");
+    }
+}
+
+/// Of two lanes one has used the segment that it had ahead of need, and the other has no room but such a segment. After an opening there is one
+/// extent for both.
+#[test]
+fn a_lane_whose_segment_is_full_gets_the_room_that_is_left_for_deletes() {
+    let of_lane = |lane: u64| (0..).map(key).filter(move |key| Hasher::new(7).signature(key) >> 32 & 1 == lane);
+    for full in [0, 1] {
+        let sim = Sim::new(0, Model::Line);
+        let short_segments = Options { segment_entry_count: 20, ..Options::default() };
+        let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, short_segments).unwrap();
+        (0..2).flat_map(|lane| of_lane(lane).take(8)).for_each(|key| store.put(&key, b"").unwrap());
+        sim.fail_grow_after(0);
+        let fillers = (1_000_000..).take_while(|number| store.put(&key(*number), &[7; 4_000]).is_ok()).count();
+        assert!(fillers > 20 && fillers < 250, "{fillers}");
+        // The last entry of the segment goes to a delete, and the next begins what deletes alone may begin.
+        for (lane, delete_count) in [(full, 1), (1 - full, 2)] {
+            let mut keys = of_lane(lane);
+            let first = keys.next().unwrap();
+            while store.put(&first, b"").is_ok() {}
+            keys.take(delete_count).for_each(|key| assert!(store.delete(&key).unwrap()));
+        }
+        drop(store);
+        let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line);
+        sim.fail_grow_after(0);
+        let store = Pmekv::open(sim.clone(), HostDram, short_segments).unwrap();
+        for lane in [full, 1 - full] {
+            of_lane(lane).skip(3).take(3).for_each(|key| assert!(store.delete(&key).unwrap(), "lane {lane}"));
+        }
     }
 }
 

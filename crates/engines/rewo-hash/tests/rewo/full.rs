@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::{BatchOp, Clock, Engine, Progress};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
-use pmem::relax_by;
+use pmem::{MediumError, relax_by};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -39,16 +39,22 @@ fn a_split_that_finds_room_for_one_half_gives_it_back() {
 /// There is no space to be made ready ahead of writers. What is due is reaped all the same, and makes room.
 #[test]
 fn what_is_due_in_a_full_region_is_reaped() {
+    reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
+    reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
+}
+
+fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     let clock = Clock::manual(1_000);
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap().by_clock(clock.clone());
     let due = clock.after(Duration::from_secs(1));
     let put = |number: u32| store.put_until(&key(number), &[1; 4_000], due);
     while store.step().is_ok_and(|progress| progress == Progress::More) {}
-    store.medium().fail_grow_after(0);
+    fail(store.medium());
     let count = (0..).take_while(|&number| put(number).is_ok()).count() as u64;
     clock.advance(Duration::from_secs(2));
     while store.step().unwrap() == Progress::More {}
     assert_eq!((store.stats().reaped_count, store.len().unwrap()), (count, 0));
+    while store.tidy() == Progress::More || store.stats().garbage_count > 0 {}
     put(0).unwrap();
 }
 

@@ -180,3 +180,31 @@ fn a_forked_child_drops_a_store_that_has_threads_of_its_engine() {
     store.put("key", "value").unwrap();
     assert_eq!(store.get("key").unwrap().as_deref(), Some(&b"value"[..]));
 }
+
+#[test]
+fn of_every_engine_a_store_is_opened_once_and_left_alone_by_a_forked_child() {
+    for &engine in EngineKind::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let mut store = Some(Options::new().engine(engine).open(&path).unwrap());
+        let open = store.clone().expect("it was opened");
+        open.put("before", "1").unwrap();
+        for again in [Store::open(&path), Store::open_read_only(&path)] {
+            assert_names(&again.unwrap_err(), &path, &["in use by this process itself"]);
+        }
+        let code = forked(|| {
+            // SAFETY: ends a child that waits for ever.
+            unsafe { libc::alarm(60) };
+            let child = store.take().expect("it was cloned for the child");
+            let refused = is_forked(child.get("before")) && is_forked(child.put("k", "v")) && is_forked(child.clear());
+            drop(child);
+            refused
+        });
+        assert_eq!(code, 42, "{engine}");
+        open.put("after", "2").unwrap();
+        drop(store);
+        open.close().unwrap();
+        let store = Store::open_read_only(&path).unwrap();
+        assert_eq!(store.len().unwrap(), 2, "{engine}");
+    }
+}
