@@ -30,9 +30,9 @@ pub fn prefetch<M: Medium>(medium: &M, at: Offset, room_bytes: Option<u64>) {
 /// Things that are asked for in a row: about as many as a core has translations under way.
 const WINDOW: usize = 8;
 
-/// These things, for a caller who reads what each names before it takes the next; `ask` asks the cache for what one names. A window is asked for in a row,
-/// one window before it is read: an instruction that asks for a line waits for its page's translation, and what comes long after it waits, too, so
-/// that one at a time would be waited for by itself (`docs/decisions/0081-lines-asked-for-in-a-row.md`).
+/// These things, for a caller who reads what each names before the next is taken; `ask` asks the cache for what one names. A window is asked for in a row,
+/// one window before its turn. An instruction that asks for a line waits for the page's translation, and what comes long after waits, too: a row of
+/// them waits once (`docs/decisions/0081-lines-asked-for-in-a-row.md`).
 #[inline(always)]
 pub fn in_time<'t, T>(things: &'t [T], ask: impl Fn(&T) + 't) -> impl Iterator<Item = &'t T> + 't {
     let ask_for = move |first: usize| things.iter().skip(first).take(WINDOW).for_each(&ask);

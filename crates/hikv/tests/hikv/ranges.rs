@@ -1,4 +1,4 @@
-//! Which keys a range and a prefix have, and how many items are copied ahead of who takes them.
+//! Which keys a range and a prefix have, and how many items are copied ahead.
 
 use std::ops::Bound;
 
