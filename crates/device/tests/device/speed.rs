@@ -2,9 +2,8 @@
 //! over TCP, with one command at a time, with 32, and with 32 on each of eight queues; and hikv's server for Redis clients with as many at once on
 //! as many connections, by a client that keeps no reply. Printed, and nothing is asserted of it: `cargo xtask device speed`.
 //!
-//! How much of the engine's speed a host has that shares memory is measured by turns: the engine alone in groups of 16, and the device with 32 commands at once, at
-//! keys of one kind, of which each is asked once. A machine's speed changes from second to second, what stands behind each other in memory is read faster than
-//! what does not, and a checkpoint takes a processor, which the engine alone leaves free.
+//! What is compared is measured by turns (`turns`): how much of the engine's speed, in groups of 16, a host has that shares memory and has 32 commands
+//! at once; and what a device does over TCP beside hikv's server.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use hikv::{EngineKind, Store};
 use crate::support::{Bench, directory};
 
 mod redis;
+mod turns;
 
 /// Keys of the store: more than caches hold.
 const KEY_COUNT: u64 = 1 << 21;
@@ -28,12 +28,6 @@ const DEPTH: usize = 32;
 const QUEUE_COUNT: u64 = 8;
 /// As the device carries out runs of commands.
 const GROUP_COUNT: u64 = 16;
-/// Turns of the engine alone and of the device, and operations of each.
-const TURN_COUNT: u64 = 15;
-const TURN_OPERATION_COUNT: u64 = 1 << 17;
-/// Entries of the log from which on a store of so many keys is given a checkpoint.
-const LOG_ENTRY_COUNT_MAX: f64 = (1 << 19) as f64;
-
 /// Keys in an order that no cache guesses.
 fn key(number: u64) -> [u8; 16] {
     let mixed = (number % KEY_COUNT).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -152,9 +146,8 @@ fn through(bench: &Bench, transport: &str) {
         timed(count, |number| _ = black_box(client.retrieve(scattered(number)).expect("it reads")))
     });
     for queue_count in [1, QUEUE_COUNT] {
-        let store = |key| Operation::Store { key, value: &VALUE[..], when: StoreIf::Always };
-        many(bench, &format!("{transport}: store"), queue_count, store);
-        many(bench, &format!("{transport}: retrieve"), queue_count, |key| Operation::Retrieve { key });
+        many(bench, &format!("{transport}: store"), queue_count, store_of);
+        many(bench, &format!("{transport}: retrieve"), queue_count, retrieve_of);
     }
 }
 
@@ -165,71 +158,47 @@ fn many(
     queue_count: u64,
     make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]> + Sync,
 ) {
-    let count = DEVICE_COUNT / queue_count;
-    let options = || Options { entry_count: DEPTH as u16 + 1, ..Options::default() };
-    let mut clients: Vec<Client> = (0..queue_count).map(|_| bench.client_with(options())).collect();
-    let run = |client: &mut Client, queue: u64| run_all(client, queue * count, count, &make);
+    let mut clients = clients(bench, queue_count);
     measure(&format!("{what}, {DEPTH} at once on {queue_count}"), DEVICE_COUNT, || {
-        match &mut clients[..] {
-            [client] => run(client, 0),
-            clients => thread::scope(|scope| {
-                let numbered = clients.iter_mut().zip(0..);
-                numbered.for_each(|(client, queue)| drop(scope.spawn(move || run(client, queue))));
-            }),
-        }
+        run_on(&mut clients, 0, DEVICE_COUNT, make);
         Vec::new()
     });
 }
 
+/// Hosts with a queue each.
+fn clients(bench: &Bench, count: u64) -> Vec<Client> {
+    let options = || Options { entry_count: DEPTH as u16 + 1, ..Options::default() };
+    (0..count).map(|_| bench.client_with(options())).collect()
+}
+
+/// Has each client do its part.
+fn run_on(
+    clients: &mut [Client],
+    from: u64,
+    count: u64,
+    make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]> + Sync,
+) {
+    let each = count / clients.len() as u64;
+    let run = |client: &mut Client, queue: u64| run_all(client, from + queue * each, each, &make);
+    match clients {
+        [client] => run(client, 0),
+        clients => thread::scope(|scope| {
+            let numbered = clients.iter_mut().zip(0..);
+            numbered.for_each(|(client, queue)| drop(scope.spawn(move || run(client, queue))));
+        }),
+    }
+}
+
 fn run_all(client: &mut Client, from: u64, count: u64, make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]>) {
+    let mut operations = Vec::with_capacity(4096);
     for first in (from..from + count).step_by(4096) {
-        let operations: Vec<_> = (first..first + 4096).map(|number| make(scattered(number))).collect();
+        operations.clear();
+        operations.extend((first..first + 4096).map(|number| make(scattered(number))));
         let told = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
             Outcome::Done | Outcome::Value(_) => {}
             other => panic!("{other:?}"),
         };
         client.run_with(&operations, told).expect("they are done");
-    }
-}
-
-/// Measures the engine alone and the device by turns, at other keys in each. Keys were stored in another order.
-#[expect(clippy::print_stdout, reason = "a table for reading")]
-fn by_turns(
-    bench: &Bench,
-    what: &str,
-    alone: impl Fn(&Store, u64, u64),
-    make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]>,
-) {
-    let mut client = bench.client_with(Options { entry_count: DEPTH as u16 + 1, ..Options::default() });
-    let (mut rates, mut next) = ([const { Vec::new() }; 2], 0);
-    for turn in 0..TURN_COUNT {
-        // The first comes first in every other turn.
-        for by_device in [turn % 2 == 0, turn % 2 == 1] {
-            rest(&bench.store);
-            let (from, began) = (next, Instant::now());
-            next += TURN_OPERATION_COUNT;
-            match by_device {
-                true => run_all(&mut client, from, TURN_OPERATION_COUNT, &make),
-                false => alone(&bench.store, from, TURN_OPERATION_COUNT),
-            }
-            rates[usize::from(by_device)].push(TURN_OPERATION_COUNT as f64 / began.elapsed().as_secs_f64() / 1e6);
-        }
-    }
-    let mut shares: Vec<f64> = rates[0].iter().zip(&rates[1]).map(|(alone, device)| device / alone).collect();
-    let [alone, device] = rates.each_mut().map(|rates| median(rates));
-    let share = median(&mut shares) * 100.0;
-    println!("{what}, by turns: engine alone {alone:.3} M/s, device {device:.3} M/s, {share:.0} %");
-}
-
-fn median(of: &mut [f64]) -> f64 {
-    of.sort_unstable_by(f64::total_cmp);
-    of[of.len() / 2]
-}
-
-/// Waits for the end of a checkpoint that is wanted or under way.
-fn rest(store: &Store) {
-    while store.stats_now().ok().and_then(|stats| stats.figure("pmekv_log_entries")) >= Some(LOG_ENTRY_COUNT_MAX) {
-        thread::yield_now();
     }
 }
 
@@ -241,16 +210,58 @@ fn loaded(dir: &Path) -> Store {
     store
 }
 
+fn store_of(key: [u8; 16]) -> Operation<[u8; 16], &'static [u8]> {
+    Operation::Store { key, value: &VALUE[..], when: StoreIf::Always }
+}
+
+fn retrieve_of(key: [u8; 16]) -> Operation<[u8; 16], &'static [u8]> {
+    Operation::Retrieve { key }
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn what_the_engine_has_of_it() {
     let dir = directory();
     let store = loaded(dir.path());
     let bench = Bench::of(dir, store, device::Config::default()).by_shm(true);
-    by_turns(&bench, "shared memory: retrieve", get_groups, |key| Operation::Retrieve { key });
-    let store = |key| Operation::Store { key, value: &VALUE[..], when: StoreIf::Always };
-    by_turns(&bench, "shared memory: store", put_groups, store);
-    by_turns(&bench, "shared memory: retrieve", get_groups, |key| Operation::Retrieve { key });
+    let store = &bench.store;
+    let by_turns = |what, alone: fn(&Store, u64, u64), make: fn([u8; 16]) -> _| {
+        let mut clients = clients(&bench, 1);
+        let alone = (&mut |from, count| alone(store, from, count)) as turns::Run<'_>;
+        turns::compare(
+            store,
+            what,
+            ["engine alone", "device"],
+            [alone, &mut |from, count| {
+                run_on(&mut clients, from, count, make);
+            }],
+        );
+    };
+    by_turns("shared memory: retrieve", get_groups, retrieve_of);
+    by_turns("shared memory: store", put_groups, store_of);
+    by_turns("shared memory: retrieve", get_groups, retrieve_of);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn what_a_server_does_beside_it() {
+    let dir = directory();
+    let store = loaded(dir.path());
+    let bench = Bench::of(dir, store, device::Config::default());
+    for queue_count in [1, QUEUE_COUNT] {
+        let (mut clients, mut serving) = (clients(&bench, queue_count), redis::Clients::of(&bench.store, queue_count));
+        for (make, kind) in [(store_of as fn(_) -> _, &redis::SET), (retrieve_of, &redis::GET)] {
+            let what = format!("TCP: {}, {DEPTH} at once on {queue_count}", kind.name);
+            turns::compare(
+                &bench.store,
+                &what,
+                ["hikv serve", "device"],
+                [&mut |from, count| serving.run(kind, from, count), &mut |from, count| {
+                    run_on(&mut clients, from, count, make)
+                }],
+            );
+        }
+    }
 }
 
 #[test]

@@ -35,17 +35,16 @@ impl Drop for Serving {
 }
 
 /// A command, and what each of its replies begins with and is long.
-struct Kind {
-    name: &'static str,
+pub(super) struct Kind {
+    pub(super) name: &'static str,
     write: fn(&mut Vec<u8>, &[u8; 16]),
     begins: &'static [u8],
     reply_bytes: usize,
 }
 
-const KINDS: [Kind; 2] = [
-    Kind { name: "store", write: write_set, begins: b"+OK\r\n", reply_bytes: 5 },
-    Kind { name: "retrieve", write: write_get, begins: b"$256\r\n", reply_bytes: 6 + VALUE.len() + 2 },
-];
+pub(super) const SET: Kind = Kind { name: "store", write: write_set, begins: b"+OK\r\n", reply_bytes: 5 };
+pub(super) const GET: Kind =
+    Kind { name: "retrieve", write: write_get, begins: b"$256\r\n", reply_bytes: 6 + VALUE.len() + 2 };
 
 fn write_set(out: &mut Vec<u8>, key: &[u8; 16]) {
     out.extend_from_slice(b"*3\r\n$3\r\nSET\r\n$16\r\n");
@@ -82,26 +81,44 @@ fn run(socket: &mut TcpStream, kind: &Kind, numbers: std::ops::Range<u64>) {
     }
 }
 
-pub(super) fn through(store: &Store) {
-    let serving = Serving::of(store);
-    for connection_count in [1, QUEUE_COUNT] {
-        let count = DEVICE_COUNT / connection_count;
-        for kind in &KINDS {
-            let connect = |_| {
-                let socket = TcpStream::connect(serving.addr).expect("it listens");
-                socket.set_nodelay(true).expect("it is a socket");
-                socket
-            };
-            let mut sockets: Vec<TcpStream> = (0..connection_count).map(connect).collect();
-            measure(&format!("hikv serve: {}, {DEPTH} at once on {connection_count}", kind.name), DEVICE_COUNT, || {
-                match &mut sockets[..] {
-                    [socket] => run(socket, kind, 0..count),
-                    sockets => thread::scope(|scope| {
-                        for (socket, number) in sockets.iter_mut().zip(0..) {
-                            scope.spawn(move || run(socket, kind, number * count..(number + 1) * count));
-                        }
-                    }),
+/// A server, and clients with a connection each.
+pub(super) struct Clients {
+    sockets: Vec<TcpStream>,
+    _serving: Serving,
+}
+
+impl Clients {
+    pub(super) fn of(store: &Store, count: u64) -> Clients {
+        let serving = Serving::of(store);
+        let connect = |_| {
+            let socket = TcpStream::connect(serving.addr).expect("it listens");
+            socket.set_nodelay(true).expect("it is a socket");
+            socket
+        };
+        Clients { sockets: (0..count).map(connect).collect(), _serving: serving }
+    }
+
+    /// Has each client do its part.
+    pub(super) fn run(&mut self, kind: &Kind, from: u64, count: u64) {
+        let each = count / self.sockets.len() as u64;
+        match &mut self.sockets[..] {
+            [socket] => run(socket, kind, from..from + count),
+            sockets => thread::scope(|scope| {
+                for (socket, number) in sockets.iter_mut().zip(0..) {
+                    let from = from + number * each;
+                    scope.spawn(move || run(socket, kind, from..from + each));
                 }
+            }),
+        }
+    }
+}
+
+pub(super) fn through(store: &Store) {
+    for connection_count in [1, QUEUE_COUNT] {
+        let mut clients = Clients::of(store, connection_count);
+        for kind in [&SET, &GET] {
+            measure(&format!("hikv serve: {}, {DEPTH} at once on {connection_count}", kind.name), DEVICE_COUNT, || {
+                clients.run(kind, 0, DEVICE_COUNT);
                 Vec::new()
             });
         }
