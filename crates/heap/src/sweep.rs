@@ -20,13 +20,13 @@ use core::sync::atomic::Ordering;
 
 use pmem::{Dram, Medium, Offset};
 
-use crate::Misplaced;
 use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
 use crate::place::Place;
 use crate::runs::Run;
 use crate::slot_kind::SlotKind;
 use crate::table::Tag;
+use crate::{Class, Misplaced};
 
 impl<D: Dram> Heap<D> {
     /// Calls `each` with every slot of every chunk of segments.
@@ -55,6 +55,21 @@ impl<D: Dram> Heap<D> {
                 Ok(!entry.tag().has(Tag::UNSWEPT) || !entry.raise(Tag::REACHED).has(Tag::REACHED))
             }
         }
+    }
+
+    /// Marks up to `count` slots of the class that nothing has reached, and shows them: they are the caller's. All marks were made, and the sweep has not
+    /// ended. As no chunk has been given back by then, this finds what the caller held of that class before a crash, where nothing durable told of that.
+    pub fn keep_unreached(&self, class: Class, count: u64, mut each: impl FnMut(Offset)) {
+        let (slot_kind, mut left) = (SlotKind::of_class(class), count);
+        self.each_chunk(self.unswept_past, |unit, tag, _| {
+            let slab = if tag.slot_kind() == Some((slot_kind, 0)) { self.table.at(unit).slab() } else { None };
+            let Some(slab) = slab.filter(|slab| slab.is_unswept()) else { return };
+            let kept = (0..slab.geometry().slot_count).filter(|&slot| slab.claim_slot(slot)).take(left as usize);
+            for slot in kept {
+                each(unit_start(unit).plus(slab.geometry().slot_start(slot)));
+                left -= 1;
+            }
+        });
     }
 
     /// Asks the cache for what [`Heap::mark_reached`] of this place writes. A mark is a locked instruction, behind which nothing is read before its

@@ -6,7 +6,7 @@
 //! | 1 records are written; flushed | the keys as they were |
 //! | 2 all lanes are locked; their logs are seen to have room | the same |
 //! | 3 an entry for each key is written in its lane, with the batch's number; flushed; ordered | the same: an entry of a batch counts if the batch has its end |
-//! | 4 the batch's end is written in the first lane, with how many entries there are; flushed; commit. *Acknowledged from here* | the keys as they were, or all changed |
+//! | 4 the batch's end is written in the lane of the first key, with how many entries there are; flushed; commit. *Acknowledged from here* | the keys as they were, or all changed |
 //! | 5 the *table* of the batch's keys is shown to readers; the tree changes; the table is taken away; unlocked | all changed |
 //! | 6 the old records are retired | the same |
 //!
@@ -75,6 +75,13 @@ struct Applied<'k> {
     expired: Vec<&'k [u8]>,
 }
 
+/// What a lane needs for a batch.
+#[derive(Clone, Copy, Default)]
+struct Needs {
+    entry_count: u64,
+    added_count: u64,
+}
+
 /// The change of one key.
 struct Change<'a, 'k, D: Dram> {
     key: &'k [u8],
@@ -98,8 +105,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
         let frees = ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } =
-            if frees { self.with_all_room(attempt) } else { self.with_room(attempt) }?;
+        let Applied { hashes, ticket, expired } = self.with_room(frees, attempt)?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }
@@ -182,17 +188,26 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 2: the logs have room for the entries and the end; or they have what they had, so that a batch which is refused keeps no room
     /// from other writes.
     fn provide_for(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) -> Result<(), Error> {
-        let mut counts = vec![0; lanes.len()];
-        counts[0] = 1;
-        changes.iter().for_each(|change| counts[self.lanes.of(change.hash)] += 1);
+        let mut needs = vec![Needs::default(); lanes.len()];
+        needs[self.lane_of_end(changes)].entry_count = 1;
+        for change in changes {
+            let of_lane = &mut needs[self.lanes.of(change.hash)];
+            of_lane.entry_count += 1;
+            of_lane.added_count += u64::from(matches!(edit(change.old, change.position()), Some(Edit::Insert(_))));
+        }
+        // As of single keys, the last segment is for what only deletes.
+        let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
         let had: Vec<usize> = lanes.iter().map(|log| log.ahead.len()).collect();
-        let provide = |(log, count): (&mut MutexGuard<'_, Log>, u64)| {
-            self.lanes.provide(log, (&self.medium, &self.heap), count, 1)
+        let provide = |(log, needs): (&mut MutexGuard<'_, Log>, Needs)| {
+            if needs.entry_count > 0 { self.provide(log, needs.entry_count, spare, needs.added_count) } else { Ok(()) }
         };
-        let provided = lanes.iter_mut().zip(counts).try_for_each(provide);
+        let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
         if provided.is_err() {
-            let found = lanes.iter_mut().zip(had).flat_map(|(log, had)| log.ahead.split_off(had));
-            found.for_each(|place| self.free(Position::of(place)));
+            for (log, had) in lanes.iter_mut().zip(had) {
+                log.ahead.split_off(had).into_iter().for_each(|place| self.free(Position::of(place)));
+                self.reserve.take_back(&mut log.keys);
+            }
+            self.give_surplus_back();
         }
         provided
     }
@@ -210,10 +225,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if !self.medium.breaks(canary::BATCH_LINE_NOT_ORDERED) {
             self.medium.order();
         }
-        let count = changes.len() as u64;
-        let end = Entry { kind: Kind::BatchEnd, durable: lanes[0].next - 1, batch, hash: count, ..Entry::VOID };
-        self.lanes.append(&mut lanes[0], &self.medium, end);
+        let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
+        let end = Entry { kind: Kind::BatchEnd, durable: log.next - 1, batch, hash: count, ..Entry::VOID };
+        self.lanes.append(log, &self.medium, end);
         self.lanes.count_entries(count + 1, 0);
+    }
+
+    /// The lane of the first key, which has a log if the key is there.
+    fn lane_of_end(&self, changes: &[Change<'_, '_, D>]) -> usize {
+        changes.first().map_or(0, |change| self.lanes.of(change.hash))
     }
 
     fn next_batch(&self) -> u64 {

@@ -28,6 +28,12 @@ pub const FREED_BEFORE_ROOT: Canary = Canary("FreedBeforeRoot");
 pub const ROOT_BEFORE_NODES: Canary = Canary("RootBeforeNodes");
 /// A checkpoint's record is written over the one that the root names.
 pub const RECORD_IN_PLACE: Canary = Canary("RecordInPlace");
+/// Keys are added though there are no slots for the nodes that they will need, as versions did that had no reserve.
+pub const NODES_NOT_RESERVED: Canary = Canary("NodesNotReserved");
+/// What was promised for keys that are deleted goes to others while a checkpoint reads the tree.
+pub const GONE_WHILE_READ: Canary = Canary("GoneWhileRead");
+/// An opening leaves the slots of the reserve to others.
+pub const RESERVE_NOT_KEPT: Canary = Canary("ReserveNotKept");
 /// Recovery applies a lane's entries from the last to the first.
 pub const REPLAYED_BACKWARDS: Canary = Canary("ReplayedBackwards");
 /// A key's changes go to any lane, not to the key's.

@@ -89,8 +89,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Checks the tree's structure and order. Nobody writes meanwhile.
     pub(crate) fn check_tree(&self, damaged: &mut dyn FnMut(Damage)) {
-        let _lanes = self.lanes.lock_all();
+        let lanes = self.lanes.lock_all();
         let _pin = epoch::pin();
+        let of_lanes = lanes.iter().map(|log| log.keys.left + log.keys.gone).sum::<u64>();
+        if self.reserve.promised() != self.tree.len() + of_lanes {
+            damaged(Damage { offset: 0, what: "the reserve is not for the keys that there are".into() });
+        }
         self.tree.check(&self.records(), &mut |found| {
             let offset = found.position.map_or(0, |position| position.offset().0);
             damaged(Damage { offset, what: found.what.into() });
@@ -108,8 +112,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             bytes += self.heap.place_bytes(place_of(stored.record)?);
             Ok(())
         })?;
-        let nodes = self.checkpoint.lock().nodes.clone();
-        bytes += nodes.iter().map(|&at| self.heap.place_bytes(node_place(at))).sum::<u64>();
+        let checkpoint = self.checkpoint.lock();
+        let nodes = checkpoint.nodes.iter().copied().chain(self.reserve.slots());
+        bytes += nodes.map(|at| self.heap.place_bytes(node_place(at))).sum::<u64>();
         for log in self.lanes.lock_all() {
             let segments = log.segments.iter().map(|segment| segment_place(segment.at));
             bytes += segments.chain(log.ahead.iter().copied()).map(|place| self.heap.place_bytes(place)).sum::<u64>();

@@ -7,7 +7,7 @@
 //! | 2 the tree is read from the first key to the last, and nodes are written; flushed | the same, and room that nothing names |
 //! | 3 the record with the cuts is written, beside the one before; flushed; ordered | the same |
 //! | 4 the root has the new number; commit | the one before, or the new one |
-//! | 5 the nodes before, and segments up to the cuts, are freed | the new one |
+//! | 5 the nodes before, and segments up to the cuts, are free | the new one |
 //!
 //! # Why the tree may change meanwhile
 //! What a checkpoint says of a place counts only if the log has no entry of it after the cut. Such a place did not change since step
@@ -28,8 +28,7 @@ use pmem::{Dram, Level, Medium, Offset};
 use crate::bytes::{Line, is_sealed, put_u64, salt, seal_line, u64_at};
 use crate::lane::{Log, store_word};
 use crate::layout::{
-    LANE_COUNT_MAX, NODE_BYTES, NODE_KEY_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, node_place, record,
-    segment_place,
+    LANE_COUNT_MAX, NODE_KEY_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, record, segment_place,
 };
 use crate::node::{self, Stored};
 use crate::{Pmekv, canary};
@@ -130,8 +129,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             return Ok(());
         }
         if self.medium.breaks(canary::FREED_BEFORE_ROOT) {
-            counts.nodes.drain(..).for_each(|node| self.heap.free(&self.medium, node_place(node)));
+            counts.nodes.drain(..).for_each(|node| self.reserve.add(node));
         }
+        self.fill_reserve()?;
         let (mut cuts, mut entry_count) = self.cuts();
         self.batches.is_learnt()?;
         let (nodes, key_count) = self.write_nodes(counts.number + 1)?;
@@ -145,23 +145,23 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.medium.health()?;
         let before = std::mem::replace(counts, new);
         self.told.tell(counts);
-        self.let_go(&before, &counts.cuts);
+        self.let_go(&before, &counts.cuts, counts.nodes.len() as u64);
         self.lanes.count_entries(0, entry_count);
         Ok(())
     }
 
-    /// Step 5: of what was before, once the cuts are others.
-    pub(crate) fn let_go(&self, before: &Checkpoint, cuts: &[u64; LANE_COUNT_MAX]) {
-        self.free_nodes(&before.nodes);
-        self.room.is_found();
+    /// Step 5: of what was before, once the cuts are others, and so many nodes.
+    pub(crate) fn let_go(&self, before: &Checkpoint, cuts: &[u64; LANE_COUNT_MAX], node_count: u64) {
+        self.reserve.end(&before.nodes, node_count);
+        self.room.is_whole();
         for (lane, &cut) in cuts.iter().enumerate().take(self.lanes.count()) {
-            let gone = self.lanes.lock(lane).cut(cut);
+            let mut log = self.lanes.lock(lane);
+            let gone = log.cut(cut);
+            self.reserve.take_back(&mut log.keys);
+            drop(log);
             gone.into_iter().for_each(|at| self.heap.free(&self.medium, segment_place(at)));
         }
-    }
-
-    fn free_nodes(&self, nodes: &[Offset]) {
-        nodes.iter().for_each(|&node| self.heap.free(&self.medium, node_place(node)));
+        self.give_surplus_back();
     }
 
     /// Step 1, and how many entries are in the log.
@@ -175,20 +175,18 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             return (std::array::from_fn(last), self.lanes.entry_count());
         }
         let lanes = self.lanes.lock_all();
+        self.reserve.begin(self.medium.breaks(canary::GONE_WHILE_READ));
         (cuts_of(&lanes), self.lanes.entry_count())
     }
 
     /// Step 2: the nodes, and how many keys they have.
     fn write_nodes(&self, number: u64) -> Result<(Vec<Offset>, u64), Error> {
-        let (mut nodes, freed_bytes) = (Vec::new(), self.room.begin());
+        let mut nodes = Vec::new();
         let written = self.write_nodes_to(number, &mut nodes);
-        self.room.end();
         if let Err(error) = &written {
-            self.free_nodes(&nodes);
-            match error {
-                Error::Corrupt { .. } => self.note_damage()?,
-                error if error.is_full() => self.note_vain(freed_bytes, nodes.len() as u64),
-                _ => {}
+            self.reserve.give_up(&nodes);
+            if matches!(error, Error::Corrupt { .. }) {
+                self.note_damage()?;
             }
         }
         written.map(|key_count| (nodes, key_count))
@@ -212,12 +210,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn write_node(&self, number: u64, nodes: &mut Vec<Offset>, keys: &[Stored]) -> Result<(), Error> {
-        let room = self.reserve(NODE_BYTES)?;
-        let previous = nodes.last().copied().unwrap_or_default();
-        let at = room.place().offset;
-        // SAFETY: the room was just reserved.
+        let (at, previous) = (self.slot_for_node()?, nodes.last().copied().unwrap_or_default());
+        nodes.push(at);
+        // SAFETY: the slot is of the reserve, and nothing names it.
         unsafe { self.medium.stream(at, &[&node::to_bytes(number, previous, keys)]) };
-        nodes.push(room.publish().offset);
         Ok(())
     }
 

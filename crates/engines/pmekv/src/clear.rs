@@ -32,12 +32,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let ticket = self.medium.commit(Level::default());
         self.medium.health()?;
         self.tickets.raise_all(ticket);
+        self.reserve.forget(self.tree.len());
         forget();
         self.lanes.count_entries(0, self.lanes.entry_count());
         drop(lanes);
         let before = std::mem::replace(&mut *counts, new);
         self.told.tell(&counts);
-        self.let_go(&before, &counts.cuts);
+        self.let_go(&before, &counts.cuts, 0);
         drop(counts);
         records.into_iter().try_for_each(|record| self.retire(record))?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {

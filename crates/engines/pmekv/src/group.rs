@@ -72,6 +72,8 @@ struct Lane<'a> {
     durable: u64,
     /// Entries that it is to get.
     change_count: u64,
+    /// Keys that it is to get.
+    added_count: u64,
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
@@ -191,7 +193,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let (mut lanes, mut left) = (Group::new(), mask);
         while left != 0 {
             let log = self.lanes.lock(left.trailing_zeros() as usize);
-            lanes.push(Lane { durable: log.next - 1, log, change_count: 0 });
+            lanes.push(Lane { durable: log.next - 1, log, change_count: 0, added_count: 0 });
             left &= left - 1;
         }
         for change in changes {
@@ -214,13 +216,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             change.old = found.item();
             change.before = self.before(change.old).ok()?;
             lanes[change.lane].change_count += u64::from(change.edit().is_some());
+            lanes[change.lane].added_count += u64::from(matches!(change.edit(), Some(Edit::Insert(_))));
             all.push(found);
         }
         // A region that is full has a segment left for deletes.
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
-        for Lane { log, change_count, .. } in lanes.iter_mut().filter(|lane| lane.change_count > 0) {
+        for Lane { log, change_count, added_count, .. } in lanes.iter_mut().filter(|lane| lane.change_count > 0) {
             // Each may have to be taken back.
-            self.lanes.provide(log, (&self.medium, &self.heap), 2 * *change_count, spare).ok()?;
+            self.provide(log, 2 * *change_count, spare, *added_count).ok()?;
         }
         Some(all)
     }

@@ -21,13 +21,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Error;
 use heap::{Heap, Place};
+use index::Position;
 use parking_lot::{Mutex, MutexGuard};
 use pmem::{Checksum, Dram, LINE_BYTES, Medium, Offset, seal};
 
 use crate::bytes::{Line, before_check, is_sealed, put_u64, salt, seal_line, u64_at};
 use crate::canary;
 use crate::entry::Entry;
-use crate::layout::{ENTRY_BYTES, SEGMENT_BYTES, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::layout::{ENTRY_BYTES, SEGMENT_BYTES, SEGMENT_ENTRY_COUNT, lane_word, segment_place};
+use crate::reserve::Keys;
 
 /// A segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +93,7 @@ pub(crate) struct Log {
     pub(crate) at: Offset,
     /// What the checksums of entries begin with that are written to the newest segment.
     pub(crate) salt: Checksum,
+    pub(crate) keys: Keys,
 }
 
 impl Log {
@@ -108,13 +111,21 @@ impl Log {
         newest.map_or(0..0, |newest| self.next..newest.first + SEGMENT_ENTRY_COUNT)
     }
 
-    /// Takes away segments all of whose entries lie up to `cut`, but for the newest.
+    /// Takes away segments all of whose entries lie up to `cut`, but for the newest. A lane that has none ahead of need keeps one for that.
     pub(crate) fn cut(&mut self, cut: u64) -> Vec<Offset> {
         let mut gone = Vec::new();
         while self.segments.get(1).is_some_and(|second| second.first <= cut + 1) {
             gone.extend(self.segments.pop_front().map(|segment| segment.at));
         }
+        if self.ahead.is_empty() {
+            self.ahead.extend(gone.pop().map(segment_place));
+        }
         gone
+    }
+
+    /// There are segments that a checkpoint takes away.
+    pub(crate) fn is_long(&self) -> bool {
+        self.segments.len() > 1
     }
 }
 
@@ -220,6 +231,9 @@ impl Lanes {
             self.begin(log, medium);
         }
         write_line(medium, log.at, &Entry { sequence: log.next, ..entry }.to_line(log.salt));
+        let (begins, ends) = (entry.new != Position::EMPTY, entry.old != Position::EMPTY);
+        log.keys.left -= u64::from(begins & !ends);
+        log.keys.gone += u64::from(ends & !begins);
         (log.next, log.left, log.at) = (log.next + 1, log.left - 1, log.at.plus(LINE_BYTES));
         // The lane's next entry will be written there, if the segment goes so far.
         medium.prefetch_for_stream(log.at.span(LINE_BYTES));

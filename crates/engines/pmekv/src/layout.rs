@@ -83,9 +83,12 @@ pub const fn record(number: u64) -> Offset {
     RECORDS[(number & 1) as usize]
 }
 
+/// The class of nodes' slots.
+pub(crate) const NODE_CLASS: Class = Class::for_bytes(NODE_BYTES).expect("a node fits a class");
+
 /// The place of the node at `at`.
 pub(crate) fn node_place(at: Offset) -> Place {
-    Place { offset: at, kind: PlaceKind::Slot(Class::for_bytes(NODE_BYTES).expect("a node fits a class")) }
+    Place { offset: at, kind: PlaceKind::Slot(NODE_CLASS) }
 }
 
 /// The place of the segment at `at`.

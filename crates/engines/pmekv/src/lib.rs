@@ -31,7 +31,7 @@
 //! for anything else, which is until a later entry of the lane is durable (`recover/`). On a log (`Persist::commit` that does not
 //! wait) step 5 comes before the change is durable: readers wait for it (`tickets.rs`), the writer after unlocking.
 //!
-//! Puts or deletes of several keys, which share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `room.rs`.
+//! Puts or deletes of several keys, which share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `room.rs`; what is kept for the next checkpoint: `reserve.rs`.
 //!
 //! # Lock order
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. Nobody waits for the medium under a lane's lock,
@@ -56,6 +56,7 @@ mod read;
 mod reaper;
 mod record;
 mod recover;
+mod reserve;
 mod room;
 mod shown;
 mod tickets;
@@ -73,6 +74,7 @@ use batch::Batches;
 use checkpoint::{Checkpoint, Told};
 use lane::Lanes;
 use record::Records;
+use reserve::Reserve;
 use room::Room;
 use tickets::Tickets;
 
@@ -109,6 +111,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     limbo: Limbo<Position>,
     checkpoint: Mutex<Checkpoint>,
     room: Room,
+    reserve: Reserve,
     told: Told,
     clock: Clock,
     verify: Verify,

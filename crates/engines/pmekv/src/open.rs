@@ -10,10 +10,14 @@ use pmem::{Dram, Medium};
 use crate::batch::Batches;
 use crate::checkpoint::{Checkpoint, Told, name};
 use crate::lane::{Lanes, Log, store_word};
-use crate::layout::{LANE_COUNT_MAX, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::reserve::Reserve;
 use crate::room::Room;
 use crate::tickets::Tickets;
 use crate::{Options, Pmekv, canary, recover};
+
+/// A delete's entry, and the one that takes it back, begin one segment at most: a lane has one ahead of need for them.
+const SEGMENT_ENTRY_COUNT_MIN: u64 = 2;
 
 impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     /// Makes a store in an empty region. `parameters` have the number of lanes: writers that can be under way at once.
@@ -62,16 +66,27 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         found.mark(&heap)?;
         // Whatever seemed right about zeros that stand for what could not be read.
         medium.check_lost_ranges().map_err(HeapError::from)?;
+        let (node_count, key_count) = (found.checkpoint.nodes.len() as u64, tree.len());
+        let (mut spare, keeps) = (Vec::new(), !medium.breaks(canary::RESERVE_NOT_KEPT));
         if medium.is_writable() {
             found.settle(&medium, &heap)?;
+            let wanted_count = if keeps { Reserve::wanted_count(node_count, key_count) } else { 0 };
+            heap.keep_unreached(NODE_CLASS, wanted_count, |slot| spare.push(slot));
             heap.finish_sweep(&medium);
         }
         let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 1 } else { found.opening() };
         let entry_count = found.entry_count();
         let (checkpoint, logs) = found.into_logs();
-        let store = Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint);
+        let reserve = Reserve::new(spare, node_count, key_count);
+        let store = Pmekv { reserve, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
         store.lanes.count_entries(entry_count, 0);
-        store.look_ahead();
+        if store.medium.is_writable() {
+            store.look_ahead();
+            // Of a version without a reserve; where that finds no room, keys wait for it, and checkpoints.
+            if keeps && store.fill_reserve().is_err() {
+                store.medium.health().map_err(HeapError::from)?;
+            }
+        }
         Ok(store)
     }
 
@@ -85,7 +100,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         checkpoint: Checkpoint,
     ) -> Pmekv<M, D> {
         let superblock = heap.superblock();
-        let segment_entry_count = options.segment_entry_count.clamp(1, SEGMENT_ENTRY_COUNT);
+        let segment_entry_count = options.segment_entry_count.clamp(SEGMENT_ENTRY_COUNT_MIN, SEGMENT_ENTRY_COUNT);
         let told = Told::default();
         told.tell(&checkpoint);
         Pmekv {
@@ -103,6 +118,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             told,
             clock: Clock::default(),
             verify: Verify::Nothing,
+            reserve: Reserve::default(),
             reaper: Reaper::default(),
         }
     }
@@ -110,9 +126,6 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it: those first that could go on the
     /// least way without.
     fn look_ahead(&self) {
-        if !self.medium.is_writable() {
-            return;
-        }
         let mut logs = self.lanes.lock_all();
         logs.sort_by_key(|log| log.rest().count());
         for mut log in logs {

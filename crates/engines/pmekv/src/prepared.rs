@@ -4,12 +4,12 @@
 //! lock is, would wait until all of that has arrived: a second fence, in all but the name. Long ones would keep others from the lane for too long.
 
 use engine::Error;
+use heap::Reservation;
 use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::record::place_of;
-use crate::room::Reserved;
 use crate::{Pmekv, canary};
 
 /// Records of up to so many bytes are written under their lane's lock: in the time of some cache misses.
@@ -17,7 +17,7 @@ const SHORT_BYTES_MAX: u64 = 2048;
 
 /// A new record's room, and the record, flushed, once it was written.
 pub(crate) struct Prepared<'a, 'i, D: Dram> {
-    room: Reserved<'a, D>,
+    room: Reservation<'a, D>,
     unwritten: Option<NewItem<'i>>,
     checksum: u32,
     expires: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Prepared<'a, 'i, D: Dram> {
 
 impl<'a, D: Dram> Prepared<'a, '_, D> {
     /// Of a record that was written to its room.
-    pub(crate) fn of_written(room: Reserved<'a, D>, checksum: u32, expires: bool) -> Self {
+    pub(crate) fn of_written(room: Reservation<'a, D>, checksum: u32, expires: bool) -> Self {
         Prepared { room, unwritten: None, checksum, expires }
     }
 

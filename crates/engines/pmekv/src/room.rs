@@ -5,29 +5,33 @@
 //! each waits for the checkpoint under way a little, the longer the nearer the log is to its bound and never longer than [`PACE_MAX`], and
 //! goes on. So a write waits for a whole checkpoint only where none is under way, or where the last quarter does not last for the rest of one.
 //!
-//! Where a region is full, the room of records that readers have left is looked for first; then a checkpoint gives back segments.
-//! Each lane keeps a segment ahead of need that only deletes may begin, so in a full region a thousand deletes of a lane find room even
-//! if no checkpoint does.
+//! Where a region is full, the room of records that readers have left is looked for first, and what lanes were promised and have not used (`reserve.rs`); then a
+//! checkpoint gives back segments.
 //!
-//! # In vain
-//! A checkpoint that found no room is not tried again before it may find some. So whatever goes back to the allocator from the
-//! moment on in which it began counts: freed records, after they are free; and room that a write had reserved before it failed, which is
-//! nobody's record. What goes back meanwhile and is found counts too: then one checkpoint more is tried.
+//! # Deletes in a full region
+//! A lane that has keys has a segment ahead of need, or more than one segment. The lane's first put sees to the former; a write that begins
+//! what is ahead leaves the latter; a checkpoint, which takes all segments away but for the newest, keeps one of them ahead of need (`Log::cut`). An opening
+//! finds as many extents free as lanes had ahead of need, since the reserve is kept out of what was the reserve.
+//! So a delete that finds no room in the lane's log finds some behind a checkpoint, for which there are slots. Other deletes may use that room up
+//! meanwhile: then the first one makes the next checkpoint.
 //!
+//! Where no checkpoint can be made (a record is damaged, or the reserve lacks slots), puts do not begin what is ahead of need, which is left for deletes: a thousand of
+//! a lane.
+//!
+//! # Damage
 //! No checkpoint can name a record that cannot be read, and none may leave the record out: the key would be gone for good, and nobody told. So where
 //! a record is damaged while the store is open the log grows beyond the bound, and a checkpoint is tried again when trying is cheap beside the log. Figures
 //! tell how many such records there were at the last trial.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::{Error, while_readers_keep, with_room};
-use heap::{Place, Reservation};
+use heap::Reservation;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
-use crate::layout::{NODE_BYTES, NODE_KEY_COUNT_MAX};
 
 /// The log has an entry for so many keys, at most, where that is more than its bound.
 const KEYS_PER_ENTRY: u64 = 4;
@@ -42,132 +46,46 @@ fn pace(entry_count: u64, max: u64) -> Duration {
     PACE_MAX.mul_f64(over as f64 / quarter as f64)
 }
 
-/// A store goes on without the checkpoint that ended so.
-pub(crate) fn is_in_vain(error: &Error) -> bool {
-    error.is_full() || matches!(error, Error::Corrupt { .. })
-}
-
 fn last_quarter(max: u64) -> u64 {
     (max / 4).max(1).min(max)
 }
 
-/// How things were when a checkpoint found no room.
-#[derive(Clone, Copy)]
-struct Vain {
-    /// When it began.
-    freed_bytes: u64,
-    spare_bytes: u64,
-    entry_count: u64,
-    /// What its nodes lacked.
-    lacking_bytes: u64,
-}
-
-/// Whether there is room for a checkpoint, as far as the last one tells.
+/// What checkpoints met.
 #[derive(Default)]
 pub(crate) struct Room {
-    /// Bytes of records that were freed, and of reserved room that went back and that a checkpoint may have missed.
-    freed_bytes: AtomicU64,
-    /// Odd while a checkpoint's nodes are written.
-    turn: AtomicU64,
-    vain: Mutex<Option<Vain>>,
-}
-
-/// Room for a record, until something names that.
-pub(crate) struct Reserved<'a, D: Dram> {
-    room: Option<Reservation<'a, D>>,
-    bytes: u64,
-    known: &'a Room,
-    /// When it was reserved; while a checkpoint was under way, the turn before that.
-    turn: u64,
-}
-
-impl<D: Dram> Reserved<'_, D> {
-    #[inline(always)]
-    pub(crate) fn place(&self) -> Place {
-        self.room.as_ref().expect("it goes with this").place()
-    }
-
-    /// Keeps it.
-    #[inline(always)]
-    pub(crate) fn publish(mut self) -> Place {
-        self.room.take().expect("it goes with this").publish()
-    }
-}
-
-impl<D: Dram> Drop for Reserved<'_, D> {
-    fn drop(&mut self) {
-        let Some(room) = self.room.take() else { return };
-        drop(room);
-        // Either this sees that a checkpoint has begun, or that sees the room.
-        fence(Ordering::SeqCst);
-        if self.known.turn.load(Ordering::Relaxed) != self.turn {
-            self.known.count_freed(self.bytes);
-        }
-    }
+    /// How many entries the log had when one met damage, if the last did.
+    damaged_at: Mutex<Option<u64>>,
 }
 
 impl Room {
-    pub(crate) fn count_freed(&self, bytes: u64) {
-        self.freed_bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// A checkpoint has read all records.
+    pub(crate) fn is_whole(&self) {
+        *self.damaged_at.lock() = None;
     }
 
-    /// A checkpoint has found room.
-    pub(crate) fn is_found(&self) {
-        *self.vain.lock() = None;
-    }
-
-    /// A checkpoint looks for room: how much was freed so far.
-    pub(crate) fn begin(&self) -> u64 {
-        let freed_bytes = self.freed_bytes.load(Ordering::Relaxed);
-        self.turn.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        freed_bytes
-    }
-
-    /// It looks no more.
-    pub(crate) fn end(&self) {
-        self.turn.fetch_add(1, Ordering::Relaxed);
+    /// The last checkpoint met damage.
+    pub(crate) fn met_damage(&self) -> bool {
+        self.damaged_at.lock().is_some()
     }
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[inline(always)]
-    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reserved<'_, D>, Error> {
-        let turn = self.room.turn.load(Ordering::Relaxed) & !1;
-        let room = self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?;
-        let bytes = self.heap.place_bytes(room.place());
-        Ok(Reserved { room: Some(room), bytes, known: &self.room, turn })
+    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
-    /// A checkpoint that began when so much was freed found room for so many nodes, which are freed again, and no more.
-    pub(crate) fn note_vain(&self, freed_bytes: u64, node_count: u64) {
-        let lacking = self.tree.len().div_ceil(NODE_KEY_COUNT_MAX as u64).saturating_sub(node_count).max(1);
-        *self.room.vain.lock() = Some(Vain {
-            freed_bytes,
-            spare_bytes: self.heap.spare_bytes(),
-            entry_count: self.lanes.entry_count(),
-            lacking_bytes: lacking * NODE_BYTES,
-        });
-    }
-
-    /// A checkpoint met a record that is damaged, which more room does not mend.
+    /// A checkpoint met a record that is damaged.
     pub(crate) fn note_damage(&self) -> Result<(), Error> {
-        let entry_count = self.lanes.entry_count();
-        *self.room.vain.lock() =
-            Some(Vain { freed_bytes: 0, spare_bytes: u64::MAX, entry_count, lacking_bytes: u64::MAX });
+        *self.room.damaged_at.lock() = Some(self.lanes.entry_count());
         self.told.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
         Ok(())
     }
 
-    /// A checkpoint would find no room, as the last one found none: not so much was freed, the region is no larger, and the log has not
-    /// grown by so much that trying is cheap beside it.
+    /// A checkpoint would meet what the last one met, and the log has not grown by so much that trying is cheap beside it.
     fn is_vain(&self) -> bool {
-        let grown = |vain: Vain| self.lanes.entry_count().saturating_sub(vain.entry_count);
-        self.room.vain.lock().is_some_and(|vain| {
-            self.room.freed_bytes.load(Ordering::Relaxed) - vain.freed_bytes < vain.lacking_bytes
-                && self.heap.spare_bytes() <= vain.spare_bytes
-                && grown(vain) <= self.tree.len() / KEYS_PER_ENTRY
-        })
+        let grown = |before: u64| self.lanes.entry_count().saturating_sub(before);
+        self.room.damaged_at.lock().is_some_and(|before| grown(before) <= self.tree.len() / KEYS_PER_ENTRY)
     }
 
     fn log_entry_count_max(&self) -> u64 {
@@ -204,50 +122,56 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.lanes.entry_count() < self.log_entry_count_max() || self.is_vain() {
             return Ok(());
         }
-        match self.make_checkpoint(&mut checkpoint) {
-            // The write itself may yet find room: a delete does.
-            Err(error) if is_in_vain(&error) => Ok(()),
-            done => done,
-        }
+        self.go_on_without(self.make_checkpoint(&mut checkpoint))
+    }
+
+    /// What a store makes of a checkpoint that failed: it goes on, if its medium does. The write itself may find room: a delete does.
+    pub(crate) fn go_on_without(&self, made: Result<(), Error>) -> Result<(), Error> {
+        made.or_else(|_| Ok(self.medium.health()?))
     }
 
     /// Tries a second time what found the region full. The caller is not pinned, or what waits for it would not be freed.
-    pub(crate) fn with_room<T>(&self, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        self.with_room_by(|| !self.is_vain(), attempt)
+    pub(crate) fn with_room<T>(&self, frees: bool, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        with_room(attempt, || self.make_room(frees))
     }
 
-    /// The same for what frees room and has to be done for that: a checkpoint is tried in any case.
-    pub(crate) fn with_all_room<T>(&self, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        self.with_room_by(|| true, attempt)
+    /// The same for a key's delete, again as long as there are checkpoints: what each has given deletes of other threads have had.
+    pub(crate) fn with_room_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        loop {
+            let number = self.told.number.load(Ordering::Acquire);
+            let done = self.with_room(true, &mut attempt);
+            let is_full = done.as_ref().is_err_and(Error::is_full);
+            if !is_full || self.told.number.load(Ordering::Acquire) == number {
+                return done;
+            }
+        }
     }
 
-    /// Comes after a write that has given back, full as the region was, what it had reserved: a checkpoint may have missed that.
-    pub(crate) fn look_again(&self) -> Result<(), Error> {
-        self.make_room(|| !self.is_vain())
-    }
-
-    fn with_room_by<T>(
-        &self,
-        may_checkpoint: impl Fn() -> bool,
-        attempt: impl FnMut() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        with_room(attempt, || self.make_room(&may_checkpoint))
-    }
-
+    /// Room for what adds, if a checkpoint gives any; for what frees a checkpoint is made in any case.
     #[cold]
-    fn make_room(&self, may_checkpoint: impl Fn() -> bool) -> Result<(), Error> {
+    fn make_room(&self, frees: bool) -> Result<(), Error> {
         while_readers_keep(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });
         let mut checkpoint = self.checkpoint.lock();
-        if !may_checkpoint() {
+        let gives = self.gather();
+        if !frees && (!gives || self.is_vain()) {
             return Ok(());
         }
-        match self.make_checkpoint(&mut checkpoint) {
-            Err(error) if is_in_vain(&error) => Ok(()),
-            done => done,
+        self.go_on_without(self.make_checkpoint(&mut checkpoint))
+    }
+
+    /// Takes back what lanes were promised and have not used. True if a checkpoint would free segments or nodes. The caller holds the checkpoint's lock.
+    fn gather(&self) -> bool {
+        let mut is_long = false;
+        for lane in 0..self.lanes.count() {
+            let mut log = self.lanes.lock(lane);
+            self.reserve.take_back(&mut log.keys);
+            is_long |= log.is_long();
         }
+        self.give_surplus_back();
+        is_long || self.reserve.shrinks()
     }
 
     /// Frees the records that no reader can look at any more; true if there were any.

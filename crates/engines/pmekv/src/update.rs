@@ -17,7 +17,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        let outcome = self.with_room(|| self.try_put(item))?;
+        let outcome = self.with_room(false, || self.try_put(item))?;
         self.tell_if_expired(item.key, outcome);
         Ok(outcome == Answer::Done(Before::Present))
     }
@@ -42,24 +42,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
+        let room = self.with_room(false, || self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
-        let outcome = self.with_room(|| self.change(key, &mut new, Expected::Anything));
-        drop(new);
-        if outcome.as_ref().is_err_and(Error::is_full) {
-            self.look_again()?;
-        }
-        self.tell_if_expired(key, outcome?);
+        let outcome = self.with_room(false, || self.change(key, &mut new, Expected::Anything))?;
+        self.tell_if_expired(key, outcome);
         Ok(())
     }
 
     /// Deletes; true if there was such a key.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
-        let outcome = self.with_all_room(|| self.change(key, &mut None, Expected::Anything))?;
+        let outcome = self.with_room_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
         self.tell_if_expired(key, outcome);
         Ok(outcome == Answer::Done(Before::Present))
     }
@@ -69,7 +65,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            let (changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
+            let (changed, outcome) = self.with_room(false, || self.try_update(key, decide))?;
             if outcome != Answer::Unexpected {
                 self.tell_if_expired(key, outcome);
                 return Ok(changed);

@@ -81,7 +81,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else { return Ok(Changed::Nothing { hash }) };
         let before = self.before(old)?;
         // A region that is full has a segment left for deletes.
-        self.lanes.provide(&mut log, (&self.medium, &self.heap), 2, usize::from(new.is_some()))?;
+        self.provide(&mut log, 2, usize::from(new.is_some()), u64::from(matches!(edit, Edit::Insert(_))))?;
         let durable = log.next - 1;
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         let expires = new.as_ref().is_some_and(Prepared::expires);
@@ -172,6 +172,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Position::EMPTY => (Kind::Delete, 0),
             old => (Kind::Put, self.records().read(old)?.header.checksum),
         };
+        if entry.new == Position::EMPTY {
+            // What was promised for the key that was deleted is for this one.
+            (log.keys.left, log.keys.gone) = (log.keys.left + 1, log.keys.gone - 1);
+        }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.next - 1, ..entry };
         self.lanes.append(log, &self.medium, back);
         self.lanes.count_entries(1, 0);
@@ -192,9 +196,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     pub(crate) fn free(&self, record: Position) {
         let Some(place) = record.place() else { return };
-        let bytes = self.heap.place_bytes(place);
         self.heap.free(&self.medium, place);
-        self.room.count_freed(bytes);
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use heap::layout::UNIT_BYTES;
-use heap::{EngineNumber, Heap, Place};
+use heap::{Class, EngineNumber, Heap, Place};
 use proptest::prelude::*;
 
 use crate::allocation::{Model, Step, run, steps};
@@ -147,4 +147,30 @@ fn recovery_meets_every_segment_slot() {
     heap.segments(&mut |offset| assert!(found.borrow_mut().insert(offset)));
     assert_eq!(found.borrow().len(), 126);
     assert!(found.borrow().is_superset(&reserved));
+}
+
+/// What nothing has reached is kept slot by slot, as far as it goes, and given to nobody else; the rest is swept.
+#[test]
+fn slots_that_nothing_reaches_are_kept() {
+    let (memory, heap) = Memory::formatted();
+    let all: Vec<_> = (0..100).map(|_| heap.reserve(&memory, 4_096, 0).unwrap().publish()).collect();
+    let other = heap.reserve(&memory, 100, 0).unwrap().publish();
+    drop(heap);
+    let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
+    assert_eq!(heap.mark_reached(other), Ok(true));
+    all[..40].iter().for_each(|&place| assert_eq!(heap.mark_reached(place), Ok(true)));
+    let (class, mut kept) = (Class::for_bytes(4_096).unwrap(), Vec::new());
+    heap.keep_unreached(class, 50, |offset| kept.push(offset));
+    let mut more = Vec::new();
+    heap.finish_sweep(&memory);
+    heap.keep_unreached(class, 50, |offset| more.push(offset));
+    let unreached: BTreeSet<_> = all[40..].iter().map(|place| place.offset).collect();
+    assert!(kept.len() == 50 && more.is_empty());
+    let mut taken: BTreeSet<_> = kept.iter().copied().collect();
+    assert!(taken.len() == 50 && kept.iter().filter(|offset| unreached.contains(offset)).count() >= 24);
+    for _ in 0..200 {
+        assert!(taken.insert(heap.reserve(&memory, 4_096, 0).unwrap().publish().offset));
+    }
+    assert!(all[..40].iter().all(|place| !taken.contains(&place.offset)));
+    assert!(unreached.iter().all(|offset| taken.contains(offset)));
 }

@@ -11,6 +11,7 @@ mod journaled;
 mod meetings;
 mod memory;
 mod opening;
+mod scarce;
 mod stalls;
 mod subject;
 mod threads;

@@ -161,7 +161,8 @@ fn the_order_is_checked_when_nobody_writes() {
     assert_eq!((is_early, checking.join().unwrap()), (false, 2));
 }
 
-const KEYS: [[u8; 1]; 8] = [[0], [1], [2], [3], [4], [5], [6], [7]];
+/// Keys of both lanes, the first of the first lane: there a batch of them ends.
+const KEYS: [[u8; 1]; 8] = [[1], [2], [3], [4], [5], [6], [7], [8]];
 
 fn batch(store: &OnSim, value: &[u8]) {
     let ops: Vec<_> = KEYS.iter().map(|key| BatchOp::Put { key, value }).collect();

@@ -1,0 +1,342 @@
+//! A region of fixed size that is full of keys: each of them can be deleted, and then there is room again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use engine::{BatchOp, Engine, Error};
+use engine_pmekv::{Options, Pmekv, canary};
+use heap::Parameters;
+use parking_lot::Mutex;
+use pmem::{Canary, MediumError};
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim, StepKind};
+
+use crate::subject::{OnSim, PARAMETERS};
+
+/// How often a thread is looked at that does not go on, before it is left behind.
+const LOOK_COUNT: usize = 20_000;
+
+/// Neighbours in order are put far from each other.
+fn key(number: u32) -> [u8; 4] {
+    number.wrapping_mul(0x9E37_79B9).to_be_bytes()
+}
+
+/// Numbers below `count`, in an order that has to do neither with that of keys nor with that of places.
+fn scattered(count: u32) -> Vec<u32> {
+    let mut numbers: Vec<u32> = (0..count).collect();
+    numbers.sort_unstable_by_key(|number| u64::from(number + 1).wrapping_mul(0xD134_2543_DE82_EF95).rotate_left(32));
+    numbers
+}
+
+fn is_full(error: &Error) -> bool {
+    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
+}
+
+/// Values of one size class, or of several.
+type Sizes = [usize];
+
+const ONE_SIZE: &Sizes = &[40];
+const SIZES: &Sizes = &[0, 40, 300, 24, 90, 2_000, 60, 150];
+
+fn put(store: &OnSim, number: u32, sizes: &Sizes) -> bool {
+    match store.put(&key(number), &vec![number as u8; sizes[number as usize % sizes.len()]]) {
+        Ok(()) => true,
+        Err(error) => {
+            if is_full(&error) {
+                false
+            } else {
+                panic!("{error}")
+            }
+        }
+    }
+}
+
+/// A store of so many lanes whose region cannot grow any more, and how many keys it has room for.
+fn filled(lane_count: u32, growth_count: u64, sizes: &Sizes) -> (Sim, OnSim, u32) {
+    let sim = Sim::new(0, Model::Line);
+    let parameters = Parameters { partition_count: lane_count, ..PARAMETERS };
+    let store = Pmekv::format(sim.clone(), HostDram, &parameters, Options::default()).unwrap();
+    sim.fail_grow_after(growth_count);
+    let count = (0..).take_while(|&number| put(&store, number, sizes)).count() as u32;
+    (sim, store, count)
+}
+
+/// The store as a crash leaves it.
+fn opened_again(sim: &Sim, store: OnSim) -> (Sim, OnSim) {
+    drop(store);
+    let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line);
+    sim.fail_grow_after(0);
+    (sim.clone(), Pmekv::open(sim, HostDram, Options::default()).unwrap())
+}
+
+/// Frees what was let go of, once no reader of this process may look at it.
+fn free_all(store: &OnSim) {
+    while store.stats().garbage_count > 0 {
+        store.tidy();
+        thread::yield_now();
+    }
+}
+
+fn delete(store: &OnSim, number: u32) {
+    let deleted = store.delete(&key(number)).unwrap_or_else(|error| panic!("{} keys: {error}", store.len().unwrap()));
+    assert!(deleted, "{number}");
+}
+
+fn all_can_be_deleted(lane_count: u32, growth_count: u64, sizes: &Sizes, opening_count: u32) {
+    let (mut sim, mut store, count) = filled(lane_count, growth_count, sizes);
+    let opened_every = count / (opening_count + 1) + 1;
+    for (number, turn) in scattered(count).into_iter().zip(1..) {
+        delete(&store, number);
+        if turn % opened_every == 0 {
+            (sim, store) = opened_again(&sim, store);
+        }
+    }
+    assert_eq!(store.len().unwrap(), 0);
+    free_all(&store);
+    let again = (0..).take_while(|&number| put(&store, number, sizes)).count() as u32;
+    assert!(again >= count / 10 * 9, "{again} keys where there were {count}");
+}
+
+#[test]
+fn all_keys_of_a_full_region_can_be_deleted() {
+    for (lane_count, growth_count) in [(1, 1), (2, 1), (2, 4), (16, 4)] {
+        all_can_be_deleted(lane_count, growth_count, ONE_SIZE, 0);
+    }
+}
+
+#[test]
+fn all_keys_of_a_full_region_can_be_deleted_over_openings() {
+    all_can_be_deleted(2, 4, ONE_SIZE, 5);
+    all_can_be_deleted(16, 4, SIZES, 10);
+}
+
+#[test]
+fn all_keys_of_a_full_region_can_be_deleted_whatever_their_sizes() {
+    all_can_be_deleted(1, 1, SIZES, 0);
+    all_can_be_deleted(4, 4, SIZES, 0);
+}
+
+/// Two threads, each with keys of both lanes.
+#[test]
+fn two_threads_can_delete_all_keys_of_a_full_region() {
+    let (_, store, count) = filled(2, 4, SIZES);
+    let halves = scattered(count);
+    let (first, second) = halves.split_at(halves.len() / 2);
+    thread::scope(|scope| {
+        for half in [first, second] {
+            scope.spawn(|| half.iter().for_each(|&number| delete(&store, number)));
+        }
+    });
+    assert_eq!(store.len().unwrap(), 0);
+    free_all(&store);
+    assert!((0..count / 10 * 9).all(|number| put(&store, number, SIZES)));
+}
+
+/// Each deletes a key and puts it again, or another in its place; what the other one has just freed may be gone.
+#[test]
+fn threads_that_put_what_was_deleted_keep_no_delete_from_its_room() {
+    let (_, store, count) = filled(2, 1, ONE_SIZE);
+    thread::scope(|scope| {
+        for half in 0..2 {
+            let store = &store;
+            scope.spawn(move || {
+                for number in (half..count).step_by(2) {
+                    delete(store, number);
+                    put(store, count + number, ONE_SIZE);
+                }
+            });
+        }
+    });
+    let left = (count..2 * count).filter(|&number| store.delete(&key(number)).unwrap()).count();
+    assert!(left > count as usize / 2, "{left} of {count}");
+    assert_eq!(store.len().unwrap(), 0);
+}
+
+/// One key goes and one comes, many times the keys that there are.
+#[test]
+fn a_full_region_has_room_for_a_key_in_place_of_another() {
+    let (sim, mut store, count) = filled(2, 1, ONE_SIZE);
+    for number in 0..2 * count {
+        delete(&store, number);
+        free_all(&store);
+        assert!(put(&store, count + number, ONE_SIZE), "{number} of {count}");
+        if number == count {
+            (_, store) = opened_again(&sim, store);
+        }
+    }
+    assert_eq!(store.len().unwrap(), u64::from(count));
+}
+
+/// Groups and batches of deletes, also of lanes that have no log but for the batch's end.
+#[test]
+fn several_keys_of_a_full_region_can_be_deleted_together() {
+    let (_, store, count) = filled(4, 1, SIZES);
+    let numbers = scattered(count);
+    let (groups, batches) = numbers.split_at(numbers.len() / 2);
+    for group in groups.chunks(16) {
+        let keys: Vec<_> = group.iter().map(|&number| key(number)).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+        store.multi_delete_each(&keys, &mut |number, deleted| assert!(deleted.unwrap(), "{number}"));
+    }
+    for batch in batches.chunks(7) {
+        let keys: Vec<_> = batch.iter().map(|&number| key(number)).collect();
+        let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
+        store.write_batch(&deletes).unwrap();
+    }
+    assert_eq!(store.len().unwrap(), 0);
+    free_all(&store);
+    assert!((0..count / 10 * 9).all(|number| put(&store, number, SIZES)));
+    // One key, so that most lanes have none.
+    let (_, store, count) = {
+        let sim = Sim::new(0, Model::Line);
+        let parameters = Parameters { partition_count: 64, ..PARAMETERS };
+        let store = Pmekv::format(sim.clone(), HostDram, &parameters, Options::default()).unwrap();
+        store.put(b"only", b"").unwrap();
+        sim.fail_grow_after(0);
+        let count = (0..10_000u32).filter(|_| store.put(b"only", &[7; 60_000]).is_ok()).count();
+        (sim, store, count)
+    };
+    store.write_batch(&[BatchOp::Delete { key: b"only" }]).unwrap_or_else(|error| panic!("{count}: {error}"));
+}
+
+/// Batches that put are refused as puts are, and take nothing of what deletes need.
+#[test]
+fn batches_that_are_refused_leave_deletes_their_room() {
+    let (_, store, count) = filled(2, 1, ONE_SIZE);
+    let news: Vec<_> = (count..count + 2_000).map(key).collect();
+    for (number, turn) in scattered(count).into_iter().zip(0..) {
+        if turn % 500 == 0 && turn < 3_000 {
+            let puts: Vec<_> = news.iter().map(|key| BatchOp::Put { key, value: &[7; 300] }).collect();
+            assert!(store.write_batch(&puts).is_err_and(|error| is_full(&error)));
+        }
+        delete(&store, number);
+    }
+}
+
+#[test]
+fn a_full_region_that_is_cleared_has_room_for_as_much() {
+    for (lane_count, sizes) in [(1, ONE_SIZE), (16, SIZES)] {
+        let (sim, mut store, count) = filled(lane_count, 4, sizes);
+        for is_opened in [false, true] {
+            store.clear().unwrap();
+            assert_eq!(store.len().unwrap(), 0);
+            free_all(&store);
+            if is_opened {
+                (_, store) = opened_again(&sim, store);
+            }
+            let again = (0..).take_while(|&number| put(&store, number, sizes)).count() as u32;
+            assert!(again >= count / 10 * 9, "{again} keys where there were {count}");
+        }
+        scattered(count / 10 * 9).into_iter().for_each(|number| delete(&store, number));
+    }
+}
+
+/// Whether all keys can be deleted, with an opening before that.
+fn lets_deletes_through(canary: Canary) -> bool {
+    let sim = Sim::new(0, Model::Line).with_canary(canary);
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
+    sim.fail_grow_after(4);
+    let count = (0..).take_while(|&number| put(&store, number, ONE_SIZE)).count() as u32;
+    // Of the class of nodes, wherever there is room.
+    while put_filler(&store) {}
+    drop(store);
+    let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line).with_canary(canary);
+    sim.fail_grow_after(0);
+    let store = Pmekv::open(sim, HostDram, Options::default()).unwrap();
+    // Values of that class for keys that are there, which need no node.
+    (0..count).take_while(|&number| store.put(&key(number), &[7; 4_000]).is_ok()).for_each(drop);
+    scattered(count).into_iter().all(|number| store.delete(&key(number)).is_ok())
+}
+
+fn put_filler(store: &OnSim) -> bool {
+    let number = u32::try_from(store.len().unwrap()).unwrap();
+    store.put(&number.to_le_bytes().repeat(3), &[7; 4_000]).is_ok()
+}
+
+#[test]
+fn deletes_rest_on_the_reserve() {
+    assert!(lets_deletes_through(Canary("none")));
+    assert!(!lets_deletes_through(canary::NODES_NOT_RESERVED));
+    assert!(!lets_deletes_through(canary::RESERVE_NOT_KEPT));
+}
+
+/// A store of a version that had no reserve opens, reads and deletes as before, and is like any other when there is room.
+#[test]
+fn a_full_store_without_a_reserve_gets_one_when_there_is_room() {
+    let sim = Sim::new(0, Model::Line).with_canary(canary::NODES_NOT_RESERVED);
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
+    sim.fail_grow_after(4);
+    let count = (0..).take_while(|&number| put(&store, number, ONE_SIZE)).count() as u32;
+    let (sim, store) = opened_again(&sim, store);
+    assert_eq!(store.len().unwrap(), u64::from(count));
+    let mut numbers = scattered(count).into_iter();
+    numbers.by_ref().take(500).for_each(|number| delete(&store, number));
+    assert!(!put(&store, count, ONE_SIZE), "no node is there for it");
+    sim.fail_grow_after(1);
+    assert!(put(&store, count, ONE_SIZE));
+    while put(&store, u32::try_from(store.len().unwrap()).unwrap() + 1_000, ONE_SIZE) {}
+    numbers.for_each(|number| delete(&store, number));
+}
+
+/// Whether a checkpoint finds its slots in a full region while keys that it has met go, and others come that it meets.
+fn finds_slots_while_keys_change(canary: Canary) -> bool {
+    let sim = Sim::new(0, Model::Line).with_canary(canary);
+    // Lanes enough that none begins a segment meanwhile, for which it would wait.
+    let parameters = Parameters { partition_count: 16, ..PARAMETERS };
+    let store = Arc::new(Pmekv::format(sim.clone(), HostDram, &parameters, Options::default()).unwrap());
+    sim.fail_grow_after(2);
+    let count = (0..).take_while(|&number| put(&store, number, ONE_SIZE)).count() as u32;
+    // Room for small records, and for nothing else, whatever is let go of meanwhile.
+    (0..3_000).for_each(|number| delete(&store, number));
+    for _ in 0..2 {
+        store.checkpoint().unwrap();
+        free_all(&store);
+        while put_filler(&store) {}
+    }
+    assert!(put(&store, count - 1, ONE_SIZE));
+    let mut low: Vec<_> = (3_000..count - 1).map(key).collect();
+    low.sort_unstable();
+    low.truncate(2_000);
+    let (theirs, writer) = (Arc::clone(&store), Arc::new(Mutex::new(None)));
+    let (noted, step_count) = (Arc::clone(&writer), AtomicU64::new(0));
+    sim.observe(Box::new(move |_, kind| {
+        // The lowest keys have been met by then.
+        if kind != StepKind::Stream || step_count.fetch_add(1, Ordering::Relaxed) != 10 {
+            return;
+        }
+        let (theirs, low, changed) = (Arc::clone(&theirs), low.clone(), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&changed);
+        let changing = thread::spawn(move || {
+            let count = || _ = counted.fetch_add(1, Ordering::Relaxed);
+            for key in &low {
+                assert!(theirs.delete(key).unwrap());
+                count();
+            }
+            for number in 0..low.len() as u32 {
+                let key = [&[0xFF; 4][..], &number.to_be_bytes()].concat();
+                while theirs.put(&key, &[7; 36]).is_err() {}
+                count();
+            }
+        });
+        // Until it waits for the checkpoint.
+        let (mut before, mut look_count) = (0, 0);
+        while look_count < LOOK_COUNT && !changing.is_finished() {
+            thread::yield_now();
+            let now = changed.load(Ordering::Relaxed);
+            look_count = if now == before { look_count + 1 } else { 0 };
+            before = now;
+        }
+        *noted.lock() = Some(changing);
+    }));
+    let made = store.checkpoint();
+    sim.unobserve();
+    writer.lock().take().expect("nodes were written").join().unwrap();
+    made.is_ok()
+}
+
+#[test]
+fn keys_that_come_while_others_go_have_slots_in_a_checkpoint() {
+    assert!(finds_slots_while_keys_change(Canary("none")));
+    assert!(!finds_slots_while_keys_change(canary::GONE_WHILE_READ));
+}
