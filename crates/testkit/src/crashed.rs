@@ -11,6 +11,7 @@ use engine::{
 };
 use heap::HeapError;
 use parking_lot::Mutex;
+use pmem::Backoff;
 use pmem_sim::Crashable;
 
 use crate::lives::expiring;
@@ -113,9 +114,12 @@ impl<K: Made> Crashed<K> {
         Ok(true)
     }
 
+    /// Readers of other explorations keep it, too, and have the processor meanwhile.
     fn free_garbage(&self) {
+        let mut backoff = Backoff::long();
         while self.0.stats().garbage_count > 0 {
             self.0.tidy();
+            backoff.relax();
         }
     }
 }

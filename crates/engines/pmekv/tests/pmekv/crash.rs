@@ -69,6 +69,23 @@ fn full() -> Script {
     Script::fresh(4, first.into_iter().chain(then))
 }
 
+/// A full region all of whose keys are deleted: each lane needs segments that only checkpoints can give back, and these slots that only the reserve has.
+fn full_of_keys() -> Script {
+    let small = |i: u8| Op::Put(vec![b'k', i.wrapping_mul(0x9e)], vec![i; 20]);
+    let large = |i: u8| Op::Put(vec![b'l', i], vec![i; 60_000]);
+    let delete = |i: u8| Op::Delete(vec![b'k', i.wrapping_mul(0x9e)]);
+    let fills = (0..12).map(small).chain([Op::Full]).chain((0..20).map(large));
+    let deletes = (0..6).map(delete).chain([Op::Reopen]).chain((6..12).map(delete));
+    Script::after(9, fills, deletes.chain([Op::Delete(vec![b'l', 0]), Op::Reopen, put("a", 1)]))
+}
+
+#[test]
+fn a_full_region_survives_every_crash_while_its_keys_are_deleted() {
+    let scripts = [full_of_keys()];
+    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
+}
+
 #[test]
 fn batches_and_keys_that_expire_survive_every_crash() {
     let scripts = [batches(), groups(), groups_of_deletes(), expiring(), full()];
