@@ -212,6 +212,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         for change in &mut *changes {
             let found = self.tree.look_at(pinned, &records, &aims[change.number]).ok()?;
             change.old = found.item();
+            if change.old.is_none() {
+                self.is_surely_absent(change.key).ok()?;
+            }
             change.before = self.before(change.old).ok()?;
             lanes[change.lane].change_count += u64::from(change.edit().is_some());
             all.push(found);

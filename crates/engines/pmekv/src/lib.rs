@@ -73,6 +73,7 @@ use batch::Batches;
 use checkpoint::{Checkpoint, Told};
 use lane::Lanes;
 use record::Records;
+use recover::Damage;
 use room::Room;
 use tickets::Tickets;
 
@@ -113,6 +114,8 @@ pub struct Pmekv<M: Medium, D: Dram> {
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
+    /// What the opening left out ([`Pmekv::open_past_damage`]).
+    lost: Vec<Damage>,
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
