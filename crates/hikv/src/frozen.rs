@@ -33,10 +33,10 @@ impl Frozen {
     ///
     /// # Errors
     /// See [`Error`]; a damaged item ends the walk.
-    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
         match self {
             Frozen::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
-            Frozen::ReadOnly(store) => walk(&mut each, |cursor, show| store.engine()?.walk(cursor, show)),
+            Frozen::ReadOnly(store) => walk(each, |cursor, show| store.engine()?.walk(cursor, show)),
         }
     }
 
@@ -46,12 +46,12 @@ impl Frozen {
     /// See [`Error`]; at a snapshot a part of the store that cannot be read is one. Of a store that is only read such a part is left out, too.
     pub fn for_each_whole(
         &self,
-        mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
         mut damaged: impl FnMut(Damage),
     ) -> Result<(), Error> {
         match self {
             Frozen::Snapshot(snapshot) => snapshot.for_each_whole(each, damaged),
-            Frozen::ReadOnly(store) => walk(&mut each, |cursor, show| {
+            Frozen::ReadOnly(store) => walk(each, |cursor, show| {
                 store.engine()?.walk_whole(cursor, show, &mut |error| told(error, &mut damaged))
             }),
         }
@@ -60,7 +60,7 @@ impl Frozen {
 
 /// Takes the steps of a walk until its end, or until `each` says to stop.
 fn walk(
-    each: &mut dyn FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+    mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
     mut step: impl FnMut(Cursor, &mut Show<'_>) -> Result<Cursor, Error>,
 ) -> Result<(), Error> {
     let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));

@@ -214,7 +214,8 @@ impl Victim {
 
     /// One word is `word` now.
     fn use_with(&self, at: usize, word: u64, seed: usize) {
-        let (home, cached) = (home(), [EngineKind::HiKv, EngineKind::RewoHash].contains(&self.engine) && seed % 3 == 0);
+        let (home, cached) =
+            (home(), [EngineKind::HiKv, EngineKind::RewoHash].contains(&self.engine) && seed.is_multiple_of(3));
         let path = home.path().join("damaged");
         self.write_to(&path, (at, word));
         let options = Options::new().background(false).verify_reads([Verify::Values, Verify::Absence][seed % 2]);
@@ -238,7 +239,7 @@ impl Victim {
             && let Ok(store) = options.open(&path)
         {
             spoiled(&store);
-            if seed % 4 == 0 && store.clear().is_ok() {
+            if seed.is_multiple_of(4) && store.clear().is_ok() {
                 assert!(store.put("key", "value").is_err() || store.get("key").unwrap().as_deref() == Some(b"value"));
             }
         }
