@@ -15,6 +15,7 @@ mod plural;
 mod progress;
 mod read_cache;
 mod serving;
+mod skipped;
 mod tls;
 mod verified;
 

@@ -11,7 +11,7 @@ use pmem::Counts;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
-    Figure, Limits, Look, OrderStats, OrderedEngine, Room, Show, SnapshotEngine, SnapshotStats, Version,
+    Figure, Limits, Look, OrderStats, OrderedEngine, Room, Show, Skip, SnapshotEngine, SnapshotStats, Version,
 };
 
 /// What to do with a key, given what it holds.
@@ -309,6 +309,12 @@ pub trait Engine: Send + Sync {
     /// on. Each key that is there from the first step to the last is shown exactly once; not a snapshot. A number that the
     /// engine never gave is harmless.
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
+
+    /// As [`Engine::walk`], of a store that is open for reading alone, without what is damaged, each of which `damaged` is told of: an item, or a
+    /// part of the store of which nobody knows how many items it has. Cursors are those of this walk.
+    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, _damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+        self.walk(cursor, each)
+    }
 
     /// Somewhere in the store, chosen by `seed`: for callers that want any key.
     fn somewhere(&self, _seed: u64) -> Cursor {

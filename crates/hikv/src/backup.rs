@@ -211,7 +211,7 @@ impl Store {
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
         let copy = Copy::begin(out, Mark { purpose, uuid: self.uuid() }, self, self.engine_kind())?;
-        copy.complete(|store| write_items(&self.frozen()?, self.len()?, store, progress))
+        copy.complete(|store| write_items(&self.frozen()?, self.len()?, store, progress, None))
     }
 
     /// Makes a store in the directory `dir`, which must not exist, of the items of a backup, or of any other store that
@@ -226,7 +226,7 @@ impl Store {
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
         let engine = source.engine_kind();
-        Store::copy_whole(&source, dir.as_ref(), engine, progress)
+        Store::copy_whole(&source, dir.as_ref(), engine, progress, None)
     }
 
     /// Makes a store of the engine `engine` in the directory `into`, which must not exist, of the items of the store at
@@ -255,7 +255,24 @@ impl Store {
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
-        Store::copy_whole(&source, into.as_ref(), engine, progress)
+        Store::copy_whole(&source, into.as_ref(), engine, progress, None)
+    }
+
+    /// As [`Store::convert`], of a store that may be damaged: what is not whole is left out, and told to `damaged`. `engine` may be the
+    /// store's own.
+    ///
+    /// # Errors
+    /// See [`BackupError`]; then there is no `into`, unless there was one. A store of the engine HiKV is one that [`crate::repair`] gets more of.
+    pub fn convert_whole(
+        from: impl AsRef<Path>,
+        into: impl AsRef<Path>,
+        engine: EngineKind,
+        progress: impl FnMut(BackupProgress),
+        mut damaged: impl FnMut(Damage),
+    ) -> Result<BackupReport, BackupError> {
+        let options = Options::new().create(false).read_only(true).ordered(false);
+        let source = options.past_damage(true).open(from.as_ref())?;
+        Store::copy_whole(&source, into.as_ref(), engine, progress, Some(&mut damaged))
     }
 
     fn copy_whole(
@@ -263,12 +280,20 @@ impl Store {
         dir: &Path,
         engine: EngineKind,
         progress: impl FnMut(BackupProgress),
+        damaged: Option<&mut dyn FnMut(Damage)>,
     ) -> Result<BackupReport, BackupError> {
         let mark = Mark { purpose: Purpose::Kept, uuid: source.uuid() };
         let copy = Copy::begin(dir, mark, source, engine)?;
         copy.complete(|store| {
-            assert_whole(source)?;
-            let items = write_items(&source.frozen()?, source.len()?, store, progress)?;
+            let items_total = match damaged {
+                // Some engines count by a walk over what may be damaged.
+                Some(_) => source.len().unwrap_or(0),
+                None => {
+                    assert_whole(source)?;
+                    source.len()?
+                }
+            };
+            let items = write_items(&source.frozen()?, items_total, store, progress, damaged)?;
             assert_whole(store)?;
             Ok(items)
         })

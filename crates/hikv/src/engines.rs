@@ -174,7 +174,9 @@ pub(crate) fn open<M: Medium>(
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
         EngineKind::Pmekv => {
             let indexing = |done, total| progress(OpenProgress::Indexing { done, total });
-            let store = Pmekv::open_watched(medium, HostDram, engine_pmekv::Options::default(), &indexing)?;
+            let is_past = options.past_damage && options.read_only;
+            let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_watched };
+            let store = open(medium, HostDram, engine_pmekv::Options::default(), &indexing)?;
             Ok(pmekv(store, options))
         }
         #[cfg(feature = "toy")]

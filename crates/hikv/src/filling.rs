@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use engine::{Error, Expiry};
+use engine::{Damage, Error, Expiry};
 
 use crate::backup::{BackupError, BackupProgress};
 use crate::{Frozen, Store};
@@ -25,20 +25,25 @@ struct Filling<'s, P> {
     progress: P,
 }
 
-/// Puts the snapshot's items into `to`; returns how many.
+/// Puts the snapshot's items into `to`; without those that are damaged, if the caller is told of these. Returns how many.
 pub(crate) fn write_items(
     from: &Frozen,
     items_total: u64,
     to: &Store,
     progress: impl FnMut(BackupProgress),
+    damaged: Option<&mut dyn FnMut(Damage)>,
 ) -> Result<u64, BackupError> {
     let done = BackupProgress { items: 0, items_total };
     let mut filling = Filling { to, bytes: Vec::new(), lens: Vec::new(), done, progress };
     let mut written = Ok(());
-    from.for_each(|key, value, expiry| {
+    let each = |key: &[u8], value: &[u8], expiry: Expiry| {
         written = filling.add(key, value, expiry);
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
+    };
+    match damaged {
+        Some(damaged) => from.for_each_whole(each, damaged),
+        None => from.for_each(each),
+    }?;
     match written.and_then(|()| filling.put_all()) {
         Ok(()) => Ok(filling.done.items),
         Err(error) => Err(BackupError::Write { path: to.path().to_owned(), error }),

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use engine::{Cursor, Damage};
+use engine::{Cursor, Damage, Show};
 
 use crate::{Error, Expiry, Snapshot, Store};
 
@@ -33,34 +33,54 @@ impl Frozen {
     ///
     /// # Errors
     /// See [`Error`]; a damaged item ends the walk.
-    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
-        let store = match self {
-            Frozen::Snapshot(snapshot) => return snapshot.for_each_with_expiry(each),
-            Frozen::ReadOnly(store) => store,
-        };
-        let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
-        while !cursor.is_done() && flow.is_continue() {
-            cursor = store.engine()?.walk(cursor, &mut |key, value, expiry| {
-                if flow.is_continue() {
-                    flow = each(key, value, expiry);
-                }
-            })?;
+    pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
+        match self {
+            Frozen::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
+            Frozen::ReadOnly(store) => walk(each, |cursor, show| store.engine()?.walk(cursor, show)),
         }
-        Ok(())
     }
 
     /// As [`Frozen::for_each`], without the items that are damaged, each of which is told to `damaged`.
     ///
     /// # Errors
-    /// See [`Error`]; an engine without snapshots ends the walk at a damaged item.
+    /// See [`Error`]; at a snapshot a part of the store that cannot be read is one. Of a store that is only read such a part is left out, too.
     pub fn for_each_whole(
         &self,
         each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
-        damaged: impl FnMut(Damage),
+        mut damaged: impl FnMut(Damage),
     ) -> Result<(), Error> {
         match self {
             Frozen::Snapshot(snapshot) => snapshot.for_each_whole(each, damaged),
-            Frozen::ReadOnly(_) => self.for_each(each),
+            Frozen::ReadOnly(store) => walk(each, |cursor, show| {
+                store.engine()?.walk_whole(cursor, show, &mut |error| told(error, &mut damaged))
+            }),
         }
+    }
+}
+
+/// Takes the steps of a walk until its end, or until `each` says to stop.
+fn walk(
+    mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+    mut step: impl FnMut(Cursor, &mut Show<'_>) -> Result<Cursor, Error>,
+) -> Result<(), Error> {
+    let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
+    while !cursor.is_done() && flow.is_continue() {
+        cursor = step(cursor, &mut |key, value, expiry| {
+            if flow.is_continue() {
+                flow = each(key, value, expiry);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Tells of damage; other errors stay errors.
+pub(crate) fn told(error: Error, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+    match error {
+        Error::Corrupt { offset, what } => {
+            damaged(Damage { offset, what: what.into() });
+            Ok(())
+        }
+        other => Err(other),
     }
 }

@@ -52,6 +52,7 @@ pub struct Options {
     pub(crate) read_cache_threads: usize,
     pub(crate) pre_evict: bool,
     pub(crate) tree_order: Option<usize>,
+    pub(crate) past_damage: bool,
 }
 
 /// See [`Options::block_delays`].
@@ -111,11 +112,19 @@ impl Default for Options {
             read_cache_threads: 0,
             pre_evict: false,
             tree_order: None,
+            past_damage: false,
         }
     }
 }
 
 impl Options {
+    /// Whether a store that is opened to be read alone is opened past damaged items, where an engine reads all when it opens a store (PMEKV).
+    /// Damaged items are not there then, and [`crate::Frozen::for_each_whole`] tells of them. By default such a store does not open.
+    #[must_use]
+    pub fn past_damage(self, past_damage: bool) -> Options {
+        Options { past_damage, ..self }
+    }
+
     /// The defaults.
     #[must_use]
     pub fn new() -> Options {

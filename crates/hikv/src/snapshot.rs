@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, Skip, SnapshotEngine};
 
+use crate::frozen::told;
 use crate::handles::Kind;
 use crate::ordered::Bounds;
 use crate::{Range, Store};
@@ -140,13 +141,7 @@ impl Snapshot {
         each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
         mut damaged: impl FnMut(Damage),
     ) -> Result<(), Error> {
-        self.walk(each, &mut |error| match error {
-            Error::Corrupt { offset, what } => {
-                damaged(Damage { offset, what: what.into() });
-                Ok(())
-            }
-            other => Err(other),
-        })
+        self.walk(each, &mut |error| told(error, &mut damaged))
     }
 
     fn walk(

@@ -22,7 +22,7 @@ use crate::Error;
 use crate::canary;
 use crate::layout::{NODE_HEADER_BYTES, ROOT};
 use crate::locks::{Mode, Patience};
-use crate::node::Meta;
+use crate::node::{Meta, Node};
 use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::word;
@@ -62,7 +62,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             new.committed(ticket);
             drop((new, tree));
             if let Some(old) = old
-                && let Some(meta) = past_damage(self.node(old.offset).meta())?
+                && let Some(meta) = past_damage(self.checked(old).and_then(Node::meta))?
             {
                 self.let_go_below(old, meta.level)?;
             }

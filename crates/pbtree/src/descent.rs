@@ -1,10 +1,11 @@
 //! The way down.
 
 use heap::{Place, PlaceKind};
-use pmem::{Dram, Medium};
+use pmem::{Dram, LINE_BYTES, Medium};
 
 use crate::Error;
 use crate::canary;
+use crate::layout::node_bytes;
 use crate::locks::{Held, Mode, Patience};
 use crate::node::{Meta, Node, Target};
 use crate::retire::Retire;
@@ -85,11 +86,14 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(Reached { held, node, meta })
     }
 
-    /// The node at a place that a word names.
-    fn checked(&self, place: Place) -> Result<Node<'_, M>, Error> {
+    /// The node at a place that a word names: one in 256 damaged words has a check that fits.
+    pub(crate) fn checked(&self, place: Place) -> Result<Node<'_, M>, Error> {
         match place.kind {
-            PlaceKind::Slot(class) if class == self.class => Ok(self.node(place.offset)),
-            _ => Err(Error::damaged(place.offset, "a node has the wrong size")),
+            PlaceKind::Slot(class) if class == self.class => {}
+            _ => return Err(Error::damaged(place.offset, "a node has the wrong size")),
         }
+        let lies_there = place.offset.0.is_multiple_of(LINE_BYTES)
+            && place.offset.span(node_bytes(self.order())).lies_within(self.medium.len_bytes());
+        if lies_there { Ok(self.node(place.offset)) } else { Err(Error::damaged(place.offset, "a node lies nowhere")) }
     }
 }

@@ -50,6 +50,7 @@ mod pack;
 mod pass;
 mod read;
 mod retire;
+mod salvage;
 mod scan;
 mod single;
 mod split;

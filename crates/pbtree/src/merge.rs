@@ -230,7 +230,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let mut lane = self.lanes.take(agent);
         let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
         let place = self.root()?;
-        let level = self.node(place.offset).meta()?.level;
+        let level = self.checked(place)?.meta()?.level;
         let root = self.reach(place, level, Mode::Exclusive, Patience::Wait)?;
         if level == 0 || root.meta.count > 0 {
             return Ok(false);

@@ -43,7 +43,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     pub(crate) fn make_room(&self, lane: &mut Lane<'_>, agent: usize, key: &[u8]) -> Result<(), Error> {
         let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
         let root = self.root()?;
-        let level = self.node(root.offset).meta()?.level;
+        let level = self.checked(root)?.meta()?.level;
         let mut parent = self.reach(root, level, Mode::Exclusive, Patience::Wait)?;
         if parent.meta.count == self.order() {
             parent = self.split_root(lane, agent, parent)?;

@@ -9,6 +9,7 @@ use hikv::{BackupError, BackupProgress, BackupReport, EngineKind, OpenError, Opt
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::serving;
+use crate::skipped::Skipped;
 
 /// Write all items into a new store
 ///
@@ -56,6 +57,9 @@ pub(crate) struct Convert {
     /// The new store's engine
     #[arg(long, value_name = "NAME")]
     engine: EngineKind,
+    /// Leave out what is damaged, rather than convert nothing: each is said, they are counted, and the exit code is 1
+    #[arg(long)]
+    skip_damaged: bool,
     /// Seconds between two lines of progress, where stderr is no terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
@@ -78,9 +82,25 @@ impl Restore {
 
 impl Convert {
     pub(super) fn run(self) -> Result<(), Failure> {
+        if self.skip_damaged {
+            return self.run_past_damage();
+        }
         let convert =
             |progress: &mut dyn FnMut(BackupProgress)| Store::convert(&self.from, &self.into, self.engine, progress);
-        shown("converted", self.progress_every, convert).map_err(failed(&self.from))
+        shown("converted", self.progress_every, convert).map_err(|error| match error {
+            BackupError::Damaged { .. } => Failure::Negative(format!("{error}; --skip-damaged converts what is whole")),
+            other => failed(&self.from)(other),
+        })
+    }
+
+    fn run_past_damage(self) -> Result<(), Failure> {
+        let mut skipped = Skipped::default();
+        let convert = |progress: &mut dyn FnMut(BackupProgress)| {
+            let skip = |damage| skipped.skip(&damage);
+            Store::convert_whole(&self.from, &self.into, self.engine, progress, skip)
+        };
+        shown("converted", self.progress_every, convert).map_err(failed(&self.from))?;
+        skipped.verdict(&self.from)
     }
 }
 

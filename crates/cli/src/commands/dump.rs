@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use clap::Args;
 use hikv::dump::DumpWriter;
-use hikv::{Damage, Error, Expiry, Store};
+use hikv::{Damage, Error, Expiry, Options, Store};
 
 use super::listing::Listing;
-use crate::failure::{Failure, warn};
+use crate::failure::Failure;
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::opening;
 use crate::output;
-use crate::plural::s;
+use crate::skipped::Skipped;
 
 /// Write all items as text or as a binary dump, in no particular order
 ///
@@ -39,58 +39,54 @@ pub(crate) struct Dump {
 impl Dump {
     pub(super) fn run(self) -> Result<(), Failure> {
         let format = self.format()?;
-        let store = opening::read_only(&self.dir)?;
-        let total = store.len().map_err(Failure::at_path(&self.dir))?;
+        let options = Options::new().read_only(true).past_damage(self.skip_damaged);
+        let store = opening::open(&options, &self.dir)?;
+        // Some engines count by a walk over what may be damaged, and the dump says where.
+        let total = match store.len() {
+            Err(Error::Corrupt { .. }) => None,
+            counted => Some(counted.map_err(Failure::at_path(&self.dir))?),
+        };
         let every = Duration::from_secs(self.progress_every);
         let mut listing = match self.file.as_deref() {
-            Some(file) => Listing::begin_file("dumped", (output::create(file, &self.dir)?, file), Some(total), every)?,
-            None => Listing::begin("dumped", Some(total), every)?,
+            Some(file) => Listing::begin_file("dumped", (output::create(file, &self.dir)?, file), total, every)?,
+            None => Listing::begin("dumped", total, every)?,
         };
-        let damaged = match format {
+        let skipped = match format {
             FileFormat::Text(format) => {
-                let damaged =
+                let skipped =
                     self.show_all(&store, &mut listing, |out, key, value, _| format.write(key, value, out))?;
                 listing.finish()?;
-                damaged
+                skipped
             }
             FileFormat::Hikv => {
                 let mut listing = listing.wrapped(|out| DumpWriter::new(out, store.uuid()))?;
-                let damaged = self.show_all(&store, &mut listing, |dump, key, value, expiry| {
+                let skipped = self.show_all(&store, &mut listing, |dump, key, value, expiry| {
                     dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()))
                 })?;
                 // Only now: a dump of a part has no end.
                 listing.finish_with(|dump| dump.finish().map(drop))?;
-                damaged
+                skipped
             }
         };
-        match damaged {
-            0 => Ok(()),
-            _ => {
-                let what = format!("{}: {damaged} damaged item{} left out", self.dir.display(), s(damaged));
-                Err(Failure::Negative(what))
-            }
-        }
+        skipped.verdict(&self.dir)
     }
 
-    /// Shows all items; how many were left out because they are damaged.
+    /// Shows all items; what was left out because it is damaged.
     fn show_all<S>(
         &self,
         store: &Store,
         listing: &mut Listing<S>,
         mut write: impl FnMut(&mut S, &[u8], &[u8], Expiry) -> io::Result<()>,
-    ) -> Result<u64, Failure> {
-        let mut damaged_count = 0;
+    ) -> Result<Skipped, Failure> {
+        let mut skipped = Skipped::default();
         let each = |key: &[u8], value: &[u8], expiry| listing.show(|out| write(out, key, value, expiry));
-        let damaged = |damage: Damage| {
-            damaged_count += 1;
-            warn(&format!("skipped at offset {:#x}: {}", damage.offset, damage.what));
-        };
+        let damaged = |damage: Damage| skipped.skip(&damage);
         let shown = store.frozen().and_then(|frozen| match self.skip_damaged {
             true => frozen.for_each_whole(each, damaged),
             false => frozen.for_each(each),
         });
         shown.map_err(|error| self.stopped_by(&error))?;
-        Ok(damaged_count)
+        Ok(skipped)
     }
 
     fn stopped_by(&self, error: &Error) -> Failure {

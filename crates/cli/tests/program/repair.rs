@@ -170,3 +170,25 @@ fn where_nothing_can_be_done_the_exit_code_is_2_and_nothing_is_made() {
     place.run("repair", &[&out]).failed(2, &["no store at"]);
     assert!(!out.exists() && !place.file("out.unfinished").exists());
 }
+
+/// What is whole of a damaged store, of each engine.
+#[test]
+fn what_is_damaged_is_left_out_of_a_dump_and_of_a_conversion() {
+    for engine in ["hikv", "rewo-hash", "ink", "pmekv"] {
+        let place = Place::new();
+        let text: String = (0..ITEM_COUNT).map(|number| format!("key-{number}\tthe value of {number}-\n")).collect();
+        place.run_with_input("load", &["-", "--engine", engine], text.as_bytes()).succeeded();
+        let mut expected = sorted(place.run("dump", &[""; 0]).succeeded());
+        flip(&place, "the value of 77-");
+        expected.retain(|line| !line.starts_with("key-77\t"));
+        place.run("dump", &[""; 0]).failed(2, &["checksum", "--skip-damaged"]);
+        let dump = hikv("dump", &place.store(), &["--skip-damaged"]).output().unwrap();
+        assert_eq!((dump.status.code(), sorted(dump.stdout)), (Some(1), expected.clone()), "{engine}");
+        let out = place.file("out").into_os_string().into_string().unwrap();
+        place.run("convert", &[&out, "--engine", "hikv"]).failed(1, &["is damaged", "--skip-damaged"]);
+        assert!(!place.file("out").exists());
+        let left = ["1 damaged item left out"];
+        place.run("convert", &[&out, "--engine", "hikv", "--skip-damaged"]).failed(1, &left);
+        assert_eq!(dumped(&place), expected, "{engine}");
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Limits, OnExpired, Order, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
+    Limits, OnExpired, Order, OrderStats, OrderedEngine, Progress, Show, Skip, Version, Wanted,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -105,6 +105,13 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
                 each(key, value, expiry);
             }
         })
+    }
+
+    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+        if cursor == Cursor::Start {
+            self.show_whole(each, damaged)?;
+        }
+        Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {

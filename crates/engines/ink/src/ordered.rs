@@ -2,11 +2,12 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Verify, Visit};
-use pbtree::{Direction, Ended};
+use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Skip, Verify, Visit};
+use pbtree::{Direction, Ended, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
+use crate::copy::expiry_of;
 use crate::error::told;
 use crate::pages::Copied;
 
@@ -41,7 +42,7 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
     }
 }
 
-/// How a page is taken: [`Ink::turn`], or [`Ink::turn_past_damage`].
+/// How a page is taken: [`Ink::turn_of_whole`], or [`Ink::turn_past_damage`].
 type Turn<M, D> = fn(&Ink<M, D>, &mut Copied, Bound<&[u8]>, Direction) -> Result<(), Error>;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
@@ -61,14 +62,32 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         Ok(None)
     }
 
-    /// As [`Engine::walk`](engine::Engine::walk), with what has expired.
+    /// As [`Engine::walk`](engine::Engine::walk), with what has expired. Values are compared whatever reads compare: dumps and backups go by this.
     pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
-        self.walk_by(Ink::turn, cursor, each)
+        self.walk_by(Ink::turn_of_whole, cursor, each)
     }
 
     /// The same for the reaper, which damage does not stop: what lies behind it would stay for ever.
     pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         self.walk_by(Ink::turn_past_damage, cursor, each)
+    }
+
+    /// Everything that is whole, at once: no thread writes.
+    pub(crate) fn show_whole(&self, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<(), Error> {
+        let mut show = |key: &[u8], value: &Value<'_>| {
+            let expiry = expiry_of(value);
+            if !self.is_past(expiry) {
+                each(key, value.bytes, expiry);
+            }
+        };
+        let mut ended = Ok(());
+        let walked = self.tree.each_whole(&mut show, &mut |error| {
+            damaged(told(error)).map_err(|error| {
+                ended = Err(error);
+                pbtree::Error::Stopped
+            })
+        });
+        ended.and(walked.map_err(told))
     }
 
     fn walk_by(&self, turn: Turn<M, D>, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {

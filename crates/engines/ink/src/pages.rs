@@ -148,7 +148,18 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         Ok(())
     }
 
-    /// The same as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.
+    /// The same of whole values alone: one that is not is an error.
+    pub(crate) fn turn_of_whole(
+        &self,
+        page: &mut Copied,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<(), Error> {
+        self.turn(page, from, direction)?;
+        page.items().try_for_each(|item| item.whole())
+    }
+
+    /// As [`Ink::turn`], as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.
     pub(crate) fn turn_past_damage(
         &self,
         page: &mut Copied,

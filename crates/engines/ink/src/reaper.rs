@@ -17,9 +17,12 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         )
     }
 
+    /// A value is deleted for its time only if its checksum fits: a time that has rotted may be past.
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
-        let is_due =
-            &mut |held: Option<&Value<'_>>| Some(self.before(held)).filter(|before| *before == Before::Expired);
+        let is_due = &mut |held: Option<&Value<'_>>| {
+            let before = self.before(held);
+            (before == Before::Expired && held.is_some_and(Value::is_whole)).then_some(before)
+        };
         Ok(self.write(key, Change::Delete, is_due)?.is_some())
     }
 }

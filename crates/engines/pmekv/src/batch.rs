@@ -129,7 +129,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             return Err(Error::Unmet { condition });
         }
         for change in &mut changes {
-            change.old = self.tree.find(&self.records(), change.key)?;
+            change.old = self.find_in_tree(change.key)?;
         }
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is not there is not deleted; but that it is not there may not be durable yet.
@@ -167,7 +167,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn unmet(&self, conditions: &[Condition<'_>]) -> Result<Option<usize>, Error> {
         let _pin = epoch::pin();
         for (number, condition) in conditions.iter().enumerate() {
-            let position = self.tree.find(&self.records(), condition.key)?;
+            let position = self.find_in_tree(condition.key)?;
             let item =
                 position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
             let live = item.filter(|(_, item)| !self.is_past(item.expiry));

@@ -214,6 +214,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         for change in &mut *changes {
             let found = self.tree.look_at(pinned, &records, &aims[change.number]).ok()?;
             change.old = found.item();
+            if change.old.is_none() {
+                self.is_surely_absent(change.key).ok()?;
+            }
             change.before = self.before(change.old).ok()?;
             lanes[change.lane].change_count += u64::from(change.edit().is_some());
             lanes[change.lane].added_count += u64::from(matches!(change.edit(), Some(Edit::Insert(_))));

@@ -74,6 +74,7 @@ use batch::Batches;
 use checkpoint::{Checkpoint, Told};
 use lane::Lanes;
 use record::Records;
+use recover::Damage;
 use reserve::Reserve;
 use room::Room;
 use tickets::Tickets;
@@ -116,6 +117,8 @@ pub struct Pmekv<M: Medium, D: Dram> {
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
+    /// What the opening left out ([`Pmekv::open_past_damage`]).
+    lost: Vec<Damage>,
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {

@@ -11,6 +11,7 @@ use crate::batch::Batches;
 use crate::checkpoint::{Checkpoint, Told, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::recover::Lost;
 use crate::reserve::Reserve;
 use crate::room::Room;
 use crate::tickets::Tickets;
@@ -59,10 +60,38 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         options: Options,
         watch: &(dyn Fn(u64, u64) + Sync),
     ) -> Result<Pmekv<M, D>, OpenError> {
+        Pmekv::open_by(medium, dram, options, watch, None)
+    }
+
+    /// As [`Pmekv::open_watched`], of a store that is only read: damaged records are left out, and all records of damaged nodes.
+    /// [`Engine::walk_whole`](engine::Engine::walk_whole) tells which.
+    ///
+    /// # Errors
+    /// As for [`Pmekv::open`]: what else is damaged may make older records of others.
+    ///
+    /// # Panics
+    /// If the medium may be written to.
+    pub fn open_past_damage(
+        medium: M,
+        dram: D,
+        options: Options,
+        watch: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Pmekv<M, D>, OpenError> {
+        assert!(!medium.is_writable(), "what is left out would be lost");
+        Pmekv::open_by(medium, dram, options, watch, Some(Lost::default()))
+    }
+
+    fn open_by(
+        medium: M,
+        dram: D,
+        options: Options,
+        watch: &(dyn Fn(u64, u64) + Sync),
+        lost: Option<Lost>,
+    ) -> Result<Pmekv<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::PMEKV, dram.clone())?;
         let found = recover::read(&medium, &heap)?;
         let hasher = Hasher::new(heap.superblock().hash_seed);
-        let tree = recover::load(&medium, &heap, dram, &hasher, &found, watch)?;
+        let tree = recover::load(&medium, &heap, dram, &hasher, &found, (watch, lost.as_ref()))?;
         found.mark(&heap)?;
         // Whatever seemed right about zeros that stand for what could not be read.
         medium.check_lost_ranges().map_err(HeapError::from)?;
@@ -78,7 +107,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let entry_count = found.entry_count();
         let (checkpoint, logs) = found.into_logs();
         let reserve = Reserve::new(spare, node_count, key_count);
-        let store = Pmekv { reserve, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
+        let lost = lost.map(Lost::into_damage).unwrap_or_default();
+        let store = Pmekv { reserve, lost, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
         store.lanes.count_entries(entry_count, 0);
         if store.medium.is_writable() {
             store.look_ahead();
@@ -120,6 +150,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             verify: Verify::Nothing,
             reserve: Reserve::default(),
             reaper: Reaper::default(),
+            lost: Vec::new(),
         }
     }
 

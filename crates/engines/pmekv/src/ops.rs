@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Look, OnExpired, Order, OrderStats, OrderedEngine, Progress, Room, Show, Told, Version, Wanted,
+    Look, OnExpired, Order, OrderStats, OrderedEngine, Progress, Room, Show, Skip, Told, Version, Wanted,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -148,6 +148,13 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
                 each(key, value, expiry);
             }
         })
+    }
+
+    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+        if cursor == Cursor::Start {
+            self.show_whole(each, damaged)?;
+        }
+        Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {

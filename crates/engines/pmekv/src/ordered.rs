@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Verify, Visit};
+use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Skip, Verify, Visit};
 use index::Position;
 use index::bplus_tree::{Direction, Page};
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::batch::Table;
-use crate::record::Records;
+use crate::record::{Records, whole};
 
 /// A leaf's worth of keys.
 #[derive(Default)]
@@ -136,6 +136,23 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         self.may_show(position, &item)?;
         Ok((item.key, Some(item.value)))
+    }
+
+    /// Everything that is whole, at once, and first what the opening left out: no thread writes.
+    pub(crate) fn show_whole(&self, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<(), Error> {
+        for lost in &self.lost {
+            damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
+        }
+        self.each_leaf(|_, leaf| {
+            for position in self.records().in_time(leaf, Records::prefetch_whole) {
+                match self.records().read(position).and_then(|item| whole(position, &item).map(|()| item)) {
+                    Ok(item) if self.is_past(item.expiry) => {}
+                    Ok(item) => each(item.key, item.value, item.expiry),
+                    Err(error) => damaged(error)?,
+                }
+            }
+            Ok(())
+        })
     }
 
     /// As [`engine::Engine::walk`], with what has expired.

@@ -8,7 +8,7 @@ use items::Item;
 use pmem::{Dram, Medium, Ticket, Waited};
 
 use crate::Pmekv;
-use crate::record::{WithValues, whole};
+use crate::record::{Whole, WithValues, whole};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// The key's record, whatever its time; what is found is durable. The caller is pinned.
@@ -21,8 +21,27 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn find_position(&self, key: &[u8]) -> Result<Option<Position>, Error> {
         match self.batches.held(key) {
             Some(held) => Ok(held),
-            None => self.tree.find(&self.records(), key),
+            None => self.find_in_tree(key),
         }
+    }
+
+    /// As the tree finds it; an absence is compared as the store's `verify` says. The caller is pinned, or has the key's lane locked.
+    pub(crate) fn find_in_tree(&self, key: &[u8]) -> Result<Option<Position>, Error> {
+        loop {
+            let found = self.tree.find(&self.records(), key)?;
+            if found.is_some() || self.is_surely_absent(key)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// False if a search that found nothing has to be repeated. An error if it may have gone by the key's record for damage.
+    #[inline(always)]
+    pub(crate) fn is_surely_absent(&self, key: &[u8]) -> Result<bool, Error> {
+        if self.verify < Verify::Absence {
+            return Ok(true);
+        }
+        Ok(self.tree.find(&Whole(&self.records()), key)?.is_none())
     }
 
     /// The key's value, if one search tells it. The caller is pinned.
@@ -35,9 +54,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let found = self.tree.find_aimed(&WithValues(&records), &self.tree.aim(pinned, &records, key));
         match found {
             _ if self.tickets.latest() != Ticket::default() => Look::UNSURE,
-            Some(None) => Look::ABSENT,
+            Some(None) if self.verify < Verify::Absence => Look::ABSENT,
             Some(Some(position)) => self.value_of(position).map_or(Look::UNSURE, Look::at),
-            None => Look::UNSURE,
+            _ => Look::UNSURE,
         }
     }
 
@@ -66,6 +85,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             }
             *value = match position.map(|position| self.value_of(position)) {
                 Some(None) => break,
+                None if self.verify >= Verify::Absence => break,
                 value => value.flatten(),
             };
             seen_count += 1;
@@ -94,6 +114,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                     // A batch that came since may have left the keys before this one, and the index this one as it was.
                     let position = match held.map_or(position, Ok) {
                         _ if self.batches.shown.turn() != turn => self.find_position(keys[number]),
+                        Ok(None) if held.is_none() && self.verify >= Verify::Absence => self.find_in_tree(keys[number]),
                         position => position,
                     };
                     shown = self.show_found(keys[number], position, |value| found(group * GROUP_COUNT + number, value));

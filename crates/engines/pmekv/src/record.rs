@@ -94,6 +94,23 @@ impl<M: Medium> Keys for WithValues<'_, '_, M> {
     }
 }
 
+/// Records that a search for an absent key compares, each whole: one whose key is damaged may be that key's.
+pub(crate) struct Whole<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
+
+impl<M: Medium> Keys for Whole<'_, '_, M> {
+    type Error = Error;
+
+    fn key(&self, position: Position) -> Result<&[u8], Error> {
+        let item = self.0.read(position)?;
+        whole(position, &item)?;
+        Ok(item.key)
+    }
+
+    fn prefetch(&self, position: Position) {
+        self.0.prefetch(position);
+    }
+}
+
 /// Which record it is.
 pub(crate) fn version(position: Position, item: &Item<'_>) -> Version {
     Version::new([position.word(), item.header.checksum.into()])

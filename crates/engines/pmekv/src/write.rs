@@ -75,6 +75,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         new.iter_mut().for_each(|new| new.write(&self.medium));
         let found = self.tree.look_at(pinned, &records, aim)?;
         let old = found.item();
+        if old.is_none() {
+            // Under the lane's lock nobody puts it meanwhile.
+            self.is_surely_absent(aim.key())?;
+        }
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Changed::Unexpected);
         }

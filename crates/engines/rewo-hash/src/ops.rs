@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::expectation::REST;
 use engine::{
     Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, Look, OnExpired, Order, Progress, Room, Show, Streamed, Version, Wanted, while_readers_keep,
+    Features, Look, OnExpired, Order, Progress, Room, Show, Skip, Streamed, Version, Wanted, while_readers_keep,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -146,6 +146,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        self.walk_whole(cursor, each, &mut Err)
+    }
+
+    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
         let place = match cursor {
             Cursor::Start => Place::default(),
             Cursor::Number(number) => Place::from_number(number),
@@ -158,9 +162,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let (shown, next) = self.table.visit(&self.medium, place)?;
         shown.settle(&self.medium)?;
         for (_, slot) in &shown.slots {
-            let seen = self.whole(slot)?;
-            if !self.clock.is_past(seen.expiry) {
-                each(seen.key, seen.value, seen.expiry);
+            match self.whole(slot) {
+                Ok(seen) if self.clock.is_past(seen.expiry) => {}
+                Ok(seen) => each(seen.key, seen.value, seen.expiry),
+                Err(error) => damaged(error)?,
             }
         }
         Ok(if next.is_done() { Cursor::End } else { Cursor::Number(next.number()) })

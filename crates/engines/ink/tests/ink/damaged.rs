@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Clock, Condition, Decision, Direction, Engine, Error, Expiry, OrderedEngine, Progress, ScanCursor, Verify,
+    BatchOp, Clock, Condition, Cursor, Decision, Direction, Engine, Error, Expiry, OrderedEngine, Progress, ScanCursor,
+    Verify,
 };
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
@@ -182,4 +183,67 @@ fn a_damaged_store_is_cleared() {
             }
         }
     }
+}
+
+/// Dumps, backups and conversions go by walks, which compare values whatever reads compare.
+#[test]
+fn a_walk_shows_no_damaged_value() {
+    for verify in [Verify::Nothing, Verify::Values] {
+        let store = filled(verify);
+        flip(&store, place_of(&store, &value(9)) & !7, 1 << 63);
+        let (mut cursor, mut shown) = (Cursor::Start, 0);
+        let ended = loop {
+            match store.walk(cursor, &mut |_, _, _| shown += 1) {
+                Ok(Cursor::End) => break Ok(()),
+                Ok(next) => cursor = next,
+                Err(error) => break Err(error),
+            }
+        };
+        assert!(matches!(ended, Err(Error::Corrupt { .. })) && shown <= 9, "{verify:?}: {shown} {ended:?}");
+    }
+}
+
+/// What has rotted is no reason to delete it.
+#[test]
+fn a_time_that_has_rotted_deletes_nothing() {
+    let (clock, expiry) = (Clock::manual(100), 0x5151_5151_5151);
+    let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
+    store.put_until(b"key", b"value", Expiry::at_ms(expiry)).unwrap();
+    store.put_until(b"other", b"value", Expiry::at_ms(150)).unwrap();
+    flip(&store, place_of(&store, &expiry.to_le_bytes()), expiry ^ 101);
+    clock.advance(Duration::from_millis(100));
+    while store.step().unwrap() == Progress::More || store.stats().reaped_count == 0 {}
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (1, 1));
+}
+
+/// A damaged child word whose check fits by chance, as one in 256 does, names any place.
+#[test]
+fn a_child_word_that_fits_and_names_no_node_is_told() {
+    let probe = filled(Verify::Nothing);
+    let (medium, image) = (probe.tree().medium(), probe.tree().medium().images(1, 0).remove(0));
+    let word = |at: u64| medium.load(Offset(at), Ordering::Relaxed);
+    let class = word(pbtree::layout::ROOT.0) >> 48 & 0xFF;
+    let region_bytes = medium.len_bytes();
+    let mut reached = 0;
+    for place in [0, 8, region_bytes - 64, region_bytes, region_bytes + 64, (1 << 40) - 64, 1 << 40, (1 << 48) - 64, 68]
+    {
+        for check in 0..256u64 {
+            let store = Ink::open(Sim::from_image(&image, Model::Line), HostDram, OPTIONS).unwrap();
+            let root = word(pbtree::layout::ROOT.0) & ((1 << 48) - 1);
+            for child in [root + 8, root + 24] {
+                flip(&store, child, word(child) ^ (place | class << 48 | check << 56));
+            }
+            let told = get(&store, 0).unwrap_err().to_string();
+            reached += u32::from(!told.contains("a pointer's check does not fit"));
+            (0..KEY_COUNT)
+                .for_each(|number| _ = get(&store, number).is_ok() || store.put(&key(number), b"new").is_ok());
+            assert!(store.len().is_err() && store.walk(Cursor::Start, &mut |_, _, _| ()).is_err(), "{place:#x}");
+            while store.step().is_ok_and(|progress| progress == Progress::More) {}
+            let mut told = 0;
+            store.tree().check(&mut |_| told += 1).unwrap();
+            store.clear().unwrap();
+            assert!(told > 0 && store.put(&key(0), b"new").is_ok());
+        }
+    }
+    assert_eq!(reached, 9, "one check of 256 fits");
 }

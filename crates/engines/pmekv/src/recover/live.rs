@@ -15,6 +15,7 @@ use index::bplus_tree::{Keys as _, LoadError, Loader};
 use index::{BPlusTree, Position};
 use pmem::{Dram, Medium, arch};
 
+use super::lost::{Lost, past};
 use super::places::Places;
 use super::threads::{each_part, part_count, share};
 use super::{Found, reach, read_nodes};
@@ -55,6 +56,8 @@ struct Opening<'o, M, D: Dram> {
     hasher: &'o Hasher,
     lane_count: usize,
     places: Places,
+    /// Where damage is gone past.
+    lost: Option<&'o Lost>,
 }
 
 /// Records of the nodes, all of one range of keys, which begins with the first that still is what it was.
@@ -73,10 +76,10 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
     dram: D,
     hasher: &Hasher,
     found: &Found,
-    watch: &Watch<'_>,
+    (watch, lost): (&Watch<'_>, Option<&Lost>),
 ) -> Result<BPlusTree<D>, HeapError> {
     let (places, lane_count) = (Places::of(medium, &found.logs), found.logs.len());
-    let opening = Opening { records: Records(medium), heap, hasher, lane_count, places };
+    let opening = Opening { records: Records(medium), heap, hasher, lane_count, places, lost };
     let (begun, parts) = (opening.begun()?, opening.parts(medium, found)?);
     let (count, total) = (AtomicU64::new(0), found.checkpoint.key_count + begun.len() as u64);
     let tell = |more| watch(count.fetch_add(more, Relaxed) + more, total);
@@ -122,13 +125,16 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         let part_count = part_count(checkpoint.key_count as usize);
         let read = each_part(part_count, |part| {
             let nodes = &checkpoint.nodes[share(part, part_count, checkpoint.nodes.len())];
-            let stored = read_nodes(medium, checkpoint.number, nodes)?;
-            let first = stored.iter().find(|stored| !self.places.speak_of(stored));
-            let low = first.map(|&first| self.keyed(first).map(|keyed| keyed.key)).transpose()?;
+            let stored = read_nodes(medium, checkpoint.number, nodes, self.lost)?;
+            let still = stored.iter().filter(|stored| !self.places.speak_of(stored)).map(|&stored| self.keyed(stored));
+            let mut readable = still.skip_while(|keyed| self.lost.is_some() && keyed.is_err());
+            let low = readable.next().transpose()?.map(|keyed| keyed.key);
             Ok((low, stored))
         });
         let read = read.into_iter().collect::<Result<Vec<_>, HeapError>>()?;
-        checkpoint.has_keys(medium, read.iter().map(|(_, stored)| stored.len()).sum())?;
+        if self.lost.is_none() {
+            checkpoint.has_keys(medium, read.iter().map(|(_, stored)| stored.len()).sum())?;
+        }
         let parts = read.into_iter().enumerate().filter_map(|(number, (low, stored))| {
             let low = if number == 0 { &[] } else { low? };
             Some(Part { low, stored })
@@ -189,7 +195,8 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
 
     fn window(&self, stored: &[Stored], counts: impl Fn(&Stored) -> bool) -> Result<Window<'o>, HeapError> {
         let counted = stored.iter().filter(|stored| counts(stored));
-        let window = counted.map(|&stored| self.keyed(stored)).collect::<Result<Window<'_>, _>>()?;
+        let read = counted.map(|&stored| past(self.lost, self.keyed(stored)));
+        let window = read.filter_map(Result::transpose).collect::<Result<Window<'_>, _>>()?;
         let places = window.iter().filter_map(|keyed| keyed.record.place());
         places.for_each(|place| self.heap.prefetch_mark(place));
         window.iter().try_for_each(|keyed| reached(self.heap, keyed.record))?;
@@ -208,6 +215,10 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         }
         if lane_of(self.hasher.signature(item.key), self.lane_count) != stored.lane as usize {
             return Err(wrong("a record's key is of another lane"));
+        }
+        // The tree is of their keys: which of two that are out of order is damaged, the order does not tell.
+        if self.lost.is_some() && !item.is_whole() {
+            return Err(wrong("a record's checksum does not fit"));
         }
         Ok(Keyed { head: head_of(item.key), key: item.key, record: stored.record })
     }

@@ -20,6 +20,7 @@
 
 mod live;
 mod logs;
+mod lost;
 mod places;
 mod tail;
 mod threads;
@@ -40,6 +41,8 @@ use crate::node::{self, Stored};
 
 pub(crate) use live::load;
 use logs::FoundLog;
+use lost::past;
+pub(crate) use lost::{Damage, Lost};
 use threads::{each_part, part_count, share};
 
 /// What lies in a region.
@@ -120,7 +123,7 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
     heap: &Heap<D>,
 ) -> Result<(Checkpoint, Vec<Stored>), HeapError> {
     let checkpoint = find_checkpoint(medium, heap)?;
-    let keys = read_nodes(medium, checkpoint.number, &checkpoint.nodes)?;
+    let keys = read_nodes(medium, checkpoint.number, &checkpoint.nodes, None)?;
     checkpoint.has_keys(medium, keys.len())?;
     Ok((checkpoint, keys))
 }
@@ -137,7 +140,7 @@ fn find_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Che
     checkpoint.nodes.reverse();
     if followed.is_err() {
         // What names a place that is none is damaged itself.
-        read_nodes(medium, number, &checkpoint.nodes)?;
+        read_nodes(medium, number, &checkpoint.nodes, None)?;
     }
     followed?;
     if checkpoint.nodes.len() as u64 != node_count {
@@ -166,11 +169,16 @@ fn follow<M: Medium, D: Dram>(
 }
 
 /// The keys of nodes of the checkpoint of this number.
-fn read_nodes<M: Medium>(medium: &M, number: u64, nodes: &[Offset]) -> Result<Vec<Stored>, HeapError> {
+fn read_nodes<M: Medium>(
+    medium: &M,
+    number: u64,
+    nodes: &[Offset],
+    lost: Option<&Lost>,
+) -> Result<Vec<Stored>, HeapError> {
     let mut keys = Vec::with_capacity(nodes.len() * NODE_KEY_COUNT_MAX);
     for (at, after) in nodes.iter().zip(1..) {
         nodes.get(after).into_iter().for_each(|next| medium.prefetch_line(*next));
-        node::read(number, *at, node_bytes(medium, *at)?, &mut keys)?;
+        past(lost, node::read(number, *at, node_bytes(medium, *at)?, &mut keys))?;
     }
     Ok(keys)
 }

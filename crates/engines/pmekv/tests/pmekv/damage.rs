@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Check, Clock, Depth, Engine, Error, Expiry, Progress};
+use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Engine, Error, Expiry, Progress, Verify};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;
@@ -232,4 +232,50 @@ fn a_damaged_record_is_found_by_the_check_and_cleared() {
     let image = sim.images(1, 0).remove(0);
     let store = Pmekv::open(Sim::from_image(&image, Model::Line), HostDram, OPTIONS).unwrap();
     assert_eq!(store.len().unwrap(), 1);
+}
+
+/// A search that went by a record whose key is damaged says so, where absences are compared: reads, and writes, which would make a second record.
+#[test]
+fn an_absence_that_damage_makes_is_told() {
+    let long = |number: u32| format!("a beginning that many keys have in common, and {number:04}").into_bytes();
+    let filled = |verify| {
+        let sim = Sim::new(0, Model::Line);
+        let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap().verifying(verify);
+        (0..20).for_each(|number| store.put(&long(number), b"value").unwrap());
+        (sim, store)
+    };
+    let get = |store: &OnSim, key: &[u8]| store.get(key, &mut |_, _| ());
+    let (_, whole) = filled(Verify::Absence);
+    assert!(!get(&whole, &long(50)).unwrap() && whole.put(&long(50), b"value").is_ok() && !whole.delete(b"x").unwrap());
+    let mut hidden = 0;
+    for byte in 0..long(0).len() as u64 {
+        let [careless, careful] = [Verify::Values, Verify::Absence].map(|verify| {
+            let (sim, store) = filled(verify);
+            let place = place_of(&sim, &long(7)) + byte;
+            let word = Offset(place & !7);
+            sim.store(word, sim.load(word, Ordering::Acquire) ^ 1 << (place % 8 * 8), Ordering::Release);
+            store
+        });
+        hidden += u32::from(matches!(get(&careless, &long(7)), Ok(false)));
+        let key = &long(7)[..];
+        let several = careful.multi_get(&[key, &long(8)], &mut |_, _| ());
+        let put = BatchOp::Put { key, value: b"new" };
+        let absent = Condition { key, version: None };
+        let other = BatchOp::Put { key: b"other", value: b"new" };
+        assert!(get(&careful, key).is_err() && several.is_err(), "byte {byte}");
+        assert!(careful.put(key, b"new").is_err() && careful.delete(key).is_err(), "byte {byte}");
+        assert!(careful.write_batch(&[put]).is_err() && careful.write_batch_if(&[absent], &[other]).is_err());
+        assert!(careful.update(key, &mut |_| Decision::Put(b"new"[..].into())).is_err(), "byte {byte}");
+        let mut refused = 0;
+        careful.multi_put_each(&[(key, b"new"), (b"more", b"new")], &mut |_, put| refused += u32::from(put.is_err()));
+        assert_eq!(refused, 1, "byte {byte}");
+    }
+    assert!(hidden > 0);
+}
+
+/// Where these bytes lie.
+fn place_of(sim: &Sim, bytes: &[u8]) -> u64 {
+    // SAFETY: the medium lives, and no thread writes to it meanwhile.
+    let region = unsafe { std::slice::from_raw_parts(sim.base().as_ptr(), sim.len_bytes() as usize) };
+    region.windows(bytes.len()).position(|window| window == bytes).expect("they are there") as u64
 }

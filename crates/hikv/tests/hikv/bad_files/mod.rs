@@ -14,6 +14,8 @@ mod paths;
 mod processes;
 mod repair;
 mod segments;
+mod skipped;
 mod space;
 mod store;
 mod whole;
+mod words;

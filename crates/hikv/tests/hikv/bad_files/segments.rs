@@ -2,7 +2,7 @@
 
 use hikv::{Damage, Store};
 
-use crate::bad_files::store::{Closed, ITEM_COUNT, key, verify};
+use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, key, verify};
 
 /// The one segment of a new store of one partition: the first slot of the first chunk.
 pub(crate) const SEGMENT: usize = 65_536 + 16_384;
@@ -82,4 +82,17 @@ fn an_entry_of_no_size_class_is_found() {
     let store = Closed::new();
     let (_, position) = entries(&store.bytes())[0];
     assert_ne!(damage_after(&store, position + 7, 0x10), vec![]);
+}
+
+/// Marks of a word that was never finished and of a batch that never was, together: a reader of a store that it may not write to takes neither
+/// away, and went round for ever.
+#[test]
+fn marks_that_no_write_leaves_keep_no_reader() {
+    const FRESH_AND_IN_BATCH: u8 = 0b101;
+    let store = Closed::new();
+    store.alter(|bytes| {
+        entries(&bytes.clone()).iter().for_each(|(_, position)| bytes[position + 6] |= FRESH_AND_IN_BATCH)
+    });
+    let open = Store::open_read_only(store.path()).unwrap();
+    assert_holds(&open, 0..ITEM_COUNT);
 }

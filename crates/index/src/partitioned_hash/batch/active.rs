@@ -130,7 +130,8 @@ impl Batches {
                 return Ok(decided);
             }
             let now = now(medium, slot.position);
-            if now == seen {
+            // A FRESH mark stays where nothing is stored, or where the caller waits itself.
+            if now.settled() == seen {
                 return Ok(seen.out_of_batch());
             }
             seen = settle(medium, slot, now)?;

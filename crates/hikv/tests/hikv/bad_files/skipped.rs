@@ -1,0 +1,127 @@
+//! What is whole of a damaged store, of any engine: read out without what is damaged, each of which is told, and made another store of.
+
+use std::ops::ControlFlow;
+
+use hikv::{Durability, EngineKind, Options, Store};
+use tempfile::TempDir;
+
+use crate::bad_files::aged::Items;
+
+const ITEM_COUNT: usize = 300;
+
+fn key(i: usize) -> Vec<u8> {
+    format!("the key of item {i:04}, long enough to lie beside a table").into_bytes()
+}
+
+/// Each but the first has some bytes that no other has.
+fn value(i: usize) -> Vec<u8> {
+    format!("the value of item {i:04}, ").repeat(if i == 7 { 400 } else { 3 }).into_bytes()
+}
+
+/// A closed store, and its file's bytes.
+struct Made {
+    home: TempDir,
+    bytes: Vec<u8>,
+}
+
+impl Made {
+    fn new(engine: EngineKind) -> Made {
+        let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let options =
+            Options::new().engine(engine).partition_count(2).durability(Durability::Process).background(false);
+        let options = if engine == EngineKind::Ink { options.tree_order(7) } else { options };
+        let store = options.open(home.path().join("store")).unwrap();
+        (0..ITEM_COUNT).for_each(|i| store.put(key(i), value(i)).unwrap());
+        store.close().unwrap();
+        let bytes = std::fs::read(home.path().join("store/store.hikv")).unwrap();
+        Made { home, bytes }
+    }
+
+    /// Where a text lies.
+    fn find(&self, text: &[u8]) -> usize {
+        self.bytes.windows(text.len()).position(|window| window == text).expect("the region holds the text")
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap())
+    }
+
+    /// What is whole with these bytes turned over, and how much else was told; as read out, and as converted.
+    fn whole_without(&self, turned: &[usize]) -> (Items, usize) {
+        let mut bytes = self.bytes.clone();
+        turned.iter().for_each(|&at| bytes[at] ^= 0xFF);
+        let path = self.home.path().join("store");
+        std::fs::write(path.join("store.hikv"), bytes).unwrap();
+        let (shown, told) = whole(&path);
+        let into = self.home.path().join("into");
+        let mut left_count = 0;
+        let converted =
+            Store::convert_whole(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
+        assert_eq!((converted as usize, left_count), (shown.len(), told));
+        assert_eq!(whole(&into), (shown.clone(), 0));
+        std::fs::remove_dir_all(into).unwrap();
+        (shown, told)
+    }
+}
+
+fn whole(path: &std::path::Path) -> (Items, usize) {
+    let store = Options::new().read_only(true).past_damage(true).open(path).unwrap();
+    let (mut items, mut told) = (Items::new(), 0);
+    let each = |key: &[u8], value: &[u8], _| {
+        assert_eq!(items.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");
+        ControlFlow::Continue(())
+    };
+    store.frozen().unwrap().for_each_whole(each, |_| told += 1).unwrap();
+    (items, told)
+}
+
+fn all_but(lost: &[usize]) -> Items {
+    (0..ITEM_COUNT).filter(|i| !lost.contains(i)).map(|i| (key(i), value(i))).collect()
+}
+
+#[test]
+fn damaged_values_and_keys_are_left_out_and_told() {
+    for &engine in EngineKind::ALL {
+        let made = Made::new(engine);
+        let places = [3, 7, 100, ITEM_COUNT - 1].map(|i| made.find(&value(i)) + 20);
+        assert_eq!(made.whole_without(&places), (all_but(&[3, 7, 100, ITEM_COUNT - 1]), 4), "{engine}");
+        let keys = [4, 200].map(|i| made.find(&key(i)) + 17);
+        let (shown, told) = made.whole_without(&keys);
+        assert_eq!((shown, told), (all_but(&[4, 200]), 2), "{engine}");
+    }
+}
+
+/// A store of PMEKV with such a record does not open otherwise.
+#[test]
+fn a_damaged_record_s_head_is_left_out_and_told() {
+    const HEADER_BYTES: usize = 16;
+    let made = Made::new(EngineKind::Pmekv);
+    let places = [0, 150].map(|i| made.find(&key(i)) - HEADER_BYTES);
+    assert_eq!(made.whole_without(&places), (all_but(&[0, 150]), 2));
+    assert!(Store::open_read_only(made.home.path().join("store")).is_err());
+}
+
+/// Of a node that cannot be read all is lost that is below, and nothing else.
+#[test]
+fn what_is_beside_a_damaged_node_is_shown() {
+    let made = Made::new(EngineKind::Ink);
+    let named = |at: usize| made.word(at) as usize & 0xFFFF_FFFF_FFFF;
+    let root = named(pbtree_root());
+    let (first, second) = (named(root + 8), named(root + 24));
+    for at in [first, second] {
+        let (shown, told) = made.whole_without(&[at]);
+        assert!(shown.len() > ITEM_COUNT / 20 && shown.len() < ITEM_COUNT, "{}", shown.len());
+        assert!(shown.iter().all(|(key, value)| all_but(&[]).get(key) == Some(value)));
+        assert_eq!(told, 1);
+    }
+    // A separator hides nothing.
+    let separator = named(root + 16);
+    assert_eq!(made.whole_without(&[separator + 9]), (all_but(&[]), 1));
+    assert_eq!(made.whole_without(&[root + 24]).1, 1);
+    assert_eq!(made.whole_without(&[root]), (Items::new(), 1));
+}
+
+/// Where the word of InK's root lies.
+fn pbtree_root() -> usize {
+    16_384
+}

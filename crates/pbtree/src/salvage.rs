@@ -1,0 +1,102 @@
+//! All that is whole of a tree that damage has met and nobody writes to.
+//!
+//! The way goes by children, and compares no key with a separator: one that is damaged hides no child. A child of which the word or the head is
+//! damaged is left out with all that is below. Separators that are whole say which keys a child may have, so that a word which leads elsewhere shows
+//! no key out of its place, and none twice.
+
+use pmem::{Dram, Medium};
+
+use crate::Error;
+use crate::descent::Reached;
+use crate::locks::{Mode, Patience};
+use crate::retire::Retire;
+use crate::tree::Tree;
+use crate::value::Value;
+use crate::walk::Fences;
+
+/// Is shown what is whole, in the order of keys.
+type Whole<'a> = &'a mut dyn FnMut(&[u8], &Value<'_>);
+
+/// Is told of each place that is not, and says whether to go on.
+type Left<'a> = &'a mut dyn FnMut(Error) -> Result<(), Error>;
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Shows every key whose value is whole; `left` is told of what is damaged, which is left out. The store is only read.
+    ///
+    /// # Errors
+    /// Those of `left`.
+    pub fn each_whole(&self, each: Whole<'_>, left: Left<'_>) -> Result<(), Error> {
+        let root = self.root().and_then(|place| {
+            let level = self.checked(place)?.meta()?.level;
+            self.reach(place, level, Mode::Shared, Patience::Wait)
+        });
+        match root {
+            Ok(root) => self.each_whole_below(&root, Fences { lower: None, upper: None }, each, left),
+            Err(error) => left(error),
+        }
+    }
+
+    fn each_whole_below(
+        &self,
+        node: &Reached<'_, M>,
+        fences: Fences<'_>,
+        each: Whole<'_>,
+        left: Left<'_>,
+    ) -> Result<(), Error> {
+        if node.meta.level == 0 {
+            return self.each_whole_of(node, fences, each, left);
+        }
+        let mut lower = fences.lower;
+        for i in 0..=node.meta.count {
+            let separator = (i < node.meta.count).then(|| node.node.key(i)).transpose();
+            let upper = match separator {
+                Ok(separator) => separator.or(fences.upper),
+                Err(error) => {
+                    left(error)?;
+                    fences.upper
+                }
+            };
+            let below = node.meta.level - 1;
+            let child = node.node.child(i).and_then(|place| self.reach(place, below, Mode::Shared, Patience::Wait));
+            match child {
+                Ok(child) => self.each_whole_below(&child, Fences { lower, upper }, each, left)?,
+                Err(error) => left(error)?,
+            }
+            lower = if upper == fences.upper { lower } else { upper };
+        }
+        Ok(())
+    }
+
+    fn each_whole_of(
+        &self,
+        leaf: &Reached<'_, M>,
+        fences: Fences<'_>,
+        each: Whole<'_>,
+        left: Left<'_>,
+    ) -> Result<(), Error> {
+        let mut last = None;
+        for i in 0..leaf.meta.count {
+            let pair = self.value_of(leaf, i).and_then(|value| match value {
+                None => Ok(None),
+                Some(value) if value.is_whole() => Ok(Some((leaf.node.key(i)?, value))),
+                Some(value) => Err(Error::damaged(value.place.offset, "a value's checksum does not fit")),
+            });
+            let (key, value) = match pair {
+                Ok(Some(pair)) => pair,
+                Ok(None) => continue,
+                Err(error) => {
+                    left(error)?;
+                    continue;
+                }
+            };
+            let is_above = fences.lower.is_none_or(|lower| lower <= key) && last.is_none_or(|last| last < key);
+            if is_above && fences.upper.is_none_or(|upper| key < upper) {
+                each(key, &value);
+                last = Some(key);
+            } else {
+                left(Error::damaged(leaf.node.at, "a key is out of order"))?;
+            }
+        }
+        Ok(())
+    }
+}
