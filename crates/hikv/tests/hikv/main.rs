@@ -2,6 +2,7 @@
 
 mod backup;
 mod bad_files;
+mod cached;
 mod compaction;
 mod dumps;
 mod engines;

@@ -1,0 +1,145 @@
+//! Reads through a table of copies tell what a map does: of keys and values of lengths at which copies, or slots, end; through tables of next to no room,
+//! of too little and of more than enough, one after the other; beside expiry, batches, conditions, clears and compactions.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fastrand::Rng;
+use hikv::{Clock, EngineKind, Options, Store, WriteBatch};
+use tempfile::tempdir;
+
+const KEY_LENS: [usize; 8] = [0, 1, 15, 16, 17, 26, 512, 513];
+const VALUE_LENS: [usize; 12] = [0, 1, 9, 11, 12, 15, 26, 1_024, 1_025, 4_095, 4_096, 4_097];
+const CACHE_BYTES: [u64; 4] = [1, 1 << 12, 1 << 17, 1 << 26];
+/// Keys of a length.
+const KEY_COUNT: u8 = 4;
+const OP_COUNT: u32 = 3_000;
+
+/// A value, and when it is past.
+type Held = (Vec<u8>, Option<u64>);
+
+struct Checked {
+    store: Store,
+    clock: Clock,
+    held: BTreeMap<Vec<u8>, Held>,
+    random: Rng,
+    number: u32,
+}
+
+fn open(path: &std::path::Path, engine: EngineKind, clock: &Clock, random: &mut Rng) -> Store {
+    let cache_bytes = CACHE_BYTES[random.usize(..CACHE_BYTES.len())];
+    let thread_count = if engine == EngineKind::RewoHash { random.usize(..2) } else { 0 };
+    let options = Options::new().engine(engine).clock(clock.clone()).background(random.bool());
+    options.read_cache_bytes(cache_bytes).read_cache_threads(thread_count).open(path).unwrap()
+}
+
+impl Checked {
+    fn key(&mut self) -> Vec<u8> {
+        let len = KEY_LENS[self.random.usize(..KEY_LENS.len())];
+        vec![self.random.u8(..KEY_COUNT); len]
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        self.number += 1;
+        let len = VALUE_LENS[self.random.usize(..VALUE_LENS.len())];
+        self.number.to_le_bytes().into_iter().cycle().take(len).collect()
+    }
+
+    fn expected(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let (value, past) = self.held.get(key)?;
+        past.is_none_or(|past| self.clock.now_ms() < past).then(|| value.clone())
+    }
+
+    fn compare_all(&self) {
+        let keys: Vec<Vec<u8>> =
+            KEY_LENS.iter().flat_map(|&len| (0..KEY_COUNT).map(move |byte| vec![byte; len])).collect();
+        let expected: Vec<_> = keys.iter().map(|key| self.expected(key)).collect();
+        assert_eq!(self.store.multi_get(&keys).unwrap(), expected);
+        for (key, expected) in keys.iter().zip(&expected) {
+            assert_eq!(&self.store.get(key).unwrap(), expected);
+            assert_eq!(self.store.contains(key).unwrap(), expected.is_some());
+        }
+    }
+
+    fn step(&mut self) {
+        let (key, value) = (self.key(), self.value());
+        match self.random.u32(..100) {
+            0..30 => {
+                self.store.put(&key, &value).unwrap();
+                self.held.insert(key, (value, None));
+            }
+            30..38 => {
+                let ms = self.random.u64(1..40);
+                self.store.put_with_ttl(&key, &value, Duration::from_millis(ms)).unwrap();
+                self.held.insert(key, (value, Some(self.clock.now_ms() + ms)));
+            }
+            38..50 => {
+                let was_there = self.expected(&key).is_some();
+                assert_eq!(self.store.delete(&key).unwrap(), was_there);
+                self.held.remove(&key);
+            }
+            50..56 => self.batch(),
+            56..64 => {
+                let expected = self.expected(&key).filter(|_| self.random.bool());
+                let is_equal = expected == self.expected(&key);
+                assert_eq!(self.store.compare_and_swap(&key, expected.as_deref(), Some(&value)).unwrap(), is_equal);
+                if is_equal {
+                    let past = self.held.get(&key).and_then(|held| held.1).filter(|_| expected.is_some());
+                    self.held.insert(key, (value, past));
+                }
+            }
+            64..68 => {
+                let (ms, is_there) = (self.random.u64(1..40), self.expected(&key).is_some());
+                assert_eq!(self.store.expire_in(&key, Duration::from_millis(ms)).unwrap(), is_there);
+                let past = self.clock.now_ms() + ms;
+                self.held.get_mut(&key).into_iter().filter(|_| is_there).for_each(|held| held.1 = Some(past));
+            }
+            68..74 => self.clock.advance(Duration::from_millis(self.random.u64(1..15))),
+            74..75 => {
+                self.store.clear().unwrap();
+                self.held.clear();
+            }
+            75..77 if self.store.features().compaction => drop(self.store.compact(|_| {}).unwrap()),
+            _ => assert_eq!(self.store.get(&key).unwrap(), self.expected(&key)),
+        }
+    }
+
+    fn batch(&mut self) {
+        let mut batch = WriteBatch::new();
+        for _ in 0..self.random.u32(1..6) {
+            let (key, value) = (self.key(), self.value());
+            if self.random.bool() {
+                batch.put(&key, &value);
+                self.held.insert(key, (value, None));
+            } else {
+                batch.delete(&key);
+                self.held.remove(&key);
+            }
+        }
+        self.store.write(&batch).unwrap();
+    }
+}
+
+#[test]
+fn reads_through_copies_tell_what_a_map_does() {
+    for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
+        for seed in 0..2 {
+            let (dir, clock, mut random) = (tempdir().unwrap(), Clock::manual(1_000), Rng::with_seed(seed));
+            let path = dir.path().join("store");
+            let store = open(&path, engine, &clock, &mut random);
+            let mut checked = Checked { store, clock, held: BTreeMap::new(), random, number: 0 };
+            for number in 0..OP_COUNT {
+                checked.step();
+                if number % 250 == 0 {
+                    checked.compare_all();
+                }
+                if number % 600 == 599 {
+                    checked.store.close().unwrap();
+                    checked.store = open(&path, engine, &checked.clock, &mut checked.random);
+                    checked.compare_all();
+                }
+            }
+            checked.compare_all();
+        }
+    }
+}
