@@ -136,6 +136,10 @@ impl Read for DeviceEnd {
                 return Ok(len_bytes);
             }
             if !self.is_doubted || !is_closed(&self.socket)? {
+                // Woken for nothing: who did that may have taken the word back, which is said anew before the next sleep.
+                if mem::take(&mut self.is_asleep) {
+                    self.receiver.stays_awake(&ring);
+                }
                 return Err(ErrorKind::WouldBlock.into());
             }
             // What was sent before the socket was closed is read first.

@@ -104,6 +104,38 @@ fn says_so<W: Words>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
     true
 }
 
+/// A reader finds what comes as it goes to sleep, reads it, and sleeps. The writer has seen the first of the two words, and takes the second: the reader is woken for nothing.
+/// What is written next wakes it, or finds it awake.
+fn reader_is_woken_late<W: Words + Send + Sync + 'static>(sleeps_on: Sleep<W>) {
+    let owned = Arc::new(Owned::<W>::new(8));
+    let shared = Arc::clone(&owned);
+    let writer = thread::spawn(move || {
+        let (ring, mut sender) = (shared.ring(), Sender::default());
+        assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
+        (sender.wakes(&ring), sender)
+    });
+    let (ring, mut receiver) = (owned.ring(), Receiver::default());
+    let reads = |receiver: &mut Receiver| receiver.pull(&ring, &mut [0; 16]).unwrap() > 0;
+    let mut sleeps = receiver.may_sleep(&ring).unwrap() || reads(&mut receiver) && receiver.may_sleep(&ring).unwrap();
+    let (is_woken, mut sender) = writer.join().unwrap();
+    if is_woken && sleeps {
+        sleeps = if reads(&mut receiver) { receiver.may_sleep(&ring).unwrap() } else { sleeps_on(&receiver, &ring) };
+    }
+    assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
+    assert!(sender.wakes(&ring) || !sleeps, "it sleeps for ever");
+}
+
+/// As an end does it.
+fn says_it_anew<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
+    receiver.stays_awake(ring);
+    receiver.may_sleep(ring).unwrap()
+}
+
+/// A twin, as ends were: it believes that its word is still there.
+fn believes_its_word<W: Words>(_: &Receiver, _: &Ring<'_, W>) -> bool {
+    true
+}
+
 /// A writer that sleeps for want of room is woken by the reader that makes some.
 fn writer_sleeps<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
@@ -163,6 +195,7 @@ fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
     explore(PREEMPTION_COUNT, transfer::<Modelled>);
     explore(PREEMPTION_COUNT, reader_sleeps::<Modelled>);
     explore(PREEMPTION_COUNT, || reader_looks_and_sleeps::<Modelled>(says_so_and_looks));
+    explore(PREEMPTION_COUNT, || reader_is_woken_late::<Modelled>(says_it_anew));
     explore(PREEMPTION_COUNT, writer_sleeps::<Modelled>);
     explore(PREEMPTION_COUNT, || writer_fills_and_sleeps::<Modelled>(looks_when_full));
 }
@@ -174,6 +207,7 @@ fn twins_are_caught() {
     assert!(is_caught(reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
     assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(says_so)), "a reader that believes its last look");
     assert!(is_caught(|| reader_looks_and_sleeps::<Weakened<NoFence>>(says_so_and_looks)), "a reader that nobody sees");
+    assert!(is_caught(|| reader_is_woken_late::<Modelled>(believes_its_word)), "a reader that believes its word");
     assert!(is_caught(writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
     assert!(is_caught(|| writer_fills_and_sleeps::<Modelled>(looks_when_full_now)), "a ring that was full before");
     assert!(is_caught(|| writer_fills_and_sleeps::<Weakened<NoFence>>(looks_when_full)), "a writer that nobody sees");
