@@ -13,8 +13,8 @@
 //! - Looking before that sleep (`wait`) loads `tail` alone. A look that finds nothing is no leave to sleep: the look behind the fence is.
 //! - A reader that was woken by something else takes its word back, without an order: a writer that still finds the word wakes a reader that
 //!   is awake, and a reader whose word the writer does not find looks at `tail` again before it sleeps.
-//! - A reader that was woken and finds nothing says the word anew before it sleeps on. A writer that is late takes the word of a later sleep than
-//!   the one that it has seen: what it wrote was read before, and what it writes next would wake nobody.
+//! - A reader that was woken and finds nothing says the word anew before the next sleep. A late writer may have seen the word of one sleep, and taken the
+//!   word of the next: the reader has read those bytes by then, has no word, and further bytes would wake nobody.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
