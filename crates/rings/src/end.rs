@@ -124,22 +124,19 @@ fn wake(word: &AtomicU64) {
 impl Read for DeviceEnd {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let ring = self.memory.ring(Way::ToDevice);
+        // Also where nothing is found: a late host may have taken the word, which is said anew before the next sleep.
+        if mem::take(&mut self.is_asleep) {
+            self.receiver.stays_awake(&ring);
+        }
         loop {
             let len_bytes = self.receiver.pull(&ring, out)?;
             if len_bytes > 0 {
-                if mem::take(&mut self.is_asleep) {
-                    self.receiver.stays_awake(&ring);
-                }
                 if self.receiver.wakes(&ring) {
                     wake(ring.writer);
                 }
                 return Ok(len_bytes);
             }
             if !self.is_doubted || !is_closed(&self.socket)? {
-                // Woken for nothing: who did that may have taken the word back, which is said anew before the next sleep.
-                if mem::take(&mut self.is_asleep) {
-                    self.receiver.stays_awake(&ring);
-                }
                 return Err(ErrorKind::WouldBlock.into());
             }
             // What was sent before the socket was closed is read first.

@@ -340,6 +340,19 @@ mod tests {
         }
     }
 
+    /// A host that was late has rung for bytes that were read, and taken the word of a later sleep.
+    #[test]
+    fn a_device_that_was_woken_for_nothing_is_rung_for_again() {
+        let (_dir, _listener, mut device, mut host) = pair();
+        while device.look() != Look::Sleeps {}
+        host.forge(true, 2, 0);
+        assert_eq!(device.read(&mut [0; 8]).expect_err("nothing was sent").kind(), ErrorKind::WouldBlock);
+        assert!(device.is_awake(), "nobody would ring");
+        while device.look() != Look::Sleeps {}
+        host.write_all(b"more").expect("there is room");
+        assert_eq!(rung(&device), Some(1));
+    }
+
     /// They connect, take nothing, and stay when the device has closed.
     #[test]
     fn hosts_that_take_nothing_are_no_more_than_a_bound() {

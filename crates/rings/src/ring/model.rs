@@ -56,17 +56,22 @@ fn transfer<W: Words + Send + Sync + 'static>() {
     writer.join().unwrap();
 }
 
+/// A writer of eight bytes: whether it wakes the reader.
+fn writes<W: Words + Send + Sync + 'static>(owned: &Arc<Owned<W>>) -> thread::JoinHandle<(bool, Sender)> {
+    let shared = Arc::clone(owned);
+    thread::spawn(move || {
+        let (ring, mut sender) = (shared.ring(), Sender::default());
+        assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
+        (sender.wakes(&ring), sender)
+    })
+}
+
 /// A reader that sleeps because nothing is there is woken by the writer that comes.
 fn reader_sleeps<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
-    let shared = Arc::clone(&owned);
-    let writer = thread::spawn(move || {
-        let (ring, mut sender) = (shared.ring(), Sender::default());
-        assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
-        sender.wakes(&ring)
-    });
+    let writer = writes(&owned);
     let sleeps = Receiver::default().may_sleep(&owned.ring()).unwrap();
-    let is_woken = writer.join().unwrap();
+    let (is_woken, _) = writer.join().unwrap();
     assert!(is_woken || !sleeps, "it sleeps for ever");
 }
 
@@ -77,18 +82,13 @@ type Sleep<W> = fn(&Receiver, &Ring<'_, W>) -> bool;
 /// or is found.
 fn reader_looks_and_sleeps<W: Words + Send + Sync + 'static>(sleep: Sleep<W>) {
     let owned = Arc::new(Owned::<W>::new(4));
-    let shared = Arc::clone(&owned);
-    let writer = thread::spawn(move || {
-        let (ring, mut sender) = (shared.ring(), Sender::default());
-        assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
-        sender.wakes(&ring)
-    });
+    let writer = writes(&owned);
     let (ring, receiver) = (owned.ring(), Receiver::default());
     let finds = receiver.has_news(&ring) || !sleep(&receiver, &ring) || {
         receiver.stays_awake(&ring);
         receiver.has_news(&ring) || !sleep(&receiver, &ring)
     };
-    let is_woken = writer.join().unwrap();
+    let (is_woken, _) = writer.join().unwrap();
     assert!(is_woken || finds, "it sleeps for ever");
 }
 
@@ -108,12 +108,7 @@ fn says_so<W: Words>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
 /// What is written next wakes it, or finds it awake.
 fn reader_is_woken_late<W: Words + Send + Sync + 'static>(sleeps_on: Sleep<W>) {
     let owned = Arc::new(Owned::<W>::new(8));
-    let shared = Arc::clone(&owned);
-    let writer = thread::spawn(move || {
-        let (ring, mut sender) = (shared.ring(), Sender::default());
-        assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
-        (sender.wakes(&ring), sender)
-    });
+    let writer = writes(&owned);
     let (ring, mut receiver) = (owned.ring(), Receiver::default());
     let reads = |receiver: &mut Receiver| receiver.pull(&ring, &mut [0; 16]).unwrap() > 0;
     let mut sleeps = receiver.may_sleep(&ring).unwrap() || reads(&mut receiver) && receiver.may_sleep(&ring).unwrap();
