@@ -26,9 +26,8 @@ pub(crate) struct Group<'i> {
 impl<'i> Group<'i> {
     /// Gathers a store.
     pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
-        if !self.deletes.is_empty() || !self.retrieves.is_empty() {
-            self.carry_out(store, reply);
-        }
+        self.carry_out_deletes(store, reply);
+        self.carry_out_retrieves(store, reply);
         self.stores.push((id, key, value));
         if self.stores.is_full() {
             self.carry_out_stores(store, reply);
@@ -37,9 +36,8 @@ impl<'i> Group<'i> {
 
     /// Gathers a delete of a key, which need not be there unless `must_exist`.
     pub(crate) fn delete(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, must_exist: bool) {
-        if !self.stores.is_empty() || !self.retrieves.is_empty() {
-            self.carry_out(store, reply);
-        }
+        self.carry_out_stores(store, reply);
+        self.carry_out_retrieves(store, reply);
         self.deletes.push((id, key, must_exist));
         if self.deletes.is_full() {
             self.carry_out_deletes(store, reply);
@@ -48,9 +46,8 @@ impl<'i> Group<'i> {
 
     /// Gathers a retrieve with so much room.
     pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
-        if !self.stores.is_empty() || !self.deletes.is_empty() {
-            self.carry_out(store, reply);
-        }
+        self.carry_out_stores(store, reply);
+        self.carry_out_deletes(store, reply);
         self.retrieves.push((id, key, room_bytes));
         self.room_bytes += room_bytes;
         if self.retrieves.is_full() || self.room_bytes >= limits::OUTPUT_BYTES_MAX {

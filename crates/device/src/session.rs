@@ -84,19 +84,16 @@ impl Session {
         match (&mut self.phase, pdu) {
             (_, Pdu::Terminate { .. }) => return Ok(Flow::Close),
             (Phase::Initial, Pdu::InitialRequest(request)) => self.begin(request, out)?,
-            (Phase::Open, Pdu::Command(entry, data)) => {
-                let command = &Command(**entry);
-                match self.connect(shared, command, data) {
-                    Ok((queue, result)) => {
-                        reply.complete(command.id(), Status::SUCCESS, result);
-                        self.phase = Phase::Queue(Box::new(queue));
-                        return Ok(Flow::Turn);
-                    }
-                    Err((status, result)) => reply.complete(command.id(), status.final_one(), result),
+            (Phase::Open, Pdu::Command(command, data)) => match self.connect(shared, command, data) {
+                Ok((queue, result)) => {
+                    reply.complete(command.id(), Status::SUCCESS, result);
+                    self.phase = Phase::Queue(Box::new(queue));
+                    return Ok(Flow::Turn);
                 }
-            }
-            (Phase::Queue(queue), Pdu::Command(entry, data)) => {
-                queue.command(shared, &Command(**entry), data, group, &mut reply)?;
+                Err((status, result)) => reply.complete(command.id(), status.final_one(), result),
+            },
+            (Phase::Queue(queue), Pdu::Command(command, data)) => {
+                queue.command(shared, command, data, group, &mut reply)?;
             }
             (Phase::Queue(queue), Pdu::Data(data)) => queue.data(shared, data, group, &mut reply)?,
             _ => return Err(Fatal::new(FatalCause::Sequence, 0, &[])),

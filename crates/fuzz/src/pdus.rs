@@ -1,8 +1,6 @@
 //! The codec of NVMe over TCP.
 
-use nvme::{
-    Admin, Command, Completion, ConnectData, Data, Digests, Fabrics, Framing, Items, Keys, Kv, Pdu, Sgl, Side, Writer,
-};
+use nvme::{Admin, Completion, ConnectData, Data, Digests, Fabrics, Framing, Items, Keys, Kv, Pdu, Sgl, Side, Writer};
 
 const CAPSULE_BYTES_MAX: usize = 1024;
 const DATA_BYTES_MAX: usize = 2048;
@@ -37,8 +35,7 @@ pub fn pdus(data: &[u8]) {
 /// Reads what a PDU holds as each thing that it may be.
 fn look_into(pdu: &Pdu<'_>) {
     match pdu {
-        Pdu::Command(entry, data) => {
-            let command = &Command(**entry);
+        Pdu::Command(command, data) => {
             let statuses = [Kv::of(command).err(), Admin::of(command).err(), Fabrics::of(command).err()];
             assert!(statuses.into_iter().flatten().all(|status| !status.is_success()));
             let _: Sgl = command.sgl();
@@ -58,7 +55,7 @@ fn write_again(framing: Framing, pdu: &Pdu<'_>) {
     match pdu {
         Pdu::InitialRequest(request) => writer.initial_request(&mut bytes, request),
         Pdu::InitialResponse(response) => writer.initial_response(&mut bytes, response),
-        Pdu::Command(entry, data) => writer.command(&mut bytes, &Command(**entry), data),
+        Pdu::Command(command, data) => writer.command(&mut bytes, command, data),
         Pdu::Completion(completion) => {
             assert_eq!(Completion::decode(&completion.encode()), *completion);
             writer.completion(&mut bytes, completion);

@@ -34,7 +34,7 @@
 //! Puts or deletes of several keys, which share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `room.rs`; what is kept for the next checkpoint: `reserve.rs`.
 //!
 //! # Lock order
-//! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. Nobody waits for the medium under a lane's lock,
+//! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. The reserve's is held while nothing else is taken. Nobody waits for the medium under a lane's lock,
 //! and readers take no lock.
 
 mod batch;

@@ -3,8 +3,8 @@
 use super::digest::{DIGEST_BYTES, digest_of};
 use super::header::{DATA_DIGEST, HEADER_DIGEST, Header, Kind, LAST, SUCCESS};
 use super::{Data, Digests, Fatal, FatalCause, InitialRequest, InitialResponse, Pdu, Ready};
-use crate::Completion;
 use crate::bytes::{bytes_at, u8_at, u16_at, u32_at};
+use crate::{Command, Completion};
 
 /// What a Terminate may have in all.
 const TERMINATE_BYTES_MAX: usize = 152;
@@ -132,11 +132,7 @@ impl Framing {
             Kind::TerminateByHost | Kind::TerminateByController => {
                 Pdu::Terminate { cause: u16_at(bytes, 8), information: u32_at(bytes, 10) }
             }
-            Kind::Command => {
-                let entry = bytes.get(8..).and_then(|rest| rest.first_chunk());
-                let entry = entry.ok_or_else(|| Fatal::new(FatalCause::InvalidHeader, 4, bytes))?;
-                Pdu::Command(entry, self.data(header, bytes)?)
-            }
+            Kind::Command => Pdu::Command(Command(bytes_at(bytes, 8)), self.data(header, bytes)?),
             Kind::Completion => Pdu::Completion(Completion::decode(&bytes_at(bytes, 8))),
             Kind::DataToController | Kind::DataToHost => Pdu::Data(self.decode_data(header, bytes)?),
             Kind::Ready => Pdu::Ready(Ready {

@@ -92,8 +92,8 @@ pub enum Pdu<'a> {
         /// More of it; where in the header the fault lies, for some.
         information: u32,
     },
-    /// A [`Command`] where it arrived, with the data that its capsule has.
-    Command(&'a [u8; Command::BYTES], &'a [u8]),
+    /// A command, with the data that its capsule has.
+    Command(Command, &'a [u8]),
     /// What became of a command.
     Completion(Completion),
     /// A part of a command's data.

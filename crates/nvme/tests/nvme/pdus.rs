@@ -95,7 +95,7 @@ impl Sent {
         match self {
             Sent::Request(request) => Pdu::InitialRequest(*request),
             Sent::Response(response) => Pdu::InitialResponse(*response),
-            Sent::Command(entry, data) => Pdu::Command(entry, data),
+            Sent::Command(entry, data) => Pdu::Command(Command(*entry), data),
             Sent::Completion(completion) => Pdu::Completion(*completion),
             Sent::Ready(ready) => Pdu::Ready(*ready),
             Sent::Terminate(_, fatal) => Pdu::Terminate { cause: fatal.cause as u16, information: fatal.information },

@@ -52,7 +52,6 @@ fn median(of: &mut [f64]) -> f64 {
 fn rest(store: &Store) {
     let entry_count = || store.stats_now().ok().and_then(|stats| stats.figure("pmekv_log_entries")).unwrap_or_default();
     if entry_count() >= NEAR {
-        // In the order of the load, and no more than it takes.
         (0..OPERATION_COUNT).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
     }
     while entry_count() >= NEAR {

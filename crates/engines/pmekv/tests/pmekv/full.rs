@@ -2,26 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Engine, Error, Expiry, Hasher, Progress};
+use engine::{BatchOp, Clock, Engine, Expiry, Hasher, Progress};
 use engine_pmekv::{Options, Pmekv, canary};
 use pmem::MediumError;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
 use testkit::wait_count;
 
-use crate::subject::{OPTIONS, OnSim, PARAMETERS};
-
-/// Neighbours in order lie far from each other, so that no part of the region becomes free as a whole.
-fn key(number: u32) -> [u8; 4] {
-    number.wrapping_mul(0x9E37_79B9).to_be_bytes()
-}
-
-fn is_full(error: &Error) -> bool {
-    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
-}
+use crate::subject::{OPTIONS, OnSim, PARAMETERS, free_all, is_full, scattered_key as key};
 
 /// Puts keys until there is no more room; how many there were.
 fn fill(sim: &Sim, store: &OnSim) -> u32 {
@@ -32,14 +22,6 @@ fn fill(sim: &Sim, store: &OnSim) -> u32 {
         Err(error) => panic!("{error}"),
     };
     (0..).take_while(put).count() as u32
-}
-
-/// Frees what was let go of, once no reader of this process may look at it.
-fn free_all(store: &OnSim) {
-    while store.stats().garbage_count > 0 {
-        store.tidy();
-        thread::yield_now();
-    }
 }
 
 /// Each opening begins segments of its own, for which there is room, too.

@@ -4,33 +4,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use engine::{BatchOp, Engine, Error};
+use engine::{BatchOp, Engine};
 use engine_pmekv::{Options, Pmekv, canary};
 use heap::Parameters;
 use parking_lot::Mutex;
-use pmem::{Canary, MediumError};
+use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
 
-use crate::subject::{OnSim, PARAMETERS};
+use crate::subject::{OnSim, PARAMETERS, free_all, is_full, is_sound, scattered_key as key};
 
 /// How often a thread is looked at that does not go on, before it is left behind.
 const LOOK_COUNT: usize = 20_000;
-
-/// Neighbours in order are put far from each other.
-fn key(number: u32) -> [u8; 4] {
-    number.wrapping_mul(0x9E37_79B9).to_be_bytes()
-}
 
 /// Numbers below `count`, in an order that has to do neither with that of keys nor with that of places.
 fn scattered(count: u32) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count).collect();
     numbers.sort_unstable_by_key(|number| u64::from(number + 1).wrapping_mul(0xD134_2543_DE82_EF95).rotate_left(32));
     numbers
-}
-
-fn is_full(error: &Error) -> bool {
-    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
 }
 
 /// Values of one size class, or of several.
@@ -70,14 +61,6 @@ fn opened_again(sim: &Sim, store: OnSim) -> (Sim, OnSim) {
     (sim.clone(), Pmekv::open(sim, HostDram, Options::default()).unwrap())
 }
 
-/// Frees what was let go of, once no reader of this process may look at it.
-fn free_all(store: &OnSim) {
-    while store.stats().garbage_count > 0 {
-        store.tidy();
-        thread::yield_now();
-    }
-}
-
 fn delete(store: &OnSim, number: u32) {
     let deleted = store.delete(&key(number)).unwrap_or_else(|error| panic!("{} keys: {error}", store.len().unwrap()));
     assert!(deleted, "{number}");
@@ -93,9 +76,10 @@ fn all_can_be_deleted(lane_count: u32, growth_count: u64, sizes: &Sizes, opening
         }
     }
     assert_eq!(store.len().unwrap(), 0);
-    free_all(&store);
+    is_sound(&store);
     let again = (0..).take_while(|&number| put(&store, number, sizes)).count() as u32;
     assert!(again >= count / 2, "{again} keys where there were {count}");
+    is_sound(&store);
 }
 
 #[test]
@@ -129,7 +113,7 @@ fn two_threads_can_delete_all_keys_of_a_full_region() {
         }
     });
     assert_eq!(store.len().unwrap(), 0);
-    free_all(&store);
+    is_sound(&store);
     assert!((0..count / 2).all(|number| put(&store, number, SIZES)));
 }
 
@@ -227,6 +211,7 @@ fn a_full_region_that_is_cleared_has_room_for_as_much() {
             }
             let again = (0..).take_while(|&number| put(&store, number, sizes)).count() as u32;
             assert!(again >= count / 2, "{again} keys where there were {count}");
+            is_sound(&store);
         }
         scattered(count / 2).into_iter().for_each(|number| delete(&store, number));
     }

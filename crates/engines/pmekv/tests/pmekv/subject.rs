@@ -1,10 +1,12 @@
 //! The engine on a crash medium.
 
 use std::marker::PhantomData;
+use std::thread;
 
-use engine::Clock;
+use engine::{Check, Clock, Depth, Engine, Error};
 use engine_pmekv::{Options, Pmekv};
 use heap::Parameters;
+use pmem::{Medium, MediumError};
 use pmem_os::HostDram;
 use pmem_sim::Sim;
 use testkit::{Contents, Failure, Made, Op, Over, Shape};
@@ -56,4 +58,30 @@ pub(crate) fn shape(op_count: usize) -> Shape {
 /// A put of a short value that tells its number.
 pub(crate) fn put(key: &str, number: u8) -> Op {
     Op::Put(key.into(), vec![number; 20])
+}
+
+/// Neighbours in order lie far from each other, so that no part of the region becomes free as a whole.
+pub(crate) fn scattered_key(number: u32) -> [u8; 4] {
+    number.wrapping_mul(0x9E37_79B9).to_be_bytes()
+}
+
+pub(crate) fn is_full(error: &Error) -> bool {
+    matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
+}
+
+/// Frees what was let go of, once no reader of this process may look at it.
+pub(crate) fn free_all<M: Medium>(store: &Pmekv<M, HostDram>) {
+    while store.stats().garbage_count > 0 {
+        store.tidy();
+        thread::yield_now();
+    }
+}
+
+/// No part of it contradicts another, and nothing but what is there takes room.
+pub(crate) fn is_sound<M: Medium>(store: &Pmekv<M, HostDram>) {
+    let mut check = Check::new(Depth::Deep);
+    store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();
+    assert_eq!(store.ordered().unwrap().check_order(&mut |damage| panic!("{damage:?}")).unwrap(), store.len().unwrap());
+    free_all(store);
+    assert_eq!(store.needed_bytes().unwrap(), store.stats().live_bytes);
 }

@@ -1,12 +1,12 @@
 //! Threads that write, read, scan and clear at once (`testkit::crowd`).
 
-use engine::{Check, Depth, Engine};
+use engine::Engine;
 use engine_pmekv::{Options, Pmekv};
 use heap::Parameters;
 use pmem_os::HostDram;
 use testkit::{Restless, crowd, restless};
 
-use crate::subject::{OfPmekv, PARAMETERS};
+use crate::subject::{OfPmekv, PARAMETERS, is_sound};
 
 /// Segments and a log so short that checkpoints are made all the time.
 const SHORT: Options = Options { log_entry_count_max: 200, segment_entry_count: 50 };
@@ -14,16 +14,6 @@ const SHORT: Options = Options { log_entry_count_max: 200, segment_entry_count: 
 fn store() -> Pmekv<Restless, HostDram> {
     let parameters = Parameters { partition_count: 3, ..PARAMETERS };
     Pmekv::format(restless(), HostDram, &parameters, SHORT).unwrap()
-}
-
-fn is_sound(store: &Pmekv<Restless, HostDram>) {
-    let mut check = Check::new(Depth::Deep);
-    store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();
-    assert_eq!(store.ordered().unwrap().check_order(&mut |damage| panic!("{damage:?}")).unwrap(), store.len().unwrap());
-    while store.stats().garbage_count > 0 {
-        store.tidy();
-    }
-    assert_eq!(store.needed_bytes().unwrap(), store.stats().live_bytes);
 }
 
 #[test]
