@@ -47,7 +47,7 @@ pub use items::Expiry;
 pub use look::{Look, Room, Seen, empty_room};
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Upkeep, Visit};
 pub use reaper::{Reaper, WalkAll};
-pub use relax::relax_by_threads;
+pub use relax::{relax, relax_by_threads};
 pub use room::{while_readers_keep, with_room};
 pub use scan_cursor::{Direction, ScanCursor};
 pub use snapshot_engine::{Moment, Show, Skip, SnapshotEngine, SnapshotStats};

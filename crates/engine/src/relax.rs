@@ -11,13 +11,14 @@ const SLEEP_MIN: Duration = Duration::from_micros(50);
 /// What is awaited may come when a sleep begins, so this is what a wait may be too long by.
 const SLEEP_MAX: Duration = Duration::from_micros(200);
 
-/// Has every waiting thread of this process let others run.
+/// Has every waiting thread of this process let others run, by [`relax`].
 pub fn relax_by_threads() {
     static SAID: Once = Once::new();
     SAID.call_once(|| pmem::relax_by(relax));
 }
 
-fn relax(asked: u32) {
+/// Lets others run, for the longer the more often the caller has `asked` in one wait.
+pub fn relax(asked: u32) {
     match asked.checked_sub(YIELD_COUNT) {
         None => thread::yield_now(),
         Some(slept) => thread::sleep((SLEEP_MIN * 2u32.saturating_pow(slept.min(16) / 2)).min(SLEEP_MAX)),

@@ -13,9 +13,9 @@ use crate::visitor::Visitor;
 const VARIABLE: &str = "HIKV_EXPLORE";
 
 /// A slice's bounds on what [`Settings`] ask for.
-const IMAGES_PER_STEP_MAX: usize = 4;
+const IMAGES_PER_STEP_MAX: usize = 3;
 const RIVAL_IMAGES_PER_STEP_MAX: usize = 1;
-const IMAGES_PER_OP_MAX: usize = 6;
+const IMAGES_PER_OP_MAX: usize = 4;
 const NESTED_IMAGES_MAX: usize = 1;
 
 /// Of so many things that all of it looks at, a slice looks at one at least.

@@ -1,7 +1,6 @@
 //! How often a thread waits for others.
 
 use std::cell::Cell;
-use std::thread;
 
 use pmem::relax_by;
 
@@ -10,11 +9,13 @@ thread_local! {
     static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Does `work`; how often this thread waited for others meanwhile. From then on all threads of the process yield where they wait.
+/// Does `work`; how often this thread waited for others meanwhile. All threads of the process go on waiting as an engine's do.
 pub fn wait_count(work: impl FnOnce()) -> u32 {
-    relax_by(|_| {
+    // An engine that is opened meanwhile says it no more.
+    engine::relax_by_threads();
+    relax_by(|asked| {
         WAIT_COUNT.set(WAIT_COUNT.get() + 1);
-        thread::yield_now();
+        engine::relax(asked);
     });
     WAIT_COUNT.set(0);
     work();

@@ -1,15 +1,14 @@
 //! Writes that fail: what finds no room leaves nothing behind, and what is shown stays whole.
 
-use std::cell::Cell;
-use std::thread;
 use std::time::Duration;
 
 use engine::{BatchOp, Clock, Engine, Progress};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
-use pmem::{MediumError, relax_by};
+use pmem::MediumError;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
+use testkit::wait_count;
 
 use crate::damaged::wrong;
 use crate::hooked::{Hooked, failing};
@@ -80,22 +79,9 @@ fn what_a_batch_replaced_is_freed() {
     assert_eq!(store.stats().live_bytes, needed_bytes(&store));
 }
 
-thread_local! {
-    /// How often this thread has let others run.
-    static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Does `work` while a value of the store is read; how often this thread waited for others. Another test's store may count for itself
-/// meanwhile.
+/// How often this thread waits for others that does `work` while a value of the store is read.
 fn wait_count_inside(store: &OnSim, work: impl Fn()) -> u32 {
-    relax_by(|_| {
-        WAIT_COUNT.set(WAIT_COUNT.get() + 1);
-        thread::yield_now();
-    });
-    WAIT_COUNT.set(0);
-    assert!(store.get(&key(0), &mut |_, _| work()).unwrap());
-    engine::relax_by_threads();
-    WAIT_COUNT.get()
+    wait_count(|| assert!(store.get(&key(0), &mut |_, _| work()).unwrap()))
 }
 
 /// What was deleted, or cleared, is free when this thread's own callback is over.
