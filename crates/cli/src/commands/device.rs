@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
 use clap::{Args, value_parser};
-use device::{Config, Device as Served, Secrets, StartError, StopHandle};
+use device::{Config, Device as Served, Listening, Secrets, StartError, StopHandle};
 use device_client::Secret;
 use hikv::{EngineKind, OpenError, Options, Store};
 use indicatif::HumanCount;
@@ -21,6 +21,8 @@ use crate::plural::s;
 
 /// Less than that is no room for anything.
 const SIZE_MIN: u64 = 1 << 20;
+/// As many as serve Redis clients.
+const THREAD_COUNT_MAX: i64 = 128;
 
 /// Offer the store as an NVMe Key Value device, by NVMe over TCP
 ///
@@ -49,8 +51,8 @@ pub(crate) struct Device {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 40, value_parser = value_parser!(u64).range(SIZE_MIN..))]
     size: u64,
     /// Threads that serve; by default one a core, but for one core
-    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true, value_parser = value_parser!(u8).range(0..=THREAD_COUNT_MAX))]
+    threads: u8,
     /// A file with the secret that hosts have to know (DH-HMAC-CHAP), as `nvme gen-dhchap-key` makes it; hosts that share memory need none
     #[arg(long, value_name = "FILE")]
     dhchap_key: Option<PathBuf>,
@@ -70,19 +72,22 @@ impl Device {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let secrets = self.secrets()?;
-        let store = self.open()?;
         let config = Config {
             addr: self.tcp.clone(),
             shm: self.shm.clone().map(|path| (path, self.shm_mode)),
-            thread_count: self.threads,
+            thread_count: self.threads.into(),
             subsystem: self.subnqn.clone(),
             hosts: self.host_nqn.clone(),
             secrets,
             is_insecure: self.insecure,
             capacity_bytes: self.size,
         };
+        let not_started = |error| self.not_started(&error);
+        // What cannot be offered makes no store.
+        let listening = Listening::bind(&config).map_err(not_started)?;
+        let store = self.open()?;
         let stop = StopHandle::new();
-        let served = Served::new(store.clone(), &config, stop.clone()).map_err(|error| self.not_started(&error))?;
+        let served = Served::at(listening, store.clone(), &config, stop.clone()).map_err(not_started)?;
         stop_at_signal(interrupt, stop).map_err(Failure::at_signals)?;
         self.announce(&store, &served).map_err(Failure::output("standard output"))?;
         // Nobody but a service manager waits for it, and that one has a time limit.
@@ -122,7 +127,8 @@ impl Device {
             ),
             StartError::Name(_) => Failure::Error(error.to_string()),
             StartError::Shm(..) => Failure::at("--shm", error),
-            _ => Failure::at(format!("--tcp '{}'", self.tcp), error),
+            StartError::Listen(_) => Failure::at(format!("--tcp '{}'", self.tcp), error),
+            _ => Failure::at("the device", error),
         }
     }
 

@@ -53,6 +53,12 @@ enum What {
 impl Nvme {
     pub(super) fn run(self) -> Result<(), Failure> {
         let at_addr = |error: Error| Failure::at(&self.addr, error);
+        if !self.addr.contains(['/', ':']) {
+            return Err(Failure::at(
+                &self.addr,
+                "a device is at an address with a port, HOST:PORT, or at a path with a '/'",
+            ));
+        }
         let output = Failure::output("standard output");
         let mut out = io::stdout().lock();
         if let What::Discover = self.what {

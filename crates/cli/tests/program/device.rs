@@ -2,6 +2,7 @@
 //!
 //! The long form of the kills: `cargo xtask device rounds N`.
 
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -52,6 +53,7 @@ fn one_command_offers_a_store_and_another_uses_it() {
     nvme(&addr, &["exist", "grain"]).failed(1, &["no key 'grain'"]);
     nvme(&addr, &["retrieve", "grain"]).failed(1, &["no key 'grain'"]);
     nvme(&addr, &["store", "seventeen letters", "x"]).failed(2, &["17 bytes"]);
+    nvme(host, &["list"]).failed(2, &[host, "HOST:PORT"]);
     let subsystem = banner.split_once(" -n ").unwrap().1.lines().next().unwrap();
     let told = String::from_utf8(nvme(&addr, &["discover"]).succeeded()).unwrap();
     assert_eq!(told, format!("{addr} {subsystem}\n"));
@@ -63,15 +65,36 @@ fn one_command_offers_a_store_and_another_uses_it() {
 }
 
 #[test]
+fn what_cannot_be_offered_makes_no_store() {
+    let place = Place::new();
+    let [file, nowhere] = [place.write("file", "not a socket"), place.file("none/socket")];
+    let [file, nowhere] = [&file, &nowhere].map(|path| path.to_str().unwrap());
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let cases: [(&[&str], &[&str]); 8] = [
+        (&["--tcp", "0.0.0.0:0"], &["--tcp", "--insecure"]),
+        (&["--tcp", ""], &["--tcp ''", "HOST:PORT"]),
+        (&["--tcp", "127.0.0.1"], &["--tcp '127.0.0.1'", "HOST:PORT"]),
+        (&["--tcp", &taken], &[&taken, "in use"]),
+        (&["--host-nqn", "two words"], &["two words"]),
+        (&["--shm", file], &["--shm", "no socket"]),
+        (&["--shm", nowhere], &["--shm", nowhere]),
+        (&["--dhchap-key", nowhere], &[nowhere]),
+    ];
+    for (arguments, words) in cases {
+        let all: &[&str] =
+            if arguments[0] == "--tcp" { arguments } else { &[&["--tcp", "127.0.0.1:0"], arguments].concat() };
+        place.run("device", all).failed(2, words);
+        assert!(!place.store().exists(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
     let place = Place::new();
-    place.run("device", &["--tcp", "0.0.0.0:0"]).failed(2, &["--tcp", "--insecure"]);
-    place.run("device", &["--tcp", "127.0.0.1:0", "--host-nqn", "two words"]).failed(2, &["two words"]);
-    place.run("device", &["--tcp", ""]).failed(2, &["--tcp ''", "address"]);
     place.run("device", &["--tcp", "127.0.0.1:0", "--size", "0"]).misused(&["--size", "1048576"]);
     place.run("device", &["--tcp", "127.0.0.1:0", "--shm", "s", "--shm-mode", "9"]).misused(&["--shm-mode", "octal"]);
-    let file = place.write("file", "not a socket");
-    place.run("device", &["--tcp", "127.0.0.1:0", "--shm", file.to_str().unwrap()]).failed(2, &["--shm", "no socket"]);
+    place.run("device", &["--threads", "129"]).misused(&["--threads", "128"]);
     let anywhere = hikv("device", &place.store(), &["--tcp", "127.0.0.1:0", "--host-nqn", "nqn.2024-01.org.example:a"]);
     let device = Serving::spawned(anywhere);
     nvme(device.address(), &["list"]).failed(2, &["the host may not connect"]);
