@@ -29,7 +29,7 @@ pub struct Figures {
     pub key_count: u64,
     /// Keys that were deleted, and whose pairs are still there.
     pub dead_count: u64,
-    /// What nodes, keys, values and logs keep from being used for anything else.
+    /// What nodes, keys, values, logs and the node that is kept for merges keep from being used for anything else.
     pub used_bytes: u64,
 }
 
@@ -50,7 +50,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::Stopped`], too.
     pub fn check_while(&self, told: Told<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
-        let mut figures = Figures::default();
+        let mut figures = Figures { used_bytes: self.spare_bytes(), ..Figures::default() };
         (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
         loop {
             let walked = self.each_node(figures.level_count as u8, |fences, node| {

@@ -53,6 +53,7 @@ mod retire;
 mod salvage;
 mod scan;
 mod single;
+mod spare;
 mod split;
 mod stamps;
 mod sweep;

@@ -8,6 +8,8 @@
 //! 3. Number; commit. *Before: undone; after: done.*
 //! 4. Both children are let go of; with leaves also the separator's chunk, and those of the deleted keys.
 //!
+//! In a full region the new node is the one that is kept for this (`spare.rs`).
+//!
 //! The separator of two inner nodes comes down with its chunk, between the pairs of both.
 //!
 //! A root without a separator goes: its child is the root, by the root's word alone, under the tree lock.
@@ -161,9 +163,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         i: usize,
         children: [Reached<'_, M>; 2],
     ) -> Result<(), Error> {
-        let reserved = self.reserve_node(agent)?;
-        let new = self.node(reserved.place().offset);
-        let new_lock = self.locks.of(new.at)?;
+        let place = self.take_node(agent)?;
+        let new = self.node(place.offset);
+        let new_lock = self.locks.of(new.at).inspect_err(|_| self.heap.free(&self.medium, place))?;
         let separator = parent.node.key_word(i);
         self.gather(new, separator, &children);
         self.forget_heads(&parent);
@@ -177,7 +179,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         // SAFETY: the parent is locked exclusively.
         unsafe { lane.log(&self.medium, &ranges[..logged]) };
         node.remove_pair(i, count);
-        self.medium.store(node.child_at(i), word::pointer(reserved.publish()), Ordering::Release);
+        self.medium.store(node.child_at(i), word::pointer(place), Ordering::Release);
         node.set_meta(Meta { level, count: count - 1 });
         ranges.into_iter().for_each(|range| self.medium.flush(range));
         let ticket = lane.finish(&self.medium);
@@ -185,6 +187,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         new_lock.lock(Mode::Exclusive, Patience::Wait)?.committed(ticket);
         if !self.medium.breaks(canary::MERGED_FREED_EARLY) {
             self.let_go_merged(&parent, separator, &children)?;
+        }
+        drop(children);
+        if self.spare_bytes() == 0 {
+            // Where others have taken both nodes by now, the next split keeps one, or is refused.
+            let _ = self.keep_spare(agent);
         }
         Ok(())
     }

@@ -66,7 +66,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     fn right_half(&self, agent: usize, full: &Reached<'_, M>) -> Result<Half<'_, D>, Error> {
         let Meta { level, count } = full.meta;
         let (old, keep) = (full.node, count / 2);
-        let node = self.reserve_node(agent)?;
+        let node = self.reserve_half(agent)?;
         let new = self.node(node.place().offset);
         let lock = self.locks.of(new.at)?;
         let (separator, first, from) = if level == 0 {

@@ -47,6 +47,8 @@ pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
     pub(crate) walks: NodeLock,
     /// Keys that were deleted since merges were last looked for, about.
     pub(crate) vacated: AtomicU64,
+    /// The offset of a node that is kept for a merge, or 0.
+    pub(crate) spare: AtomicU64,
     pub(crate) stamps: Loan<Stamps, D>,
     pub(crate) retire: R,
     pub(crate) options: Options,
@@ -118,7 +120,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<Tree<M, D, R>, HeapError> {
         let locks = LockTable::new(dram.clone(), node_bytes(options.order))?;
         let (tree_lock, walks) = (NodeLock::default(), NodeLock::default());
-        let (stamps, vacated) = (Stamps::new(dram.clone())?, AtomicU64::new(0));
+        let (stamps, [vacated, spare]) = (Stamps::new(dram.clone())?, [AtomicU64::new(0), AtomicU64::new(0)]);
         Ok(Tree {
             medium,
             heap,
@@ -128,6 +130,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
             tree_lock,
             walks,
             vacated,
+            spare,
             stamps,
             retire,
             options,

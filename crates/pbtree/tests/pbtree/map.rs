@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use pbtree::layout::node_bytes;
 use pbtree::{AtOnce, Change, Direction, Options, Tree};
 use pmem_sim::{Lent, Model, Sim};
 use std::ops::Bound;
 use testkit::{Operations, Shape, Subject, conformance};
 
-use crate::subject::{Copied, Crashed, parameters, put};
+use crate::subject::{Copied, Crashed, ORDER, parameters, put};
 
 #[test]
 fn it_answers_like_a_map() {
@@ -61,7 +62,8 @@ fn a_tree_that_is_opened_again_is_the_same_and_sweeps_to_the_same_space() {
     let sim = Sim::new(0, Model::Line);
     let store = Crashed::<false>::format(sim.clone()).unwrap();
     (0..300).for_each(|i| store.put(&key(i), &[i as u8; 40]).unwrap());
-    let used_bytes = store.0.check(&mut |_| {}).unwrap().used_bytes;
+    // But for the node that the splits have kept for merges.
+    let used_bytes = store.0.check(&mut |_| {}).unwrap().used_bytes - node_bytes(ORDER);
     drop(store);
     let store = Crashed::<false>::open(sim).unwrap();
     (0..300).for_each(|i| assert_eq!(store.get(&key(i)).unwrap(), Some(vec![i as u8; 40])));

@@ -1,10 +1,13 @@
 //! Merges: what is left of a tree, when merges stand back, and that nothing is free that a crash might bring back.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
+use heap::{Place, Reservation};
+use pbtree::layout::node_bytes;
 use pbtree::{AtOnce, Change, Error, Merged, Options, Tree};
 use pmem::Canary;
 use pmem_sim::{Image, Lent, Model, Sim};
@@ -71,6 +74,36 @@ fn full_nodes_stay_as_they_are() {
     merge_all(&tree).unwrap();
     assert_eq!(tree.figures().unwrap(), merged, "what is merged is not merged again");
     assert!(merged.node_count > before.node_count / 2);
+}
+
+/// Puts keys of `name` until one is refused, and says how many there are.
+fn fill(tree: &Store, name: &str) -> u32 {
+    let put = |i: u32| tree.write(0, format!("{name} {i:06}").as_bytes(), put(&[7; 40]), &mut |_| true);
+    (0..).find(|i| put(*i).is_err()).expect("a region is full at some time")
+}
+
+/// A merge needs a node before it lets go of two, and a full region has none but the one that splits leave.
+#[test]
+fn what_is_deleted_from_a_full_region_makes_room_for_others() {
+    let (sim, tree) = store_of(7, None);
+    sim.fail_grow_after(3);
+    let count = fill(&tree, "old");
+    assert!(count > KEY_COUNT, "{count} keys fill what is left");
+    let node = || tree.heap().reserve(tree.medium(), node_bytes(7), 0).ok().map(Reservation::publish);
+    let taken: Vec<Place> = iter::from_fn(node).collect();
+    (0..count).filter(|i| i % 4 > 0).for_each(|i| {
+        let deleted = tree.write(0, format!("old {i:06}").as_bytes(), Change::Delete, &mut |_| true);
+        assert!(deleted.unwrap().was_there);
+    });
+    let before = tree.figures().unwrap();
+    merge_all(&tree).unwrap();
+    let after = tree.figures().unwrap();
+    assert!(after.node_count < before.node_count * 3 / 4, "of {before:?} are left {after:?}");
+    let more = fill(&tree, "new");
+    assert!(more > count / 2, "of {count} three quarters went, and {more} have room");
+    taken.into_iter().for_each(|place| tree.heap().free(tree.medium(), place));
+    let figures = tree.check(&mut |damage| panic!("{damage:?}")).unwrap();
+    assert_eq!(figures.used_bytes, tree.heap().stats().live_bytes, "nothing leaks");
 }
 
 /// Before the sweep separators may only move up, and within a walk they stay.

@@ -9,7 +9,7 @@ use pmem_sim::{Lent, Sim};
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
 /// Nodes of seven pairs, so that few keys split them.
-const ORDER: usize = 7;
+pub(crate) const ORDER: usize = 7;
 const LANE_COUNT: u32 = 2;
 
 /// The store that is crashed; `IN_PLACE` says whether values are written over others.

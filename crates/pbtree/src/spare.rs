@@ -1,0 +1,52 @@
+//! A node that is kept for merges. A merge makes a node before it lets go of two, and a full region has no other: deletes would leave room
+//! in nodes that no merge could make one of, and puts of other keys would find none.
+//!
+//! # Invariants
+//! - A split takes a node only while another one is kept. So the last node is a merge's, which puts one of its two back.
+//! - A kept node is in volatile memory alone. Nothing names it: a crash, or the next opening, finds it free.
+//! - Whoever has exchanged a kept node's offset for 0 has the node.
+
+use core::sync::atomic::Ordering;
+
+use heap::{Place, PlaceKind, Reservation};
+use pmem::{Dram, Medium, Offset};
+
+use crate::Error;
+use crate::retire::Retire;
+use crate::tree::Tree;
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Room for a split's node.
+    pub(crate) fn reserve_half(&self, agent: usize) -> Result<Reservation<'_, D>, Error> {
+        if self.spare.load(Ordering::Acquire) == 0 {
+            self.keep_spare(agent)?;
+        }
+        self.reserve_node(agent)
+    }
+
+    /// A merge's node: the kept one, if there is no other.
+    pub(crate) fn take_node(&self, agent: usize) -> Result<Place, Error> {
+        match self.reserve_node(agent) {
+            Ok(reserved) => Ok(reserved.publish()),
+            Err(full) => match self.spare.swap(0, Ordering::AcqRel) {
+                0 => Err(full),
+                kept => Ok(Place { offset: Offset(kept), kind: PlaceKind::Slot(self.class) }),
+            },
+        }
+    }
+
+    /// Keeps a node, if none is kept by then.
+    pub(crate) fn keep_spare(&self, agent: usize) -> Result<(), Error> {
+        let reserved = self.reserve_node(agent)?;
+        let Offset(kept) = reserved.place().offset;
+        if self.spare.compare_exchange(0, kept, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            reserved.publish();
+        }
+        Ok(())
+    }
+
+    /// Bytes of the kept node, if there is one.
+    pub(crate) fn spare_bytes(&self) -> u64 {
+        if self.spare.load(Ordering::Relaxed) == 0 { 0 } else { self.class.bytes() }
+    }
+}
