@@ -4,7 +4,7 @@
 //! # Invariants
 //! - A split takes a node only while another one is kept. So the last node is a merge's, which puts one of its two back.
 //! - A kept node is in volatile memory alone. Nothing names it: a crash, or the next opening, finds it free.
-//! - Whoever has exchanged a kept node's offset for 0 has the node.
+//! - The thread that has exchanged a kept node's offset for 0 has the node.
 
 use core::sync::atomic::Ordering;
 

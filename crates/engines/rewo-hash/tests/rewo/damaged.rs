@@ -1,5 +1,6 @@
 //! Damage to what a bucket says: an error or what is so, and never a panic; and stores that are only read.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -106,6 +107,24 @@ pub(crate) fn flip_value(medium: &Sim, value: &[u8]) {
     let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
     let at = region.windows(value.len()).position(|bytes| bytes == value).expect("it is there") as u64;
     flip(medium, Offset(at / 8 * 8), 1 << (at % 8 * 8));
+}
+
+/// Buckets that nobody has written to are zeros as well.
+#[test]
+fn a_page_of_zeros_among_items_is_told() {
+    let filled = || {
+        let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+        (0..300).for_each(|i| store.put(&key(i), b"value").unwrap());
+        store
+    };
+    assert_eq!(wrong(&filled()), Vec::<String>::new());
+    let pages: BTreeSet<u64> = slots(&filled()).into_iter().map(|(Offset(at), _)| at / 4096 * 4096).collect();
+    assert_eq!(pages.len(), 4);
+    for page in pages {
+        let store = filled();
+        (page..page + 4096).step_by(8).for_each(|at| store.medium().store(Offset(at), 0, Ordering::Relaxed));
+        assert!(wrong(&store).iter().any(|what| what.contains("zeros") || what.contains("header")), "{page}");
+    }
 }
 
 /// A reader that asks for it is told that damage may hide a key; nobody puts the key a second time.
