@@ -24,6 +24,8 @@ pub struct Config {
     pub is_insecure: bool,
     /// Bytes that the store may take, for what hosts are told of room.
     pub capacity_bytes: u64,
+    /// The store's directory, whose file system may have less room; whatever is none has as much as `capacity_bytes` says.
+    pub store_dir: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -37,6 +39,7 @@ impl Default for Config {
             secrets: None,
             is_insecure: false,
             capacity_bytes: 1 << 40,
+            store_dir: None,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::device::StartError;
 use crate::limits;
 
-/// Files that are not connections.
+/// Files that are not connections; half of what the process may have, where that is less.
 const RESERVED_FILE_COUNT: u64 = 128;
 
 /// Sockets at which nobody is served yet.
@@ -90,7 +90,7 @@ fn raise_file_limit(files_each: u64) -> Option<u64> {
 /// Places for connections of so many files each, where the process may have so many open: the store's own stay free, however many hosts connect.
 fn places(file_limit: Option<u64>, files_each: u64) -> usize {
     let most = limits::CONNECTION_COUNT_MAX as u64;
-    let room = file_limit.map_or(most, |limit| limit.saturating_sub(RESERVED_FILE_COUNT) / files_each);
+    let room = file_limit.map_or(most, |limit| (limit - RESERVED_FILE_COUNT.min(limit / 2)) / files_each);
     room.clamp(1, most) as usize
 }
 
@@ -113,7 +113,10 @@ mod tests {
     fn connections_leave_the_store_its_files() {
         assert_eq!(places(None, 2), limits::CONNECTION_COUNT_MAX);
         assert_eq!(places(Some(1 << 20), 2), limits::CONNECTION_COUNT_MAX);
-        for (limit, files_each, count) in [(1152, 1, 1024), (1152, 2, 512), (1024, 1, 896), (128, 1, 1), (0, 2, 1)] {
+        // A host needs two connections, one for each queue.
+        let few = [(128, 1, 64), (64, 2, 16), (0, 2, 1)];
+        let many = [(1152, 1, 1024), (1152, 2, 512), (1024, 1, 896), (256, 1, 128)];
+        for (limit, files_each, count) in many.into_iter().chain(few) {
             assert_eq!(places(Some(limit), files_each), count, "{limit} files");
         }
     }

@@ -1,5 +1,6 @@
 //! What all connections share: the store, the controllers, and what the device counts.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     hosts: Vec<String>,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) capacity_bytes: u64,
+    store_dir: Option<PathBuf>,
     controllers: Mutex<Slab<Arc<Controller>>>,
     pub(crate) connection_count: AtomicUsize,
     /// Places for connections.
@@ -50,6 +52,7 @@ impl Shared {
             hosts: config.hosts.clone(),
             secrets: config.secrets.clone(),
             capacity_bytes: config.capacity_bytes,
+            store_dir: config.store_dir.clone(),
             controllers: Mutex::new(Slab::new()),
             connection_count: AtomicUsize::new(0),
             connection_count_max: limits::CONNECTION_COUNT_MAX,
@@ -168,9 +171,14 @@ impl Shared {
         }
     }
 
+    /// What is left, of what there can be: the store comes to its own bound, or to that of its file system.
     fn spare_percent(&self) -> u8 {
-        let used = self.used_bytes().saturating_mul(100) / self.capacity_bytes.max(1);
-        100u8.saturating_sub(used.min(100) as u8)
+        let stats = self.store.stats_now().ok();
+        let (used, allocated) = stats.map_or((0, 0), |stats| (stats.live_bytes, stats.allocated_bytes));
+        let left = self.capacity_bytes.saturating_sub(used);
+        let beside = self.store_dir.as_deref().and_then(room_beside);
+        let spare = beside.map_or(left, |room| left.min(allocated.saturating_sub(used).saturating_add(room)));
+        (spare.saturating_mul(100) / (used + spare).max(1)) as u8
     }
 
     /// How the device is.
@@ -185,6 +193,15 @@ impl Shared {
             write_count: self.write_count.load(Ordering::Relaxed),
         }
     }
+}
+
+/// What files in a directory can still take, if it is one, and its file system has a bound.
+fn room_beside(dir: &Path) -> Option<u64> {
+    if !dir.is_dir() {
+        return None;
+    }
+    let found = rustix::fs::statvfs(dir).ok().filter(|found| found.f_blocks > 0)?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 #[cfg(test)]

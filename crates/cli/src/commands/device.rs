@@ -81,6 +81,7 @@ impl Device {
             secrets,
             is_insecure: self.insecure,
             capacity_bytes: self.size,
+            store_dir: Some(self.dir.clone()),
         };
         let not_started = |error| self.not_started(&error);
         // What cannot be offered makes no store.

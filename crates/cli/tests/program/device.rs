@@ -215,6 +215,23 @@ fn commands_that_come_alone_take_few_calls() {
     }
 }
 
+/// `--size` is what the store may take; its file system may have less.
+#[test]
+fn hosts_are_told_of_little_room_in_the_file_system() {
+    Place::on_tmpfs(16, |place| {
+        let device = device(place, "127.0.0.1:0");
+        let mut client = Client::connect(device.address(), Options::default()).unwrap();
+        let health = |client: &mut Client| Health::decode(&client.controller().unwrap().log(0x02, 0, 512).unwrap());
+        let empty = health(&mut client);
+        assert!(!empty.is_spare_low && empty.spare_percent > 50, "{empty:?}");
+        let refused = (0u32..).find_map(|number| client.store(number.to_le_bytes(), [7; 8000]).err()).unwrap();
+        assert!(matches!(refused, Error::Refused(status) if status.is(Status::CAPACITY_EXCEEDED)), "{refused}");
+        let full = health(&mut client);
+        assert!(full.is_spare_low, "{full:?}");
+        device.stop(Signal::TERM);
+    });
+}
+
 /// From now on nothing that is synced becomes durable.
 const FAILING: &[&str] = &["trace=fdatasync,fsync", "inject=fdatasync,fsync:error=EIO"];
 
@@ -266,10 +283,7 @@ struct Told {
 }
 
 /// Writes rising numbers to all keys of a host, whatever becomes of the device meanwhile.
-fn write(addr: &str, host: usize, told: &Told, round_count: u64) {
-    // On a busy machine it takes a device long to come again.
-    let options = Options { reconnect_max: Duration::from_secs(120), ..Options::default() };
-    let mut client = Client::connect(addr, options).unwrap();
+fn write(mut client: Client, host: usize, told: &Told, round_count: u64) {
     for number in 1..=round_count {
         let operations: Vec<Operation> = (0..KEY_COUNT)
             .map(|key| {
@@ -305,8 +319,18 @@ fn compare(addr: &str, completed: &[u64]) {
 
 fn killed(kill_count: u64) {
     let place = Place::new();
-    let mut serving = device(&place, "127.0.0.1:0");
+    let shm = place.file("device.socket");
+    let start = |tcp: &str| {
+        let arguments = ["--tcp", tcp, "--shm", shm.to_str().unwrap(), "--threads", "2"];
+        Serving::spawned(hikv("device", &place.store(), &arguments))
+    };
+    let mut serving = start("127.0.0.1:0");
     let addr = serving.address().to_owned();
+    // Hosts by turns of both transports. On a busy machine it takes a device long to come again.
+    let connect = |host: usize| {
+        let options = Options { reconnect_max: Duration::from_secs(120), ..Options::default() };
+        if host % 2 == 0 { Client::connect(&*addr, options) } else { Client::connect_shm(&shm, options) }.unwrap()
+    };
     let told =
         Told { completed: (0..HOST_COUNT * KEY_COUNT).map(|_| AtomicU64::new(0)).collect(), rounds: AtomicU64::new(0) };
     let completed = || told.completed.iter().map(|number| number.load(Ordering::Acquire)).collect::<Vec<_>>();
@@ -315,8 +339,8 @@ fn killed(kill_count: u64) {
         let round_count = (kill_count + 1) * ROUNDS_PER_KILL;
         let hosts: Vec<_> = (0..HOST_COUNT)
             .map(|host| {
-                let (addr, told) = (&addr, &told);
-                scope.spawn(move || write(addr, host, told, round_count))
+                let (client, told) = (connect(host), &told);
+                scope.spawn(move || write(client, host, told, round_count))
             })
             .collect();
         for kill in 1..=kill_count {
@@ -329,7 +353,7 @@ fn killed(kill_count: u64) {
             let before = completed();
             serving.child.kill().unwrap();
             assert!(!serving.child.wait().unwrap().success());
-            serving = device(&place, &addr);
+            serving = start(&addr);
             compare(&addr, &before);
         }
         hosts.into_iter().for_each(|host| host.join().unwrap());
