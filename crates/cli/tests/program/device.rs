@@ -329,7 +329,8 @@ fn killed(kill_count: u64) {
     // Hosts by turns of both transports. On a busy machine it takes a device long to come again.
     let connect = |host: usize| {
         let options = Options { reconnect_max: Duration::from_secs(120), ..Options::default() };
-        if host % 2 == 0 { Client::connect(&*addr, options) } else { Client::connect_shm(&shm, options) }.unwrap()
+        if host.is_multiple_of(2) { Client::connect(&*addr, options) } else { Client::connect_shm(&shm, options) }
+            .unwrap()
     };
     let told =
         Told { completed: (0..HOST_COUNT * KEY_COUNT).map(|_| AtomicU64::new(0)).collect(), rounds: AtomicU64::new(0) };
