@@ -45,7 +45,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Steps 1 to 3.
     fn replace_root(&self, agent: usize) -> Result<Ticket, Error> {
         self.without_writers(|first| {
-            let leaf = self.reserve_node(agent)?;
+            let leaf = self.reserve_root(agent)?;
             let node = self.node(leaf.place().offset);
             let new = self.locks.of(node.at)?.lock(Mode::Exclusive, Patience::Wait)?;
             node.set_meta(Meta { level: 0, count: 0 });

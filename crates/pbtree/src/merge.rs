@@ -165,7 +165,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<(), Error> {
         let place = self.take_node(agent)?;
         let new = self.node(place.offset);
-        let new_lock = self.locks.of(new.at).inspect_err(|_| self.heap.free(&self.medium, place))?;
+        let new_lock = self.locks.of(new.at).inspect_err(|_| self.heap.cancel(place))?;
         let separator = parent.node.key_word(i);
         self.gather(new, separator, &children);
         self.forget_heads(&parent);

@@ -1,5 +1,5 @@
-//! A node that is kept for merges. A merge makes a node before it lets go of two, and a full region has no other: deletes would leave room
-//! in nodes that no merge could make one of, and puts of other keys would find none.
+//! A node that is kept for merges, and for a clear. A merge makes a node before it lets go of two, and a full region has no other: deletes would leave room
+//! in nodes that no merge could make one of, and puts of other keys would find none. A clear makes a root before the old tree is let go of.
 //!
 //! # Invariants
 //! - A split takes a node only while another one is kept. So the last node is a merge's, which puts one of its two back.
@@ -30,9 +30,24 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             Ok(reserved) => Ok(reserved.publish()),
             Err(full) => match self.spare.swap(0, Ordering::AcqRel) {
                 0 => Err(full),
-                kept => Ok(Place { offset: Offset(kept), kind: PlaceKind::Slot(self.class) }),
+                kept => Ok(self.kept_place(kept)),
             },
         }
+    }
+
+    /// Room for a clear's root: that of the kept node, if there is no other. No writer runs.
+    pub(crate) fn reserve_root(&self, agent: usize) -> Result<Reservation<'_, D>, Error> {
+        self.reserve_node(agent).or_else(|full| match self.spare.swap(0, Ordering::AcqRel) {
+            0 => Err(full),
+            kept => {
+                self.heap.cancel(self.kept_place(kept));
+                self.reserve_node(agent)
+            }
+        })
+    }
+
+    fn kept_place(&self, kept: u64) -> Place {
+        Place { offset: Offset(kept), kind: PlaceKind::Slot(self.class) }
     }
 
     /// Keeps a node, if none is kept by then.

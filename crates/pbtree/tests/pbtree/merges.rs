@@ -82,15 +82,30 @@ fn fill(tree: &Store, name: &str) -> u32 {
     (0..).find(|i| put(*i).is_err()).expect("a region is full at some time")
 }
 
-/// A merge needs a node before it lets go of two, and a full region has none but the one that splits leave.
-#[test]
-fn what_is_deleted_from_a_full_region_makes_room_for_others() {
+/// A tree that fills its region, the number of keys that filled it, and the nodes that were left, which are taken.
+fn full() -> (Store, u32, Vec<Place>) {
     let (sim, tree) = store_of(7, None);
     sim.fail_grow_after(3);
     let count = fill(&tree, "old");
     assert!(count > KEY_COUNT, "{count} keys fill what is left");
     let node = || tree.heap().reserve(tree.medium(), node_bytes(7), 0).ok().map(Reservation::publish);
     let taken: Vec<Place> = iter::from_fn(node).collect();
+    (tree, count, taken)
+}
+
+/// A clear makes its root before it lets go of the old tree.
+#[test]
+fn a_full_region_is_cleared() {
+    let (tree, count, _) = full();
+    tree.clear(0).unwrap();
+    assert_eq!(tree.check(&mut |damage| panic!("{damage:?}")).unwrap().key_count, 0);
+    assert!(fill(&tree, "new") > count / 2);
+}
+
+/// A merge needs a node before it lets go of two, and a full region has none but the one that splits leave.
+#[test]
+fn what_is_deleted_from_a_full_region_makes_room_for_others() {
+    let (tree, count, taken) = full();
     (0..count).filter(|i| i % 4 > 0).for_each(|i| {
         let deleted = tree.write(0, format!("old {i:06}").as_bytes(), Change::Delete, &mut |_| true);
         assert!(deleted.unwrap().was_there);
