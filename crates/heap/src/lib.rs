@@ -81,3 +81,4 @@ pub use superblock::{
     FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC,
     Superblock,
 };
+pub use sweep::Mark;

@@ -23,10 +23,30 @@ use pmem::{Dram, Medium, Offset};
 use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
 use crate::place::Place;
+use crate::record::SlabRef;
 use crate::runs::Run;
 use crate::slot_kind::SlotKind;
-use crate::table::Tag;
+use crate::table::{Entry, Tag};
 use crate::{Class, Misplaced};
+
+/// A place that [`Heap::expect_mark`] has found.
+pub struct Mark<'h>(Marked<'h>);
+
+enum Marked<'h> {
+    Slot(SlabRef, u32),
+    Extent(&'h Entry),
+}
+
+impl Mark<'_> {
+    /// As [`Heap::mark_reached`] says.
+    #[inline]
+    pub fn set(self) -> bool {
+        match self.0 {
+            Marked::Slot(slab, slot) => !slab.is_unswept() || slab.claim_slot(slot),
+            Marked::Extent(entry) => !entry.tag().has(Tag::UNSWEPT) || !entry.raise(Tag::REACHED).has(Tag::REACHED),
+        }
+    }
+}
 
 impl<D: Dram> Heap<D> {
     /// Calls `each` with every slot of every chunk of segments.
@@ -45,16 +65,32 @@ impl<D: Dram> Heap<D> {
     /// # Errors
     /// [`Misplaced`]: whatever names the place is damaged.
     pub fn mark_reached(&self, place: Place) -> Result<bool, Misplaced> {
-        match place.kind.slot_kind() {
+        Ok(self.mark_of(place)?.set())
+    }
+
+    /// As [`Heap::mark_reached`], of which the last step is left to [`Mark::set`], and the cache is asked for what that writes. A mark is a locked
+    /// instruction, behind which nothing is read before its line has come: so what several marks in a row write is asked for first.
+    ///
+    /// # Errors
+    /// As for [`Heap::mark_reached`].
+    #[inline]
+    pub fn expect_mark(&self, place: Place) -> Result<Mark<'_>, Misplaced> {
+        let mark = self.mark_of(place)?;
+        if let Mark(Marked::Slot(slab, slot)) = mark {
+            slab.prefetch_claim(slot);
+        }
+        Ok(mark)
+    }
+
+    #[inline]
+    fn mark_of(&self, place: Place) -> Result<Mark<'_>, Misplaced> {
+        Ok(Mark(match place.kind.slot_kind() {
             Some(slot_kind) => {
                 let (slab, slot) = self.slot(slot_kind, place.offset)?;
-                Ok(!slab.is_unswept() || slab.claim_slot(slot))
+                Marked::Slot(slab, slot)
             }
-            None => {
-                let entry = self.extent(place.offset)?;
-                Ok(!entry.tag().has(Tag::UNSWEPT) || !entry.raise(Tag::REACHED).has(Tag::REACHED))
-            }
-        }
+            None => Marked::Extent(self.extent(place.offset)?),
+        }))
     }
 
     /// Marks up to `count` slots of the class that nothing has reached, and shows them: they are the caller's. All marks were made, and the sweep has not
@@ -70,15 +106,6 @@ impl<D: Dram> Heap<D> {
                 left -= 1;
             }
         });
-    }
-
-    /// Asks the cache for what [`Heap::mark_reached`] of this place writes. A mark is a locked instruction, behind which nothing is read before its
-    /// line has come: so what several marks in a row write is asked for first. Any place will do.
-    #[inline]
-    pub fn prefetch_mark(&self, place: Place) {
-        if let Some(Ok((slab, slot))) = place.kind.slot_kind().map(|slot_kind| self.slot(slot_kind, place.offset)) {
-            slab.prefetch_claim(slot);
-        }
     }
 
     /// Tells the sweep that `place` was just removed from the index and will be freed later. Nothing after the sweep, or

@@ -68,7 +68,7 @@ impl<D: Dram> Loader<D> {
         let mut writer = LeafWriter { memory: &self.memory, part, low: low.to_vec(), items: Vec::new() };
         for item in sorted {
             let (position, key) = item.map_err(LoadError::Keys)?;
-            let is_after = writer.items.last().map_or(low <= key, |&(_, last)| is_below(last, key));
+            let is_after = writer.items.last().map_or_else(|| low <= key, |&(_, last)| is_below(last, key));
             if !is_after || high.is_some_and(|high| !is_below(key, high)) {
                 return Err(LoadError::Unsorted(position));
             }
@@ -87,15 +87,15 @@ impl<D: Dram> Loader<D> {
     /// # Panics
     /// If the ranges leave gaps.
     pub fn finish(self, parts: Vec<Part>) -> Result<BPlusTree<D>, NoDram> {
-        let (mut end, mut children, mut item_count) = (Some(Vec::new()), Vec::new(), 0);
+        let (mut end, mut children, mut item_count) = (Some(Vec::new()), Vec::<Child>::new(), 0);
         for part in parts {
             assert_eq!(end, Some(part.low), "parts leave a gap");
             end = part.high;
+            children.last().zip(part.leaves.first()).into_iter().for_each(|(left, right)| link_leaves(left, right));
             children.extend(part.leaves);
             item_count += part.item_count;
         }
         assert_eq!(end, None, "parts leave a gap");
-        link_leaves(&children);
         let mut height = 0;
         while children.len() > 1 {
             children = self.level_above(&children)?;
@@ -128,12 +128,10 @@ fn is_below(one: &[u8], other: &[u8]) -> bool {
     if head == other_head { one < other } else { head < other_head }
 }
 
-fn link_leaves(leaves: &[Child]) {
-    for pair in leaves.windows(2) {
-        // SAFETY: leaves of the loader's memory, which nobody else knows.
-        let left = unsafe { &*pair[0].node.cast::<Leaf>() };
-        left.next.store(pair[1].node.cast(), Relaxed);
-    }
+fn link_leaves(left: &Child, right: &Child) {
+    // SAFETY: a leaf of the loader's memory, which nobody else knows.
+    let left = unsafe { &*left.node.cast::<Leaf>() };
+    left.next.store(right.node.cast(), Relaxed);
 }
 
 /// Gathers items until they fill a leaf and the next key tells the upper fence.
@@ -164,7 +162,9 @@ impl<'k, D: Dram> LeafWriter<'_, 'k, D> {
         let leaf = self.memory.new_leaf()?;
         leaf.node().fill(prefix_bytes, &entries);
         let separator = Separator::new(&self.memory.arena, &self.low)?;
-        self.part.leaves.push(Child { separator, node: leaf.link().cast() });
+        let child = Child { separator, node: leaf.link().cast() };
+        self.part.leaves.last().into_iter().for_each(|left| link_leaves(left, &child));
+        self.part.leaves.push(child);
         self.part.item_count += entries.len() as u64;
         self.items.clear();
         Ok(())

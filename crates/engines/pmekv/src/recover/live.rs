@@ -4,50 +4,38 @@
 //! that no translation is at hand for. So parts of the keys are read by a thread each, and a part by windows: while one is read, the next one's lines have
 //! been asked for, all in a row (decision 81).
 
-use std::cmp::Ordering;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::{iter, mem};
 
 use arrayvec::ArrayVec;
 use engine::{Error, Hasher};
-use heap::{Heap, HeapError};
+use heap::{Heap, HeapError, Mark};
 use index::bplus_tree::{Keys as _, LoadError, Loader};
 use index::{BPlusTree, Position};
-use pmem::{Dram, Medium, arch};
+use pmem::{Dram, Medium, Offset};
 
+use super::begun::{Begun, Keyed};
 use super::lost::{Lost, past};
 use super::places::Places;
-use super::threads::{each_part, part_count, share};
-use super::{Found, reach, read_nodes};
+use super::threads::{each_part, share, thread_count};
+use super::windows::{Named, WINDOW_COUNT, Windows, read_nodes};
+use super::{Found, damaged, set};
+use crate::checkpoint::Checkpoint;
 use crate::lane::lane_of;
 use crate::node::Stored;
 use crate::record::{Records, place_of};
 
-/// Records that are asked for, read and marked together. An instruction that asks for a line waits for the page's translation, and so does what comes
-/// long after it; some in a row wait together.
-const WINDOW_COUNT: usize = 64;
 /// Up to here a record has its header and a key of 16 bytes, which may lie in two lines.
 const HEAD_BYTES: u64 = 32;
 
+/// Parts of the nodes for each thread, so that no thread has much to do when the others are done.
+const PARTS_PER_THREAD: usize = 8;
 /// Keys between two calls of the watcher.
 const KEYS_PER_TELLING: u64 = 1 << 16;
 
 /// Is told how many keys are in the tree, and of how many.
 pub(super) type Watch<'w> = dyn Fn(u64, u64) + Sync + 'w;
-
-/// A record and its key, whose first bytes decide most comparisons.
-#[derive(Clone, Copy)]
-struct Keyed<'m> {
-    head: u64,
-    key: &'m [u8],
-    record: Position,
-}
-
-impl Keyed<'_> {
-    fn by_key(&self, other: &Keyed<'_>) -> Ordering {
-        self.head.cmp(&other.head).then_with(|| self.key.cmp(other.key))
-    }
-}
 
 /// What is known of the records of a region that is being opened.
 struct Opening<'o, M, D: Dram> {
@@ -56,14 +44,18 @@ struct Opening<'o, M, D: Dram> {
     hasher: &'o Hasher,
     lane_count: usize,
     places: Places,
+    checkpoint: &'o Checkpoint,
+    /// Keys of the nodes that were read.
+    stored_count: AtomicU64,
     /// Where damage is gone past.
     lost: Option<&'o Lost>,
 }
 
-/// Records of the nodes, all of one range of keys, which begins with the first that still is what it was.
+/// Nodes of one range of keys, which begins with the first record of theirs that still is what it was.
+#[derive(Clone, Copy)]
 struct Part<'o> {
     low: &'o [u8],
-    stored: Vec<Stored>,
+    nodes: &'o [Offset],
 }
 
 /// Records that were read together.
@@ -79,78 +71,103 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
     (watch, lost): (&Watch<'_>, Option<&Lost>),
 ) -> Result<BPlusTree<D>, HeapError> {
     let (places, lane_count) = (Places::of(medium, &found.logs), found.logs.len());
-    let opening = Opening { records: Records(medium), heap, hasher, lane_count, places, lost };
-    let (begun, parts) = (opening.begun()?, opening.parts(medium, found)?);
-    let (count, total) = (AtomicU64::new(0), found.checkpoint.key_count + begun.len() as u64);
+    let (checkpoint, stored_count) = (&found.checkpoint, AtomicU64::new(0));
+    let opening =
+        Opening { records: Records(medium), heap, hasher, lane_count, places, checkpoint, stored_count, lost };
+    let begun = opening.begun()?;
+    let parts = opening.parts()?;
+    let (count, total) = (AtomicU64::new(0), found.checkpoint.key_count + begun.count() as u64);
     let tell = |more| watch(count.fetch_add(more, Relaxed) + more, total);
     let loader = Loader::new(dram);
     let load_part = |number: usize| {
-        let Part { low, stored } = &parts[number];
+        let Part { low, nodes } = parts[number];
         let high = parts.get(number + 1).map(|next| next.low);
-        let past = high.map_or(begun.len(), |high| begun.partition_point(|keyed| keyed.key < high));
-        let from = begun.partition_point(|keyed| keyed.key < *low).min(past);
-        let sorted = opening.sorted(stored, &begun[from..past]).zip(1u64..).map(|(item, number)| {
-            if number.is_multiple_of(KEYS_PER_TELLING) {
-                tell(KEYS_PER_TELLING);
+        let mut untold = 0;
+        let sorted = opening.sorted(opening.stored(nodes), begun.range(low, high)).inspect(|_| {
+            untold += 1;
+            if untold == KEYS_PER_TELLING {
+                tell(mem::take(&mut untold));
             }
-            item
         });
-        loader.part(low, high, sorted)
+        let part = loader.part(low, high, sorted);
+        tell(untold);
+        part
     };
-    let loaded = each_part(parts.len(), load_part).into_iter().collect::<Result<Vec<_>, _>>();
-    loader.finish(loaded.map_err(told)?).map_err(|error| told(error.into()))
+    let loaded =
+        each_part(thread_count(total as usize), parts.len(), load_part).into_iter().collect::<Result<Vec<_>, _>>();
+    let loaded = loaded.map_err(told)?;
+    if lost.is_none() {
+        found.checkpoint.has_keys(medium, opening.stored_count.into_inner())?;
+    }
+    loader.finish(loaded).map_err(|error| told(error.into()))
 }
 
 impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
-    /// The records that the logs say have begun, in the order of their keys.
-    fn begun(&self) -> Result<Vec<Keyed<'o>>, HeapError> {
-        let part_count = part_count(self.places.count());
-        let parts = each_part(part_count, |part| {
-            let records = self.places.begun(part, part_count);
-            let mut begun = self.read(&records, |_| true).collect::<Result<Vec<_>, HeapError>>()?;
-            begun.sort_unstable_by(Keyed::by_key);
-            Ok(begun)
+    /// The records that the logs say have begun.
+    fn begun(&self) -> Result<Begun<'o>, HeapError> {
+        let threads = thread_count(self.places.count());
+        let runs = each_part(threads, threads, |part| {
+            let records = Windows::of(self.places.begun(part, threads).map(Ok));
+            let mut run = self.read(records, |named| named).collect::<Result<Vec<_>, HeapError>>()?;
+            run.sort_unstable_by(Keyed::by_key);
+            Ok(run)
         });
-        let mut begun = parts.into_iter().collect::<Result<Vec<_>, HeapError>>()?.concat();
-        if part_count > 1 {
-            // A stable sort merges runs that are sorted.
-            begun.sort_by(Keyed::by_key);
-        }
-        Ok(begun)
+        runs.into_iter().collect::<Result<_, _>>().map(Begun::of)
     }
 
-    /// The nodes' records, read in parts. A part of which the logs have overtaken everything is left out.
-    fn parts(&self, medium: &'o M, found: &Found) -> Result<Vec<Part<'o>>, HeapError> {
-        let checkpoint = &found.checkpoint;
-        let part_count = part_count(checkpoint.key_count as usize);
-        let read = each_part(part_count, |part| {
-            let nodes = &checkpoint.nodes[share(part, part_count, checkpoint.nodes.len())];
-            let stored = read_nodes(medium, checkpoint.number, nodes, self.lost)?;
-            let still = stored.iter().filter(|stored| !self.places.speak_of(stored)).map(|&stored| self.keyed(stored));
-            let mut readable = still.skip_while(|keyed| self.lost.is_some() && keyed.is_err());
-            let low = readable.next().transpose()?.map(|keyed| keyed.key);
-            Ok((low, stored))
-        });
-        let read = read.into_iter().collect::<Result<Vec<_>, HeapError>>()?;
-        if self.lost.is_none() {
-            checkpoint.has_keys(medium, read.iter().map(|(_, stored)| stored.len()).sum())?;
+    /// The nodes in parts. Nodes of which the logs have overtaken everything go with those before them.
+    fn parts(&self) -> Result<Vec<Part<'o>>, HeapError> {
+        let nodes = &self.checkpoint.nodes;
+        let part_count = match thread_count(self.checkpoint.key_count as usize) {
+            1 => 1,
+            threads => threads * PARTS_PER_THREAD,
+        };
+        let mut starts = vec![(0, &[][..])];
+        for part in 1..part_count {
+            let share = share(part, part_count, nodes.len());
+            let low = self.low(&nodes[share.clone()])?;
+            starts.extend(low.map(|low| (share.start, low)));
         }
-        let parts = read.into_iter().enumerate().filter_map(|(number, (low, stored))| {
-            let low = if number == 0 { &[] } else { low? };
-            Some(Part { low, stored })
-        });
-        Ok(parts.collect())
+        let past = |number: usize| starts.get(number + 1).map_or(nodes.len(), |&(past, _)| past);
+        let part =
+            |(number, &(from, low)): (usize, &(usize, &'o [u8]))| Part { low, nodes: &nodes[from..past(number)] };
+        Ok(starts.iter().enumerate().map(part).collect())
     }
 
-    /// The records, those of the nodes that still are what they were and those that have begun since, in the order of their keys.
+    /// The first key of these nodes' records that still is what it was. Damage before it is told of when all are read.
+    fn low(&self, nodes: &'o [Offset]) -> Result<Option<&'o [u8]>, HeapError> {
+        let passed = Lost::default();
+        let lost = self.lost.map(|_| &passed);
+        for keys in read_nodes(self.records.0, self.checkpoint.number, nodes, lost) {
+            for stored in keys?.into_iter().filter(|stored| !self.places.speak_of(stored)) {
+                if let Some(keyed) = past(lost, self.keyed(stored))? {
+                    return Ok(Some(keyed.key));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What nodes name, but for what the logs speak of, read and marked.
+    fn stored<'s>(&'s self, nodes: &'o [Offset]) -> impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's {
+        let nodes = read_nodes(self.records.0, self.checkpoint.number, nodes, self.lost);
+        let nodes = nodes.inspect(|keys| {
+            let key_count = keys.as_ref().map_or(0, Vec::len);
+            self.stored_count.fetch_add(key_count as u64, Relaxed);
+        });
+        let ask_for = |named: &Named| named.iter().for_each(|stored| self.places.prefetch(stored));
+        let windows = Windows::of(nodes).inspect(move |named| named.iter().for_each(ask_for));
+        self.read(windows, |named| self.places.silent_of(named))
+    }
+
+    /// Both together, in the order of keys.
     fn sorted<'s>(
         &'s self,
-        stored: &'s [Stored],
-        begun: &'s [Keyed<'o>],
-    ) -> impl Iterator<Item = Result<(Position, &'o [u8]), HeapError>> {
-        let mut stored = self.read(stored, |stored| !self.places.speak_of(stored)).peekable();
-        let mut begun = in_time(begun).peekable();
-        std::iter::from_fn(move || {
+        stored: impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's,
+        begun: impl Iterator<Item = Keyed<'o>> + 's,
+    ) -> impl Iterator<Item = Result<(Position, &'o [u8]), HeapError>> + 's {
+        let (mut stored, mut begun) = (stored.peekable(), begun.peekable());
+        iter::from_fn(move || {
             let is_first = match (begun.peek(), stored.peek()) {
                 (Some(begun), Some(Ok(stored))) => begun.by_key(stored).is_lt(),
                 (begun, _) => begun.is_some(),
@@ -160,23 +177,23 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         })
     }
 
-    /// Those of the records that `counts` tells, read and marked by windows.
+    /// What `still` leaves of what windows name, read and marked.
     fn read<'s>(
         &'s self,
-        stored: &'s [Stored],
-        counts: impl Fn(&Stored) -> bool + 's,
+        windows: impl Iterator<Item = Result<Named, HeapError>> + 's,
+        still: impl Fn(Named) -> Named + 's,
     ) -> impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's {
-        let mut windows = stored.chunks(WINDOW_COUNT).peekable();
+        let mut windows = windows.inspect(|named| named.iter().for_each(|named| self.ask_for(named))).peekable();
         let mut window = Window::new().into_iter();
-        windows.peek().into_iter().for_each(|first| self.ask_for(first));
-        std::iter::from_fn(move || {
+        windows.peek();
+        iter::from_fn(move || {
             loop {
                 if let Some(keyed) = window.next() {
                     return Some(Ok(keyed));
                 }
-                let stored = windows.next()?;
-                windows.peek().into_iter().for_each(|next| self.ask_for(next));
-                match self.window(stored, &counts) {
+                let named = windows.next()?;
+                windows.peek();
+                match named.and_then(|named| self.window(&still(named))) {
                     Ok(read) => window = read.into_iter(),
                     Err(error) => return Some(Err(error)),
                 }
@@ -189,17 +206,15 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         for stored in stored {
             self.records.prefetch(stored.record);
             self.records.0.prefetch_line(stored.record.offset().plus(HEAD_BYTES - 1));
-            self.places.prefetch(stored);
         }
     }
 
-    fn window(&self, stored: &[Stored], counts: impl Fn(&Stored) -> bool) -> Result<Window<'o>, HeapError> {
-        let counted = stored.iter().filter(|stored| counts(stored));
-        let read = counted.map(|&stored| past(self.lost, self.keyed(stored)));
+    fn window(&self, stored: &[Stored]) -> Result<Window<'o>, HeapError> {
+        let read = stored.iter().map(|&stored| past(self.lost, self.keyed(stored)));
         let window = read.filter_map(Result::transpose).collect::<Result<Window<'_>, _>>()?;
-        let places = window.iter().filter_map(|keyed| keyed.record.place());
-        places.for_each(|place| self.heap.prefetch_mark(place));
-        window.iter().try_for_each(|keyed| reached(self.heap, keyed.record))?;
+        let marks = window.iter().map(|keyed| expect_mark(self.heap, keyed.record));
+        let marks = marks.collect::<Result<ArrayVec<_, WINDOW_COUNT>, _>>()?;
+        marks.into_iter().zip(&window).try_for_each(|(mark, keyed)| set(mark, keyed.record.offset()))?;
         Ok(window)
     }
 
@@ -220,30 +235,13 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         if self.lost.is_some() && !item.is_whole() {
             return Err(wrong("a record's checksum does not fit"));
         }
-        Ok(Keyed { head: head_of(item.key), key: item.key, record: stored.record })
+        Ok(Keyed::new(item.key, stored.record))
     }
 }
 
-/// Records that were read long ago: the keys of a window are asked for while those before it are used.
-fn in_time<'o>(begun: &[Keyed<'o>]) -> impl Iterator<Item = Keyed<'o>> {
-    let ask_for = |window: &[Keyed<'_>]| window.iter().for_each(|keyed| arch::prefetch(keyed.key.as_ptr()));
-    let mut later = begun.chunks(WINDOW_COUNT);
-    later.next().into_iter().for_each(ask_for);
-    let windows = begun.chunks(WINDOW_COUNT).inspect(move |_| later.next().into_iter().for_each(ask_for));
-    windows.flatten().copied()
-}
-
-fn reached<D: Dram>(heap: &Heap<D>, record: Position) -> Result<(), HeapError> {
+fn expect_mark<D: Dram>(heap: &Heap<D>, record: Position) -> Result<Mark<'_>, HeapError> {
     let (offset, what) = (record.offset().0, "a record of no size class is named");
-    reach(heap, place_of(record).map_err(|_| HeapError::Damaged { offset, what })?)
-}
-
-/// The first eight bytes, which sort as keys do, but for ties.
-fn head_of(key: &[u8]) -> u64 {
-    let mut head = [0; 8];
-    let len_bytes = key.len().min(head.len());
-    head[..len_bytes].copy_from_slice(&key[..len_bytes]);
-    u64::from_be_bytes(head)
+    heap.expect_mark(place_of(record).map_err(|_| HeapError::Damaged { offset, what })?).map_err(damaged)
 }
 
 fn told(error: LoadError<HeapError>) -> HeapError {

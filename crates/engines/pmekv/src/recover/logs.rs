@@ -7,7 +7,7 @@ use pmem::{Dram, LINE_BYTES, Medium, Offset, Span};
 
 use super::{damaged, newest};
 use crate::bytes::Line;
-use crate::entry::Entry;
+use crate::entry::{Entry, Kind};
 use crate::lane::Segment;
 use crate::layout::{SEGMENT_ENTRY_COUNT, segment_place};
 
@@ -20,6 +20,8 @@ pub(super) struct FoundLog {
     pub(super) segments: VecDeque<Segment>,
     /// The entries after the cut, by their sequence; none where none is whole.
     pub(super) entries: Vec<Option<Entry>>,
+    /// Those that end batches.
+    pub(super) ends: Vec<Entry>,
     /// Up to here all of it was durable.
     pub(super) mark: u64,
     /// Which of the entries count.
@@ -36,20 +38,22 @@ pub(super) fn read<M: Medium, D: Dram>(
     segments: &VecDeque<Segment>,
 ) -> Result<FoundLog, HeapError> {
     let (uuid, segments) = (heap.superblock().uuid, segments.clone());
-    let mut entries = Vec::with_capacity(segments.len() * SEGMENT_ENTRY_COUNT as usize);
+    let (mut entries, mut ends) = (Vec::with_capacity(segments.len() * SEGMENT_ENTRY_COUNT as usize), Vec::new());
     for (number, segment) in segments.iter().enumerate() {
         let full = segment.first + SEGMENT_ENTRY_COUNT;
         let past = segments.get(number + 1).map_or(full, |next| next.first.min(full));
         let salt = segment.salt(&uuid);
         for sequence in segment.first.max(cut + 1)..past {
             let line = read_line(medium, segment.entry_at(sequence))?;
-            entries.push(Entry::from_line(&line, salt, sequence));
+            let entry = Entry::from_line(&line, salt, sequence);
+            ends.extend(entry.filter(|entry| entry.kind == Kind::BatchEnd));
+            entries.push(entry);
         }
     }
     let past = entries.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
     entries.truncate(past);
     let mark = entries.iter().flatten().map(|entry| entry.durable).max().unwrap_or(cut).max(cut);
-    let found = FoundLog { lane, cut, segments, entries, mark, counts: Vec::new(), records: Vec::new() };
+    let found = FoundLog { lane, cut, segments, entries, ends, mark, counts: Vec::new(), records: Vec::new() };
     found.is_complete().map(|()| found)
 }
 
@@ -121,7 +125,7 @@ impl FoundLog {
     }
 
     /// The entries that count, in their order.
-    pub(super) fn counted(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+    pub(super) fn counted(&self) -> impl DoubleEndedIterator<Item = &Entry> + Clone {
         self.entries.iter().zip(&self.counts).filter(|(_, counts)| **counts).filter_map(|(entry, _)| entry.as_ref())
     }
 

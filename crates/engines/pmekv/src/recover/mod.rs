@@ -18,32 +18,34 @@
 //! Without step 1 an entry that did not count would later lie below the mark. What a process that was killed has stored and not
 //! flushed is relied on from now on, so step 1 flushes it.
 
+mod begun;
 mod live;
 mod logs;
 mod lost;
 mod places;
+mod table;
 mod tail;
 mod threads;
+mod windows;
 
 use std::sync::atomic::Ordering;
 
-use heap::{Heap, HeapError, Misplaced, Place};
+use heap::{Heap, HeapError, Mark, Misplaced, Place};
 use pmem::{Dram, Level, Medium, Offset, unseal};
 
 use crate::canary;
 use crate::checkpoint::Checkpoint;
 use crate::lane::{Log, store_word, write_line};
 use crate::layout::{
-    NODE_BYTES, NODE_KEY_COUNT_MAX, OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record,
-    segment_place,
+    NODE_BYTES, OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record, segment_place,
 };
 use crate::node::{self, Stored};
 
 pub(crate) use live::load;
 use logs::FoundLog;
-use lost::past;
 pub(crate) use lost::{Damage, Lost};
-use threads::{each_part, part_count, share};
+use threads::{each_part, thread_count};
+use windows::read_nodes;
 
 /// What lies in a region.
 pub(crate) struct Found {
@@ -61,12 +63,9 @@ pub(crate) fn read<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Fou
     let chains =
         lanes.map(|lane| logs::chain(medium, heap, lane, checkpoint.cuts[lane])).collect::<Result<Vec<_>, _>>()?;
     let segment_count: usize = chains.iter().map(|segments| segments.len()).sum();
-    let parts = part_count(segment_count * SEGMENT_ENTRY_COUNT as usize);
-    let logs = each_part(parts, |part| {
-        let read = |lane: usize| logs::read(medium, heap, (lane, checkpoint.cuts[lane]), &chains[lane]);
-        share(part, parts, chains.len()).map(read).collect::<Result<Vec<_>, _>>()
-    });
-    let logs = logs.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let threads = thread_count(segment_count * SEGMENT_ENTRY_COUNT as usize);
+    let read = |lane: usize| logs::read(medium, heap, (lane, checkpoint.cuts[lane]), &chains[lane]);
+    let logs = each_part(threads, chains.len(), read).into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut found = Found { logs, checkpoint, opening };
     tail::decide(medium, heap, &mut found.logs)?;
     Ok(found)
@@ -123,8 +122,9 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
     heap: &Heap<D>,
 ) -> Result<(Checkpoint, Vec<Stored>), HeapError> {
     let checkpoint = find_checkpoint(medium, heap)?;
-    let keys = read_nodes(medium, checkpoint.number, &checkpoint.nodes, None)?;
-    checkpoint.has_keys(medium, keys.len())?;
+    let nodes = read_nodes(medium, checkpoint.number, &checkpoint.nodes, None).collect::<Result<Vec<_>, _>>()?;
+    let keys = nodes.concat();
+    checkpoint.has_keys(medium, keys.len() as u64)?;
     Ok((checkpoint, keys))
 }
 
@@ -140,7 +140,7 @@ fn find_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Che
     checkpoint.nodes.reverse();
     if followed.is_err() {
         // What names a place that is none is damaged itself.
-        read_nodes(medium, number, &checkpoint.nodes, None)?;
+        read_nodes(medium, number, &checkpoint.nodes, None).try_for_each(|keys| keys.map(drop))?;
     }
     followed?;
     if checkpoint.nodes.len() as u64 != node_count {
@@ -168,21 +168,6 @@ fn follow<M: Medium, D: Dram>(
     Ok(())
 }
 
-/// The keys of nodes of the checkpoint of this number.
-fn read_nodes<M: Medium>(
-    medium: &M,
-    number: u64,
-    nodes: &[Offset],
-    lost: Option<&Lost>,
-) -> Result<Vec<Stored>, HeapError> {
-    let mut keys = Vec::with_capacity(nodes.len() * NODE_KEY_COUNT_MAX);
-    for (at, after) in nodes.iter().zip(1..) {
-        nodes.get(after).into_iter().for_each(|next| medium.prefetch_line(*next));
-        past(lost, node::read(number, *at, node_bytes(medium, *at)?, &mut keys))?;
-    }
-    Ok(keys)
-}
-
 fn node_bytes<M: Medium>(medium: &M, at: Offset) -> Result<&[u8], HeapError> {
     // SAFETY: nobody writes while the store is opened, and nobody to a node that a checkpoint has which is not over.
     Ok(unsafe { medium.bytes(at.span(NODE_BYTES)) }?)
@@ -194,9 +179,9 @@ fn place_of_record<M: Medium>(medium: &M, number: u64) -> Offset {
 
 impl Checkpoint {
     /// Whether its nodes have as many keys as it says.
-    fn has_keys<M: Medium>(&self, medium: &M, key_count: usize) -> Result<(), HeapError> {
+    fn has_keys<M: Medium>(&self, medium: &M, key_count: u64) -> Result<(), HeapError> {
         let offset = place_of_record(medium, self.number).0;
-        match key_count as u64 == self.key_count {
+        match key_count == self.key_count {
             true => Ok(()),
             false => Err(HeapError::Damaged { offset, what: "a checkpoint has fewer keys than it says" }),
         }
@@ -217,8 +202,13 @@ fn damaged(wrong: Misplaced) -> HeapError {
 }
 
 fn reach<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), HeapError> {
-    if heap.mark_reached(place).map_err(damaged)? {
-        return Ok(());
+    set(heap.expect_mark(place).map_err(damaged)?, place.offset)
+}
+
+/// Sets the mark of a place, which nothing else has named.
+fn set(mark: Mark<'_>, at: Offset) -> Result<(), HeapError> {
+    match mark.set() {
+        true => Ok(()),
+        false => Err(HeapError::Damaged { offset: at.0, what: "two things are said to lie here" }),
     }
-    Err(HeapError::Damaged { offset: place.offset.0, what: "two things are said to lie here" })
 }

@@ -6,6 +6,7 @@ use heap::{Heap, HeapError};
 use pmem::{Dram, Medium, Span};
 
 use super::logs::FoundLog;
+use super::threads::{each_part, thread_count};
 use crate::canary;
 use crate::entry::{Entry, Kind};
 use crate::record::Records;
@@ -13,45 +14,58 @@ use crate::record::Records;
 /// Decides of every entry.
 pub(super) fn decide<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, logs: &mut [FoundLog]) -> Result<(), HeapError> {
     let ends = ends(logs)?;
-    for log in logs {
-        let mut is_ended = false;
-        for number in 0..log.entries.len() {
-            let is_tail = log.sequence(number) > log.mark;
-            let counts = match log.entries[number] {
-                None => false,
-                Some(entry) => match entry.kind {
-                    Kind::Void => false,
-                    Kind::Delete | Kind::Put | Kind::BatchEnd if entry.batch != 0 => {
-                        ends.contains_key(&entry.batch) || medium.breaks(canary::BATCH_WITHOUT_LINE)
-                    }
-                    Kind::Put if medium.breaks(canary::ENDED_BY_BAD_RECORD) => {
-                        is_ended |= record(medium, heap, &entry).is_none();
-                        true
-                    }
-                    Kind::Put if is_tail && !medium.breaks(canary::RECORD_BELIEVED) => {
-                        let found = record(medium, heap, &entry);
-                        log.records.extend(found);
-                        found.is_some()
-                    }
-                    Kind::Put | Kind::Delete | Kind::BatchEnd => true,
-                },
-            };
-            log.counts.push(counts && !is_ended);
-        }
+    let threads = thread_count(logs.iter().map(|log| log.entries.len()).sum());
+    let decided = each_part(threads, logs.len(), |lane| decide_log(medium, heap, &logs[lane], &ends));
+    for (log, decided) in logs.iter_mut().zip(decided) {
+        (log.counts, log.records) = decided;
     }
     Ok(())
 }
 
+/// Which of a log's entries count, and the records of those in its tail.
+fn decide_log<M: Medium, D: Dram>(
+    medium: &M,
+    heap: &Heap<D>,
+    log: &FoundLog,
+    ends: &HashMap<u64, u64>,
+) -> (Vec<bool>, Vec<Span>) {
+    let (mut counted, mut records, mut is_ended) = (Vec::with_capacity(log.entries.len()), Vec::new(), false);
+    for number in 0..log.entries.len() {
+        let is_tail = log.sequence(number) > log.mark;
+        let counts = match log.entries[number] {
+            None => false,
+            Some(entry) => match entry.kind {
+                Kind::Void => false,
+                Kind::Delete | Kind::Put | Kind::BatchEnd if entry.batch != 0 => {
+                    ends.contains_key(&entry.batch) || medium.breaks(canary::BATCH_WITHOUT_LINE)
+                }
+                Kind::Put if medium.breaks(canary::ENDED_BY_BAD_RECORD) => {
+                    is_ended |= record(medium, heap, &entry).is_none();
+                    true
+                }
+                Kind::Put if is_tail && !medium.breaks(canary::RECORD_BELIEVED) => {
+                    let found = record(medium, heap, &entry);
+                    records.extend(found);
+                    found.is_some()
+                }
+                Kind::Put | Kind::Delete | Kind::BatchEnd => true,
+            },
+        };
+        counted.push(counts && !is_ended);
+    }
+    (counted, records)
+}
+
 /// The batches that have their end. All of their entries are there: they were durable before it was written.
 fn ends(logs: &[FoundLog]) -> Result<HashMap<u64, u64>, HeapError> {
-    let entries = || logs.iter().flat_map(|log| log.entries.iter().flatten());
-    let is_end = |entry: &&Entry| entry.kind == Kind::BatchEnd;
-    let ends: HashMap<u64, u64> = entries().filter(is_end).map(|end| (end.batch, end.hash)).collect();
+    let ends = logs.iter().flat_map(|log| &log.ends);
+    let ends: HashMap<u64, u64> = ends.map(|end| (end.batch, end.hash)).collect();
     if ends.is_empty() {
         return Ok(ends);
     }
     let mut found: HashMap<u64, u64> = ends.keys().map(|&batch| (batch, 0)).collect();
-    for entry in entries().filter(|entry| !is_end(entry)) {
+    let entries = logs.iter().flat_map(|log| log.entries.iter().flatten());
+    for entry in entries.filter(|entry| entry.kind != Kind::BatchEnd) {
         found.get_mut(&entry.batch).into_iter().for_each(|count| *count += 1);
     }
     if found == ends {

@@ -1,15 +1,18 @@
 //! Parts of an opening's work, on as many threads as they are worth.
 
+use std::iter;
 use std::num::NonZero;
 use std::ops::Range;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, available_parallelism};
 
 /// Keys, or entries, that are worth a thread.
 const COUNT_PER_THREAD: usize = 1 << 16;
 const THREAD_COUNT_MAX: usize = 16;
 
-/// Parts of work on so many keys or entries.
-pub(super) fn part_count(count: usize) -> usize {
+/// Threads for work on so many keys or entries.
+pub(super) fn thread_count(count: usize) -> usize {
     match count / COUNT_PER_THREAD {
         0 | 1 => 1,
         worth => worth.min(THREAD_COUNT_MAX).min(available_parallelism().map_or(1, NonZero::get)),
@@ -21,13 +24,18 @@ pub(super) fn share(part: usize, part_count: usize, count: usize) -> Range<usize
     count * part / part_count..count * (part + 1) / part_count
 }
 
-/// Does each part, the first on this thread; what came of them, in order.
-pub(super) fn each_part<T: Send>(part_count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    thread::scope(|scope| {
-        let work = &work;
-        let others: Vec<_> = (1..part_count).map(|part| scope.spawn(move || work(part))).collect();
-        let first = work(0);
+/// Does each part, on this thread and others: a thread that is done with one takes the next. What came of all, in order.
+pub(super) fn each_part<T: Send>(thread_count: usize, part_count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let take = || iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|&part| part < part_count));
+    let work = || take().map(|part| (part, work(part))).collect::<Vec<_>>();
+    let mut done = thread::scope(|scope| {
+        let others: Vec<_> = (1..thread_count.min(part_count)).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
         let others = others.into_iter().map(|thread| thread.join().expect("a part is done, or is an error"));
-        [first].into_iter().chain(others).collect()
-    })
+        others.for_each(|others| done.extend(others));
+        done
+    });
+    done.sort_unstable_by_key(|&(part, _)| part);
+    done.into_iter().map(|(_, made)| made).collect()
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use std::{env, thread};
+use std::{env, fs, thread};
 
-use engine::{Cursor, Engine};
+use engine::{Cursor, Engine, Error};
 use engine_pmekv::{Options, Pmekv};
 use pmem_os::{HostDram, MapOptions, Mapped};
 
@@ -93,6 +93,34 @@ fn what_several_threads_read_is_what_was_left() {
     is_opened_as_left(|number| [Some(7), None, Some(0), Some(9)][number as usize % 4]);
     // Nothing of what the second thread reads of the checkpoint is there any more.
     is_opened_as_left(|number| if number < MANY { (number % 8 == 0).then_some(3) } else { Some(0) });
+}
+
+/// All but one of the keys that the second thread reads of the checkpoint are deleted since, and that one's record has rotted.
+#[test]
+fn damage_beside_what_the_logs_have_overtaken_is_told() {
+    let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+    let region = home.path().join("region");
+    let store = made(&region, Options { log_entry_count_max: 1 << 20, ..Options::default() });
+    let (rotten, value) = (MANY - 1, *b"a value of which there is one alone");
+    (0..rotten).for_each(|number| store.put(&number.to_be_bytes(), &[0]).unwrap());
+    store.put(&rotten.to_be_bytes(), &value).unwrap();
+    store.checkpoint().unwrap();
+    (MANY / 2 - 1_000..rotten).for_each(|number| assert!(store.delete(&number.to_be_bytes()).unwrap()));
+    drop(store);
+    let mut bytes = fs::read(&region).unwrap();
+    let at = bytes.windows(value.len()).position(|bytes| *bytes == value).expect("it lies in the region");
+    bytes[at] ^= 1;
+    fs::write(&region, bytes).unwrap();
+    let mapped = Mapped::open(&region, MapOptions { writable: false, ..MapOptions::default() }).unwrap();
+    let store = Pmekv::open_past_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
+    let (mut count, mut told) = (0, Vec::new());
+    let mut tell = |error: Error| {
+        told.push(error.to_string());
+        Ok(())
+    };
+    store.walk_whole(Cursor::Start, &mut |_, _, _| count += 1, &mut tell).unwrap();
+    assert_eq!((count, told.len()), (MANY / 2 - 1_000, 1), "{told:?}");
+    assert!(told[0].contains("a record's checksum does not fit"), "{told:?}");
 }
 
 #[test]
