@@ -24,6 +24,8 @@ pub fn wait_count(work: impl FnOnce()) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use pmem::Backoff;
 
     use super::*;
