@@ -14,7 +14,7 @@ const PAGE_BYTES: u64 = 4096;
 const PAGE_COUNT: usize = 8;
 const LIFE_COUNT: usize = 4;
 const OP_COUNT_MAX: usize = 14;
-const SEED_COUNT: u64 = 150;
+const SEED_COUNT: u64 = 100;
 /// Crash images looked at after one step.
 const IMAGES_PER_STEP: usize = 3;
 

@@ -62,18 +62,18 @@ fn caught(canary: Canary, faults: bool) {
 
 #[test]
 fn what_was_waited_for_survives_and_the_rest_is_a_prefix() {
-    passes(Course { level: Durability::Power, canary: None, faults: false }, 150);
+    passes(Course { level: Durability::Power, canary: None, faults: false }, 100);
 }
 
 #[test]
 fn what_was_only_written_survives_a_kill_and_is_a_prefix_after_loss_of_power() {
-    passes(Course { level: Durability::Buffered, canary: None, faults: false }, 100);
+    passes(Course { level: Durability::Buffered, canary: None, faults: false }, 70);
 }
 
 #[test]
 fn whatever_the_disk_refuses_nothing_acknowledged_is_lost() {
-    passes(Course { level: Durability::Power, canary: None, faults: true }, 150);
-    passes(Course { level: Durability::Buffered, canary: None, faults: true }, 100);
+    passes(Course { level: Durability::Power, canary: None, faults: true }, 100);
+    passes(Course { level: Durability::Buffered, canary: None, faults: true }, 70);
 }
 
 #[test]
