@@ -330,8 +330,8 @@ pub trait Engine: Send + Sync {
         Ok(Progress::Idle)
     }
 
-    /// Frees what writers left behind when they stopped, and says whether that leaves something for [`Engine::step`]. For
-    /// idle times: every core passes a barrier.
+    /// Frees what writers left behind when they stopped, puts small pages together, and says whether there is more to do, or that leaves
+    /// something for [`Engine::step`]. For idle times: every core passes a barrier.
     fn tidy(&self) -> Progress {
         Progress::Idle
     }

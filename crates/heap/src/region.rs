@@ -191,7 +191,7 @@ fn grow_medium<M: Medium>(
         return Err(MediumError::Limit { wanted_bytes, limit_bytes: REGION_BYTES_MAX });
     }
     let least_bytes = wanted_bytes.next_multiple_of(UNIT_BYTES);
-    let end = |step_bytes: u64| (present_bytes + step_bytes).next_multiple_of(UNIT_BYTES).min(REGION_BYTES_MAX);
+    let end = |step_bytes: u64| ((present_bytes + step_bytes) / GROWTH_BYTES * GROWTH_BYTES).min(REGION_BYTES_MAX);
     let ends = [end(step_bytes), end(GROWTH_BYTES)].map(|end| end.max(least_bytes));
     for target_bytes in ends {
         if target_bytes > least_bytes && medium.grow(target_bytes).is_ok() {

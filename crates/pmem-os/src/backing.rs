@@ -150,6 +150,14 @@ impl Backing {
         self.kind == Kind::Tmpfs && self.file.metadata().is_ok_and(is_whole)
     }
 
+    /// Where the first hole behind `from` begins; the end of all files where there is none.
+    pub(crate) fn whole_until(&self, from: u64) -> u64 {
+        if self.is_surely_whole() {
+            return u64::MAX;
+        }
+        self.len_bytes().ok().and_then(|len_bytes| self.hole(from..len_bytes)).map_or(u64::MAX, |hole| hole.start)
+    }
+
     /// The first hole in `range`, or what may be one: space that was never written to looks the same.
     fn hole(&self, range: Range<u64>) -> Option<Range<u64>> {
         if range.is_empty() || self.kind == Kind::Hugetlbfs {

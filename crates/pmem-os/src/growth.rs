@@ -63,6 +63,7 @@ impl Mapped {
         let start = Instant::now();
         self.backing.allocate(piece.clone())?;
         if let Some(page_bytes) = small_pages_of {
+            self.small_pages.extend(piece.clone());
             attempts.took_without(start.elapsed(), huge::page_count(piece, page_bytes));
         }
         match self.durability {
@@ -80,7 +81,8 @@ impl Mapped {
         }
         if self.backing.seed(piece.clone(), page_bytes).is_ok() {
             let start = Instant::now();
-            self.addresses.collapse(huge::whole_pages(piece.clone(), page_bytes));
+            // Small pages serve as well.
+            let _ = self.addresses.collapse(huge::whole_pages(piece.clone(), page_bytes));
             attempts.took(start.elapsed(), huge::page_count(piece, page_bytes));
         }
         true

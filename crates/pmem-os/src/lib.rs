@@ -6,6 +6,7 @@
 //! from the process that opened the store, and [`probe()`] measures the machine.
 
 mod backing;
+mod collapse;
 mod device_dax;
 mod durability;
 mod error;

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::backing::Backing;
+use crate::collapse::SmallPages;
 use crate::durability::Kind;
 use crate::huge::Attempts;
 use crate::mapping::{self, AddressRange};
@@ -56,8 +57,9 @@ pub struct Mapped {
     pub(crate) sharing: MapFlags,
     /// The size of the huge pages to put together in new space, if any.
     pub(crate) huge_page_bytes: Option<u64>,
-    /// Held while the length changes; no other lock is taken under it.
+    /// Held while the length changes; of other locks that of `small_pages` alone is taken under it.
     pub(crate) growing: Mutex<Attempts>,
+    pub(crate) small_pages: SmallPages,
 }
 
 impl Mapped {
@@ -169,7 +171,9 @@ impl Mapped {
         if len_bytes < page_bytes {
             return Err(MapError::TooSmall { path: path.to_owned(), len_bytes, page_bytes });
         }
-        Mapped::map(backing, len_bytes - len_bytes % page_bytes, path, options)
+        let mapped = Mapped::map(backing, len_bytes - len_bytes % page_bytes, path, options)?;
+        mapped.small_pages.extend(0..len_bytes);
+        Ok(mapped)
     }
 
     /// Maps the first `len_bytes`, which the file has.
@@ -194,6 +198,7 @@ impl Mapped {
             sharing,
             huge_page_bytes: to_be_huge.then(huge::page_bytes).flatten(),
             growing: Mutex::default(),
+            small_pages: SmallPages::default(),
             addresses,
             backing,
         })

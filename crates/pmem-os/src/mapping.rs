@@ -4,6 +4,7 @@
 //! inherited by forked children, who therefore never unmap any either: their own mappings may lie there.
 
 use std::ffi::c_void;
+use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
@@ -129,11 +130,14 @@ impl AddressRange {
         unsafe { madvise(at, len, Advice::LinuxDontNeed) }
     }
 
-    /// Puts the small pages of `range` together into huge ones, as far as the kernel can.
-    pub(crate) fn collapse(&self, range: Range<u64>) {
+    /// Puts the small pages of `range` together into huge ones, as far as the kernel can: the last refusal, if there was one.
+    pub(crate) fn collapse(&self, range: Range<u64>) -> Result<(), Errno> {
         let (at, len) = self.part(&range);
-        // SAFETY: the part is ours; collapsing changes no byte. That it may refuse is part of its contract.
-        unsafe { libc::madvise(at, len, MADV_COLLAPSE) };
+        // SAFETY: the part is ours; collapsing changes no byte.
+        match unsafe { libc::madvise(at, len, MADV_COLLAPSE) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)),
+        }
     }
 
     /// A mapping that failed late may have left a gap: takes it back, unless the reservation is still there.

@@ -211,6 +211,10 @@ impl Residency for Mapped {
     fn populate(&self, span: Span) {
         self.populate_pages(span);
     }
+
+    fn collapse_pages(&self) -> bool {
+        self.collapse_next()
+    }
 }
 
 impl Space for Mapped {

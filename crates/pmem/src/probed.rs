@@ -190,6 +190,10 @@ impl<M: Medium, P: Probe> Residency for Probed<M, P> {
         self.inner.populate(span);
     }
 
+    fn collapse_pages(&self) -> bool {
+        self.inner.collapse_pages()
+    }
+
     #[inline(always)]
     fn prefetch_for_stream(&self, span: Span) {
         self.inner.prefetch_for_stream(span);

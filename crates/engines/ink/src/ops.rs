@@ -126,7 +126,11 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         if !self.tree.medium().is_writable() {
             return Ok(Progress::Idle);
         }
-        let merged = if self.sweep_once()? { self.merge() } else { Ok(Progress::Idle) };
+        let swept = self.sweep_once()?;
+        if self.tree.heap().prepare(self.tree.medium(), self.tree.heap().ahead_bytes()) {
+            return Ok(Progress::More);
+        }
+        let merged = if swept { self.merge() } else { Ok(Progress::Idle) };
         match merged {
             Ok(Progress::More) => merged,
             _ => match self.reap()? {
@@ -134,6 +138,10 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
                 reaped => Ok(reaped),
             },
         }
+    }
+
+    fn tidy(&self) -> Progress {
+        if self.tree.medium().collapse_pages() { Progress::More } else { Progress::Idle }
     }
 
     fn health(&self) -> Result<(), Error> {
@@ -145,9 +153,14 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        let is_unswept = || self.tree.medium().is_writable() && !self.tree.heap().is_swept();
+        let (heap, is_writable) = (self.tree.heap(), self.tree.medium().is_writable());
+        let is_unswept = || is_writable && !heap.is_swept();
         let is_wanted = !self.sweep_met_damage() && (is_unswept() || self.merging.expectation().is_wanted());
-        if is_wanted || self.reaper.expectation().is_wanted() { Wanted::One } else { Wanted::Nobody }
+        if is_wanted || is_writable && heap.runs_low() || self.reaper.expectation().is_wanted() {
+            Wanted::One
+        } else {
+            Wanted::Nobody
+        }
     }
 
     fn sleep_time(&self) -> Option<Duration> {

@@ -193,13 +193,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn write_nodes_to(&self, number: u64, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
-        let (mut keys, mut key_count) = (Vec::new(), 0);
+        let (mut keys, mut key_count, mut has_room_ahead) = (Vec::new(), 0, true);
         self.each_stored(&mut |stored| {
             keys.push(stored);
             key_count += 1;
             if keys.len() == NODE_KEY_COUNT_MAX {
                 self.write_node(number, nodes, &keys)?;
                 keys.clear();
+                has_room_ahead = has_room_ahead && self.keeps_room_ahead();
             }
             Ok(())
         })?;
@@ -207,6 +208,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.write_node(number, nodes, &keys)?;
         }
         Ok(key_count)
+    }
+
+    /// A checkpoint of many keys takes as long as writers take for all that is ready; false where nothing more can be made ready.
+    fn keeps_room_ahead(&self) -> bool {
+        !self.heap.runs_low() || self.heap.prepare(&self.medium, self.heap.ahead_bytes())
     }
 
     fn write_node(&self, number: u64, nodes: &mut Vec<Offset>, keys: &[Stored]) -> Result<(), Error> {

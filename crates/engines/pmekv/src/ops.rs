@@ -168,13 +168,16 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if self.wants_checkpoint() {
             self.go_on_without(self.checkpoint())?;
         }
+        if self.heap.prepare(&self.medium, self.heap.ahead_bytes()) {
+            return Ok(Progress::More);
+        }
         self.reap()
     }
 
     fn tidy(&self) -> Progress {
         self.tree.collect();
         self.collect();
-        Progress::Idle
+        if self.medium.collapse_pages() { Progress::More } else { Progress::Idle }
     }
 
     fn health(&self) -> Result<(), Error> {
@@ -197,7 +200,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        let is_wanted = self.medium.is_writable() && self.wants_checkpoint() || self.reaper.expectation().is_wanted();
+        let is_behind = || self.wants_checkpoint() || self.heap.runs_low();
+        let is_wanted = self.medium.is_writable() && is_behind() || self.reaper.expectation().is_wanted();
         if is_wanted { Wanted::One } else { Wanted::Nobody }
     }
 

@@ -185,7 +185,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn tidy(&self) -> Progress {
         self.collect();
-        Progress::Idle
+        if self.medium.collapse_pages() { Progress::More } else { Progress::Idle }
     }
 
     fn health(&self) -> Result<(), Error> {

@@ -4,6 +4,7 @@
 
 mod clean_close;
 mod faults;
+mod huge_pages;
 mod idle;
 mod opening;
 mod slow_callbacks;

@@ -1,6 +1,7 @@
 //! Space that runs out, and huge pages: on file systems mounted for the purpose.
 
 use std::fs::{self, File};
+use std::ops::Range;
 
 use crate::common::{bytes, on_mount, put, skipped};
 use pmem::{Bytes, Medium, MediumError, Offset, Residency, Space};
@@ -99,6 +100,47 @@ fn a_tmpfs_without_huge_pages_gives_them_when_asked_to_collapse() {
         let medium = Mapped::create(&dir.join("small"), 4 * MIB, small).unwrap();
         put(&medium, 0, b"x");
         assert_eq!(medium.huge_page_bytes().unwrap(), 0);
+    });
+}
+
+/// A file that has small pages, as a copy has, gets huge ones when there is time; but not where it has a hole, which stays one.
+#[test]
+fn small_pages_of_a_file_are_put_together_and_holes_stay() {
+    on_mount("tmpfs", c"size=64m,huge=never", |dir| {
+        if !collapses() {
+            return skipped("this kernel does not put pages of tmpfs together");
+        }
+        let path = dir.join("region");
+        let written: Vec<u8> = (0..11 * MIB).map(|at| (at / 4096 % 251) as u8).collect();
+        fs::write(&path, &written).unwrap();
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        medium.grow(13 * MIB).unwrap();
+        medium.populate(Offset(0).span(13 * MIB));
+        // SAFETY: nothing refers into the span.
+        assert_eq!(unsafe { medium.discard(Offset(5 * MIB).span(4096)) }, 4096);
+        let allocated_bytes = medium.allocated_bytes();
+        let before = medium.huge_page_bytes().unwrap();
+        while medium.collapse_pages() {}
+        assert_eq!((before, medium.huge_page_bytes().unwrap()), (0, 8 * MIB));
+        assert_eq!(medium.allocated_bytes(), allocated_bytes);
+        let kept = |range: Range<usize>| bytes(&medium, range.start as u64, range.len() as u64) == written[range];
+        assert!(kept(0..5 << 20) && kept((5 << 20) + 4096..11 << 20));
+        medium.allocate(Offset(5 * MIB).span(4096)).unwrap();
+        put(&medium, 5 * MIB, b"again");
+    });
+}
+
+#[test]
+fn a_region_for_reading_keeps_its_pages() {
+    on_mount("tmpfs", c"size=64m,huge=never", |dir| {
+        let path = dir.join("region");
+        fs::write(&path, vec![1; 4 << 20]).unwrap();
+        for options in [
+            MapOptions { writable: false, ..MapOptions::default() },
+            MapOptions { huge_pages: false, ..MapOptions::default() },
+        ] {
+            assert!(!Mapped::open(&path, options).unwrap().collapse_pages());
+        }
     });
 }
 

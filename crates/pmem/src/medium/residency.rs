@@ -20,6 +20,12 @@ pub trait Residency: Bytes {
     /// Prepares pages so that later stores to `span` do not fault. A hint.
     fn populate(&self, _span: Span) {}
 
+    /// Puts small pages of the region together into huge ones, some at a time: true while there may be more. No byte changes, and others
+    /// read and write meanwhile. For idle times.
+    fn collapse_pages(&self) -> bool {
+        false
+    }
+
     /// Asks the cache for lines that [`Bytes::stream`] is going to write, if it writes through the cache. A hint.
     #[inline(always)]
     fn prefetch_for_stream(&self, _span: Span) {}

@@ -84,7 +84,7 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     let short = Options { log_entry_count_max: 60, ..Options::default() };
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, short).unwrap().by_clock(clock.clone());
     store.put(b"small", b"").unwrap();
-    sim.fail_grow_after(3);
+    sim.fail_grow_after(2);
     let large = |number: &u32| store.put_until(&key(*number), &[7; 60_000], Expiry::at_ms(10)).is_ok();
     let count = (0..).take_while(large).count();
     fail(&sim);

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use engine::{Cursor, Engine, Error};
+use engine::{Cursor, Engine, Error, Progress};
 use engine_pmekv::{Options, Pmekv};
 use pmem_os::{HostDram, MapOptions, Mapped};
 
@@ -30,7 +30,7 @@ fn key(number: u64) -> [u8; 16] {
 
 fn made(region: &Path, options: Options) -> Pmekv<Mapped, HostDram> {
     let parameters = heap::Parameters { partition_count: 16, ..PARAMETERS };
-    let mapped = Mapped::create(region, 1 << 20, MapOptions::default()).unwrap();
+    let mapped = Mapped::create(region, heap::Parameters::REGION_BYTES_DEFAULT, MapOptions::default()).unwrap();
     Pmekv::format(mapped, HostDram, &parameters, options).unwrap()
 }
 
@@ -41,8 +41,9 @@ fn load(region: &Path) {
     thread::scope(|scope| {
         scope.spawn(|| {
             loop {
-                store.step().unwrap();
-                thread::park_timeout(Duration::from_millis(1));
+                if store.step().unwrap() == Progress::Idle {
+                    thread::park_timeout(Duration::from_millis(1));
+                }
             }
         });
         (0..KEY_COUNT).for_each(|number| store.put(&key(number), &VALUE).unwrap());

@@ -1,0 +1,94 @@
+//! Small pages of a region in tmpfs, put together into huge ones when there is time: those of growths that were left out
+//! (`Attempts`), and all of a file that was written elsewhere, as a copy is.
+//!
+//! No byte changes, so that a crash finds nothing of it. What has holes stays as it is: their space would be taken again.
+//! A hole that is made at the same moment may be; it is given back with the next one there.
+//!
+//! Lock order: the range that is left is locked alone, and not while the kernel works.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::Mapped;
+
+/// What may have small pages still.
+#[derive(Debug, Default)]
+pub(crate) struct SmallPages {
+    left: Mutex<Range<u64>>,
+    /// No hole lies between the last page and here, or none did.
+    whole_until: AtomicU64,
+}
+
+impl SmallPages {
+    /// `piece`, which lies behind all that was there, has small pages, too.
+    pub(crate) fn extend(&self, piece: Range<u64>) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = if left.is_empty() { piece.start } else { left.start };
+        *left = start..piece.end;
+    }
+
+    /// The next huge page that fits, in a region of so many bytes; `None` when there is none.
+    fn take(&self, page_bytes: u64, region_bytes: u64) -> Option<Range<u64>> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = left.start - left.start % page_bytes;
+        let page = Some(start..start + page_bytes).filter(|page| page.end <= left.end.min(region_bytes))?;
+        left.start = page.end;
+        Some(page)
+    }
+
+    fn give_up(&self) {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = 0..0;
+    }
+}
+
+impl Mapped {
+    /// See [`pmem::Residency::collapse_pages`].
+    pub(crate) fn collapse_next(&self) -> bool {
+        let Some(page_bytes) = self.huge_page_bytes.filter(|_| self.writable && self.in_owner()) else { return false };
+        let Some(page) = self.small_pages.take(page_bytes, self.len_bytes.load(Ordering::Acquire)) else {
+            return false;
+        };
+        // The kernel has none at hand, and looking for one among pages in use takes long.
+        if self.is_without_holes(&page) && self.addresses.collapse(page) == Err(Errno::NOMEM) {
+            self.small_pages.give_up();
+        }
+        true
+    }
+
+    fn is_without_holes(&self, page: &Range<u64>) -> bool {
+        let whole_until = &self.small_pages.whole_until;
+        if page.end > whole_until.load(Ordering::Relaxed) {
+            whole_until.store(self.backing.whole_until(page.start), Ordering::Relaxed);
+        }
+        page.end <= whole_until.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_whole_huge_page_is_taken_once() {
+        const PAGE: u64 = 2 << 20;
+        let small_pages = SmallPages::default();
+        let taken = |region_bytes| {
+            let pages = std::iter::from_fn(|| small_pages.take(PAGE, region_bytes));
+            pages.map(|page| page.start / PAGE).collect::<Vec<_>>()
+        };
+        assert_eq!(taken(100 * PAGE), []);
+        small_pages.extend(0..5 * PAGE + 4096);
+        assert_eq!(taken(5 * PAGE + 4096), [0, 1, 2, 3, 4]);
+        // A growth that ends the page that was begun; another that is not published yet.
+        small_pages.extend(5 * PAGE + 4096..7 * PAGE);
+        assert_eq!(taken(5 * PAGE + 4096), []);
+        assert_eq!(taken(7 * PAGE), [5, 6]);
+        // Growths in between had huge pages.
+        small_pages.extend(9 * PAGE..10 * PAGE);
+        small_pages.extend(10 * PAGE..12 * PAGE);
+        assert_eq!(taken(12 * PAGE), [9, 10, 11]);
+    }
+}
