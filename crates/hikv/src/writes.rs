@@ -68,7 +68,8 @@ impl Store {
     /// new, as with any two reads.) Durable when it returns, as far as the medium goes. An empty batch does nothing. Ranges and
     /// [`Store::for_each`] are no snapshots, and may show a part of it while it happens.
     ///
-    /// Sixteen batches can be under way at once; another one waits.
+    /// Sixteen batches can be under way at once; another one waits. In a full region stores of HiKV and Rewo-Hash may refuse one that only deletes, too, since the record
+    /// that makes it one step takes room; [`Store::delete`] needs none.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
