@@ -5,6 +5,7 @@
 //! lock (a split or a merge locks both the node and the parent), so for as long as the leaf has the noted version, the
 //! range is the one that was found: the fences below are the leaf's.
 
+use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
@@ -149,8 +150,8 @@ impl<D: Dram> BPlusTree<D> {
         Ok((self.land(near)?, path))
     }
 
-    /// As [`BPlusTree::descend`], up to the leaf, which is not looked at. All of it is asked for at once: a search reads some of its lines
-    /// only when it knows what stands in others.
+    /// As [`BPlusTree::descend`], up to the leaf, which is not looked at. All of it is asked for at once, and so is what a search reads of
+    /// the inner node above: a search reads some lines only when it knows what stands in others. Nodes further up are few, and at hand.
     #[inline(always)]
     pub(super) fn approach<'t, K: Keys>(
         &'t self,
@@ -174,8 +175,10 @@ impl<D: Dram> BPlusTree<D> {
             }
             node = inner.child(index);
             // It is a node's address only if the parent has not changed; for the cache any will do.
-            if level == 1 {
-                prefetch(node, size_of::<Leaf>());
+            match level {
+                1 => prefetch(node, size_of::<Leaf>()),
+                2 => prefetch(node, offset_of!(Inner, separators)),
+                _ => {}
             }
             inner.check(at.seen)?;
         }
