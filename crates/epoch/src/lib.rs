@@ -21,7 +21,7 @@ mod pins;
 mod protocol;
 
 pub use grace::Grace;
-pub use limbo::Limbo;
+pub use limbo::{FREED_COUNT_MAX, Limbo};
 pub use pins::{Pin, Pinned, advance, is_pinned, oldest_pin, pin, safe, thread_index};
 
 /// True where pins are plain stores because the kernel grants expedited barriers.

@@ -24,8 +24,8 @@ const ADVANCE_EVERY: u32 = 512;
 const UNCOUNTED_SHARE: u64 = 16;
 /// Things freed at once for each that was retired: so a backlog shrinks, and no more, since a long batch is somebody's tail latency.
 const FREED_FOR_EACH: usize = 2;
-/// Those of one batch: for what was in the inbox, and the one that found it full.
-const FREED_COUNT_MAX: usize = FREED_FOR_EACH * (PLACE_COUNT + 1);
+/// What one [`Limbo::retire`] frees at the most: for what was in the inbox, and the one that found it full.
+pub const FREED_COUNT_MAX: usize = FREED_FOR_EACH * (PLACE_COUNT + 1);
 
 /// Retired things of one store, in order of retirement per lane.
 #[derive(Debug)]

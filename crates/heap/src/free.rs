@@ -24,6 +24,14 @@ impl<D: Dram> Heap<D> {
         }
     }
 
+    /// Asks the cache for what [`Heap::free`] of a slot writes. A free is a locked instruction, behind which nothing is read before its line
+    /// has come: so what several frees in a row write is asked for first.
+    #[inline]
+    pub fn expect_free(&self, place: Place) {
+        let slot = place.kind.slot_kind().and_then(|slot_kind| self.slot(slot_kind, place.offset).ok());
+        slot.into_iter().for_each(|(slab, slot)| slab.prefetch_claim(slot));
+    }
+
     /// Checks that a place is one: below the mark, in a chunk of its kind, exactly where a slot or an extent starts.
     /// The bytes that it has room for.
     ///

@@ -3,8 +3,9 @@
 //! Where the tree cannot learn of a change that the log has (the host lends no memory, a neighbour's record is damaged), a second
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
+use arrayvec::ArrayVec;
 use engine::{Answer, Before, Error, Limits};
-use epoch::Pinned;
+use epoch::{FREED_COUNT_MAX, Pinned};
 use index::Position;
 use index::bplus_tree::{Aim, ChangeError, Edit, Found, Keys as _};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
@@ -194,8 +195,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 6.
     pub(crate) fn retire(&self, old: Position) -> Result<(), Error> {
         let bytes = self.heap.place_bytes(place_of(old)?);
-        self.limbo.retire(old, bytes, |free| self.free(free));
+        let mut free = ArrayVec::<_, FREED_COUNT_MAX>::new();
+        self.limbo.retire(old, bytes, |record| free.push(record));
+        if !free.is_empty() {
+            self.free_all(&free);
+        }
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_all(&self, records: &[Position]) {
+        records.iter().filter_map(|record| record.place()).for_each(|place| self.heap.expect_free(place));
+        records.iter().for_each(|&record| self.free(record));
     }
 
     pub(crate) fn free(&self, record: Position) {
