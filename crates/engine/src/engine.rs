@@ -54,6 +54,14 @@ pub enum Progress {
     Idle,
 }
 
+impl Progress {
+    /// More after so long, or nothing.
+    #[must_use]
+    pub fn resting(rest: Option<Duration>) -> Progress {
+        rest.map_or(Progress::Idle, Progress::Rest)
+    }
+}
+
 /// How many background threads have something to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]

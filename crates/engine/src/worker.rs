@@ -116,8 +116,10 @@ impl Shared {
                     let left = open.tidy();
                     let time = self.due(&*open);
                     drop(open);
-                    if left == Progress::Idle {
-                        self.sleep(time);
+                    match left {
+                        Progress::More => {}
+                        Progress::Rest(rest) => self.sleep(Some(time.map_or(rest, |time| time.min(rest)))),
+                        Progress::Idle => self.sleep(time),
                     }
                 }
             }

@@ -4,15 +4,20 @@
 //! No byte changes, so that a crash finds nothing of it. What has holes stays as it is: their space would be taken again.
 //! A hole that is made at the same moment may be; it is given back with the next one there.
 //!
-//! Lock order: the range that is left is locked alone, and not while the kernel works.
+//! Lock order: the range that is left is locked below a growth's lock, and not while the kernel works.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use crate::Mapped;
+
+/// After a page was put together nothing is done for so many times what that took: threads that touch the page meanwhile wait, and a virtual
+/// machine's memory may take milliseconds.
+const REST_FACTOR: u32 = 9;
 
 /// What may have small pages still.
 #[derive(Debug, Default)]
@@ -20,6 +25,8 @@ pub(crate) struct SmallPages {
     left: Mutex<Range<u64>>,
     /// No hole lies between the last page and here, or none did.
     whole_until: AtomicU64,
+    /// Locked alone, too.
+    rests_until: Mutex<Option<Instant>>,
 }
 
 impl SmallPages {
@@ -39,6 +46,19 @@ impl SmallPages {
         Some(page)
     }
 
+    /// How long nothing is to be done from now on, if at all.
+    fn rest(&self) -> Option<Duration> {
+        let until = (*self.rests_until.lock().unwrap_or_else(PoisonError::into_inner))?;
+        Some(until.saturating_duration_since(Instant::now())).filter(|rest| !rest.is_zero())
+    }
+
+    /// What was done took so long: how long nothing is to be done now.
+    fn rest_after(&self, time: Duration) -> Duration {
+        let rest = time * REST_FACTOR;
+        *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now().checked_add(rest);
+        rest
+    }
+
     fn give_up(&self) {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = 0..0;
     }
@@ -46,16 +66,18 @@ impl SmallPages {
 
 impl Mapped {
     /// See [`pmem::Residency::collapse_pages`].
-    pub(crate) fn collapse_next(&self) -> bool {
-        let Some(page_bytes) = self.huge_page_bytes.filter(|_| self.writable && self.in_owner()) else { return false };
-        let Some(page) = self.small_pages.take(page_bytes, self.len_bytes.load(Ordering::Acquire)) else {
-            return false;
-        };
+    pub(crate) fn collapse_next(&self) -> Option<Duration> {
+        let page_bytes = self.huge_page_bytes.filter(|_| self.writable && self.in_owner())?;
+        if let Some(rest) = self.small_pages.rest() {
+            return Some(rest);
+        }
+        let page = self.small_pages.take(page_bytes, self.len_bytes.load(Ordering::Acquire))?;
+        let start = Instant::now();
         // The kernel has none at hand, and looking for one among pages in use takes long.
         if self.is_without_holes(&page) && self.addresses.collapse(page) == Err(Errno::NOMEM) {
             self.small_pages.give_up();
         }
-        true
+        Some(self.small_pages.rest_after(start.elapsed()))
     }
 
     fn is_without_holes(&self, page: &Range<u64>) -> bool {

@@ -2,6 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use pmem::{
     Acknowledge, Bytes, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span,
@@ -212,7 +213,7 @@ impl Residency for Mapped {
         self.populate_pages(span);
     }
 
-    fn collapse_pages(&self) -> bool {
+    fn collapse_pages(&self) -> Option<Duration> {
         self.collapse_next()
     }
 }

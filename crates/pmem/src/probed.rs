@@ -2,6 +2,7 @@
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 
 use crate::{
     Acknowledge, Bytes, Canary, Counts, Durability, Level, Medium, MediumError, Offset, Persist, Probe, Residency,
@@ -190,7 +191,7 @@ impl<M: Medium, P: Probe> Residency for Probed<M, P> {
         self.inner.populate(span);
     }
 
-    fn collapse_pages(&self) -> bool {
+    fn collapse_pages(&self) -> Option<Duration> {
         self.inner.collapse_pages()
     }
 

@@ -220,7 +220,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn tidy(&self) -> Progress {
         self.collect();
-        if self.may_compact() || self.medium.collapse_pages() { Progress::More } else { Progress::Idle }
+        if self.may_compact() { Progress::More } else { Progress::resting(self.medium.collapse_pages()) }
     }
 
     fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {

@@ -141,7 +141,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn tidy(&self) -> Progress {
-        if self.tree.medium().collapse_pages() { Progress::More } else { Progress::Idle }
+        Progress::resting(self.tree.medium().collapse_pages())
     }
 
     fn health(&self) -> Result<(), Error> {

@@ -177,7 +177,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn tidy(&self) -> Progress {
         self.tree.collect();
         self.collect();
-        if self.medium.collapse_pages() { Progress::More } else { Progress::Idle }
+        Progress::resting(self.medium.collapse_pages())
     }
 
     fn health(&self) -> Result<(), Error> {

@@ -185,7 +185,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn tidy(&self) -> Progress {
         self.collect();
-        if self.medium.collapse_pages() { Progress::More } else { Progress::Idle }
+        Progress::resting(self.medium.collapse_pages())
     }
 
     fn health(&self) -> Result<(), Error> {

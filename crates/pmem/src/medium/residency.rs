@@ -1,6 +1,7 @@
 //! Which bytes of the region are in memory, and which were lost on the way there.
 
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 
 use crate::{Bytes, MediumError, Offset, Span, arch};
 
@@ -20,10 +21,10 @@ pub trait Residency: Bytes {
     /// Prepares pages so that later stores to `span` do not fault. A hint.
     fn populate(&self, _span: Span) {}
 
-    /// Puts small pages of the region together into huge ones, some at a time: true while there may be more. No byte changes, and others
-    /// read and write meanwhile. For idle times.
-    fn collapse_pages(&self) -> bool {
-        false
+    /// Puts small pages of the region together into a huge one: how long to leave the others alone, or `None` when none is left. No byte
+    /// changes, and others read and write meanwhile, but not there. For idle times.
+    fn collapse_pages(&self) -> Option<Duration> {
+        None
     }
 
     /// Asks the cache for lines that [`Bytes::stream`] is going to write, if it writes through the cache. A hint.
