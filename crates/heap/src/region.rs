@@ -164,7 +164,7 @@ impl Region {
     }
 
     /// Grows the region to `wanted_bytes` at least; by `step_bytes` if the medium has room for it, or by [`GROWTH_BYTES`], or else to
-    /// that.
+    /// that. After a step the length is a multiple of [`GROWTH_BYTES`], so that huge pages lie whole in each growth.
     pub(crate) fn grow<M: Medium>(&self, medium: &M, wanted_bytes: u64, step_bytes: u64) -> Result<(), HeapError> {
         let mut superblock = self.superblock.lock();
         if superblock.region_bytes >= wanted_bytes {

@@ -94,6 +94,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn after_a_page_comes_a_rest_of_nine_times_its_time() {
+        let (small_pages, hour) = (SmallPages::default(), Duration::from_secs(3600));
+        assert_eq!(small_pages.rest(), None);
+        assert_eq!(small_pages.rest_after(hour), 9 * hour);
+        assert!(small_pages.rest().is_some_and(|rest| rest > 8 * hour && rest <= 9 * hour));
+        small_pages.rest_after(Duration::ZERO);
+        assert_eq!(small_pages.rest(), None);
+    }
+
+    #[test]
     fn each_whole_huge_page_is_taken_once() {
         const PAGE: u64 = 2 << 20;
         let small_pages = SmallPages::default();

@@ -44,6 +44,12 @@ fn a_large_extent_grows_the_region_by_what_it_needs() {
     heap.reserve(&memory, 100 << 20, 0).unwrap().publish();
     let region_bytes = heap.stats().region_bytes;
     assert!((100 << 20..106 << 20).contains(&region_bytes), "{region_bytes}");
+    assert!(!region_bytes.is_multiple_of(4 << 20), "{region_bytes}");
+    // What follows has whole huge pages again.
+    while heap.stats().region_bytes == region_bytes {
+        heap.reserve(&memory, 500_000, 0).unwrap().publish();
+    }
+    assert!(heap.stats().region_bytes.is_multiple_of(4 << 20), "{}", heap.stats().region_bytes);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hikv::{Options, Store};
+use hikv::{EngineKind, Options, Store};
 
 use crate::alone;
 
@@ -19,10 +19,10 @@ fn faults() -> u64 {
 }
 
 /// How many faults a put of a large value takes in the caller's thread, where the background comes by or does not.
-fn faults_per_put(has_background: bool) -> f64 {
+fn faults_per_put(engine: EngineKind, has_background: bool) -> f64 {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     // Without huge pages a fault is 4 KiB: each page counts.
-    let options = Options::new().ordered(false).background(false).huge_pages(false);
+    let options = Options::new().engine(engine).ordered(false).background(false).huge_pages(false);
     let store = options.open(dir.path()).unwrap();
     let background = |store: &Store| while has_background && store.help().unwrap().is_more {};
     let mut faulted = 0;
@@ -40,8 +40,10 @@ fn faults_per_put(has_background: bool) -> f64 {
 #[test]
 fn a_steady_writer_of_large_values_meets_pages_that_are_ready() {
     let _turn = alone();
-    let (alone, ahead) = (faults_per_put(false), faults_per_put(true));
-    assert!(alone > 4.0, "a put by itself has {alone} faults: nothing is measured");
-    // The first pages of a new store are its writer's.
-    assert!(ahead < alone / 10.0, "{ahead} faults a put, and {alone} without a background");
+    for &engine in EngineKind::ALL {
+        let (alone, ahead) = (faults_per_put(engine, false), faults_per_put(engine, true));
+        assert!(alone > 4.0, "{engine}: a put by itself has {alone} faults: nothing is measured");
+        // The first pages of a new store are its writer's.
+        assert!(ahead < alone / 10.0, "{engine}: {ahead} faults a put, and {alone} without a background");
+    }
 }
