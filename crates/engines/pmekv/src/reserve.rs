@@ -23,7 +23,8 @@ use pmem::{Dram, Medium, Offset};
 use crate::Pmekv;
 use crate::canary;
 use crate::lane::Log;
-use crate::layout::{NODE_BYTES, NODE_KEY_COUNT_MAX, node_place};
+use crate::layout::{NODE_BYTES, node_place};
+use crate::node::NodeForm;
 
 /// Keys that a lane is promised at once, if there are so many: few enough that what 64 lanes do not use are some tens of nodes.
 const KEYS_AT_ONCE: u64 = 128;
@@ -41,11 +42,11 @@ pub(crate) struct Keys {
 }
 
 /// See the head of this module.
-#[derive(Default)]
 pub(crate) struct Reserve(Mutex<State>);
 
-#[derive(Default)]
 struct State {
+    /// What nodes have of keys.
+    form: NodeForm,
     spare: Vec<Offset>,
     /// Slots that the checkpoint under way has taken.
     taken_count: u64,
@@ -56,8 +57,11 @@ struct State {
     is_read: bool,
 }
 
-fn nodes_of(key_count: u64) -> u64 {
-    key_count.div_ceil(NODE_KEY_COUNT_MAX as u64)
+impl NodeForm {
+    /// Nodes that so many keys fill.
+    fn node_count(self, key_count: u64) -> u64 {
+        key_count.div_ceil(self.key_count_max() as u64)
+    }
 }
 
 impl State {
@@ -72,7 +76,7 @@ impl State {
 
     /// Keys that may be promised besides.
     fn free(&self) -> u64 {
-        let key_count_max = self.node_count_max(self.slot_count()) * NODE_KEY_COUNT_MAX as u64;
+        let key_count_max = self.node_count_max(self.slot_count()) * self.form.key_count_max() as u64;
         key_count_max.saturating_sub(self.promised)
     }
 
@@ -85,13 +89,13 @@ impl State {
 
 impl Reserve {
     /// How many spare slots an opening wants that found so many nodes and keys.
-    pub(crate) fn wanted_count(named_count: u64, key_count: u64) -> u64 {
-        let count = nodes_of(key_count);
+    pub(crate) fn wanted_count(form: NodeForm, named_count: u64, key_count: u64) -> u64 {
+        let count = form.node_count(key_count);
         count.max((2 * count).saturating_sub(named_count))
     }
 
-    pub(crate) fn new(spare: Vec<Offset>, named_count: u64, promised: u64) -> Reserve {
-        Reserve(Mutex::new(State { spare, named_count, promised, ..State::default() }))
+    pub(crate) fn new(form: NodeForm, spare: Vec<Offset>, named_count: u64, promised: u64) -> Reserve {
+        Reserve(Mutex::new(State { form, spare, taken_count: 0, named_count, promised, is_read: false }))
     }
 
     /// Sees that a lane may add so many keys; false if there are not the slots for that. A twin does not look.
@@ -155,19 +159,20 @@ impl Reserve {
     /// There is no slot for each node that the next checkpoint may have.
     fn lacks_slots(&self) -> bool {
         let state = self.0.lock();
-        (state.spare.len() as u64) < nodes_of(state.promised)
+        (state.spare.len() as u64) < state.form.node_count(state.promised)
     }
 
     /// The next checkpoint has so many fewer nodes that they are worth it.
     pub(crate) fn shrinks(&self) -> bool {
         let state = self.0.lock();
-        state.named_count.saturating_sub(nodes_of(state.promised)) > state.named_count / SHARE_WORTH
+        state.named_count.saturating_sub(state.form.node_count(state.promised)) > state.named_count / SHARE_WORTH
     }
 
     /// Takes a slot out that is not needed.
     fn surplus(&self) -> Option<Offset> {
         let mut state = self.0.lock();
-        let is_needed = state.node_count_max(state.slot_count().saturating_sub(1)) < nodes_of(state.promised);
+        let is_needed =
+            state.node_count_max(state.slot_count().saturating_sub(1)) < state.form.node_count(state.promised);
         if state.is_read || is_needed { None } else { state.spare.pop() }
     }
 
