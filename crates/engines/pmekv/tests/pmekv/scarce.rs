@@ -30,7 +30,7 @@ type Sizes = [usize];
 const ONE_SIZE: &Sizes = &[40];
 const SIZES: &Sizes = &[0, 40, 300, 24, 90, 2_000, 60, 150];
 
-fn put(store: &OnSim, number: u32, sizes: &Sizes) -> bool {
+pub(crate) fn put(store: &OnSim, number: u32, sizes: &Sizes) -> bool {
     match store.put(&key(number), &vec![number as u8; sizes[number as usize % sizes.len()]]) {
         Ok(()) => true,
         Err(error) => {
@@ -61,7 +61,7 @@ fn opened_again(sim: &Sim, store: OnSim) -> (Sim, OnSim) {
     (sim.clone(), Pmekv::open(sim, HostDram, Options::default()).unwrap())
 }
 
-fn delete(store: &OnSim, number: u32) {
+pub(crate) fn delete(store: &OnSim, number: u32) {
     let deleted = store.delete(&key(number)).unwrap_or_else(|error| panic!("{} keys: {error}", store.len().unwrap()));
     assert!(deleted, "{number}");
 }
