@@ -198,6 +198,9 @@ impl fmt::Display for Error {
                 write!(f, "condition {} of the batch does not hold; nothing has changed", condition + 1)
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
+            Error::Medium(error) if error.is_full() => {
+                write!(f, "{error}; single keys can be deleted (DEL, UNLINK), or the region given more room")
+            }
             Error::Medium(error) => error.fmt(f),
             Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
             Error::NoMemory { wanted_bytes } => write!(f, "no memory left: {wanted_bytes} bytes were wanted"),

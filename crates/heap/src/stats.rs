@@ -6,6 +6,7 @@ use crate::free::extent_room_bytes;
 use crate::heap::Heap;
 use crate::layout::{UNIT_BYTES, unit_start};
 use crate::record::SlabRef;
+use crate::slot_kind::SMALL_SLAB_UNITS;
 use crate::table::Tag;
 
 /// How a region is used. Taken while others allocate, the figures are a little off.
@@ -31,6 +32,14 @@ impl<D: Dram> Heap<D> {
     /// What lies below the high-water mark, in bytes.
     pub fn mark_bytes(&self) -> u64 {
         unit_start(self.figures.mark()).0
+    }
+
+    /// True where the region was used to its end and has not grown since: above the mark there is no room for a chunk of small slots. Both are durable, so
+    /// that an opening finds the same.
+    pub fn is_used_to_its_end(&self) -> bool {
+        // The mark first: it never passes a length that is read after it.
+        let mark_bytes = self.mark_bytes();
+        self.region.len_bytes() - mark_bytes < u64::from(SMALL_SLAB_UNITS) * UNIT_BYTES
     }
 
     /// Counts, chunk by chunk.

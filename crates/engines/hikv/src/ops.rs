@@ -116,7 +116,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         Limits::check_batch(conditions, ops)?;
         self.check_writable()?;
         self.bound_garbage();
-        self.apply_batch(conditions, ops)
+        match BatchOp::only_deleted(conditions, ops) {
+            Some(key) if conditions.is_empty() => self.remove_at_once(key).map(drop),
+            Some(key) => self.delete_if(key, conditions),
+            None => self.apply_batch(conditions, ops),
+        }
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {

@@ -207,7 +207,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 log.ahead.split_off(had).into_iter().for_each(|place| self.free(Position::of(place)));
                 self.reserve.take_back(&mut log.keys);
             }
-            self.give_surplus_back();
         }
         provided
     }

@@ -34,6 +34,8 @@ pub const NODES_NOT_RESERVED: Canary = Canary("NodesNotReserved");
 pub const GONE_WHILE_READ: Canary = Canary("GoneWhileRead");
 /// An opening leaves the slots of the reserve to others.
 pub const RESERVE_NOT_KEPT: Canary = Canary("ReserveNotKept");
+/// Slots that deletes leave in a full region, and that the reserve does not need, go to whatever wants room first.
+pub const SURPLUS_NOT_KEPT: Canary = Canary("SurplusNotKept");
 /// Recovery applies a lane's entries from the last to the first.
 pub const REPLAYED_BACKWARDS: Canary = Canary("ReplayedBackwards");
 /// A key's changes go to any lane, not to the key's.

@@ -159,7 +159,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             drop(log);
             gone.into_iter().for_each(|at| self.heap.free(&self.medium, segment_place(at)));
         }
-        self.give_surplus_back();
+        self.trim_reserve();
     }
 
     /// Step 1, and how many entries are in the log.

@@ -37,7 +37,8 @@
 //!
 //! A *position word* is the engines' (`index::Position`): 48 bits of offset, and the place's kind.
 
-use heap::layout::{ENGINE_AREA, ENGINE_AREA_BYTES, UNIT_BYTES};
+pub(crate) use heap::layout::UNIT_BYTES;
+use heap::layout::{ENGINE_AREA, ENGINE_AREA_BYTES};
 use heap::{Class, Place, PlaceKind};
 use pmem::{LINE_BYTES, Offset};
 

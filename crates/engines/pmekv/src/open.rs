@@ -13,7 +13,7 @@ use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::node::NodeForm;
 use crate::recover::Lost;
-use crate::reserve::Reserve;
+use crate::reserve::{Counts, Reserve};
 use crate::room::Room;
 use crate::tickets::Tickets;
 use crate::{Options, Pmekv, canary, recover};
@@ -98,11 +98,11 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         // Whatever seemed right about zeros that stand for what could not be read.
         medium.check_lost_ranges().map_err(HeapError::from)?;
         let (node_count, key_count) = (found.checkpoint.nodes.len() as u64, tree.len());
-        let (form, mut spare, keeps) = (NodeForm::of(&heap), Vec::new(), !medium.breaks(canary::RESERVE_NOT_KEPT));
+        let (form, mut spare) = (NodeForm::of(&heap), Vec::new());
         if medium.is_writable() {
             found.settle(&medium, &heap)?;
-            let wanted_count = if keeps { Reserve::wanted_count(form, node_count, key_count) } else { 0 };
-            heap.keep_unreached(NODE_CLASS, wanted_count, |slot| spare.push(slot));
+            let counts = Counts { nodes: node_count, segments: found.segment_count(), keys: key_count };
+            heap.keep_unreached(NODE_CLASS, Reserve::kept_count(&medium, &heap, &counts), |slot| spare.push(slot));
             heap.finish_sweep(&medium);
         }
         let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 1 } else { found.opening() };
@@ -115,7 +115,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         if store.medium.is_writable() {
             store.look_ahead();
             // Of a version without a reserve; where that finds no room, keys wait for it, and checkpoints.
-            if keeps && store.fill_reserve().is_err() {
+            if !store.medium.breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
                 store.medium.health().map_err(HeapError::from)?;
             }
         }

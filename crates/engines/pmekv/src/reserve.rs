@@ -12,22 +12,32 @@
 //! A key that was deleted while a checkpoint reads the tree may have been met, and another key that comes instead may be met, too. So deleted keys stay promised
 //! until the checkpoint is over.
 //!
+//! # Surplus
+//! Where keys are deleted there are more slots than these. A chunk of slots that is given back goes to whatever wants room first, and one that is wanted again must be
+//! empty, which in a region that was full of records none may be for long. So in a region that was used to the end (`Heap::is_used_to_its_end`) all slots are kept
+//! until the region grows, or a write finds no room otherwise (`room.rs`).
+//!
 //! Nothing of this is stored. An opening keeps slots that nothing names for the reserve before the sweep gives any of them away (`open.rs`): those that were the
-//! reserve before are among them. A store of a version without a reserve may lack some, until there is room: no keys are added, and a checkpoint ends before
+//! reserve before are among them. Of such a region an opening keeps as many as there would be if other keys, as large, took the room that is free: what else lies free in
+//! chunks of that class was of records. A store of a version without a reserve may lack some, until there is room: no keys are added, and a checkpoint ends before
 //! any key is read.
 
 use engine::Error;
+use heap::{Heap, HeapStats};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium, Offset};
 
 use crate::Pmekv;
 use crate::canary;
 use crate::lane::Log;
-use crate::layout::{NODE_BYTES, node_place};
+use crate::layout::{NODE_BYTES, UNIT_BYTES, node_place};
 use crate::node::NodeForm;
 
 /// Keys that a lane is promised at once, if there are so many: few enough that what 64 lanes do not use are some tens of nodes.
 const KEYS_AT_ONCE: u64 = 128;
+
+/// Slots that a write is given at once, at least, that finds no room: about a chunk of them.
+const SLOTS_AT_ONCE: u64 = 64;
 
 /// A checkpoint is made for room if it gives back more than one node of so many.
 const SHARE_WORTH: u64 = 8;
@@ -74,6 +84,12 @@ impl State {
         slot_count.saturating_sub(self.named_count).min(slot_count / 2)
     }
 
+    /// Slots that the reserve does not need.
+    fn surplus_count(&self) -> u64 {
+        let needed_count = self.form.node_count(self.promised);
+        self.slot_count().saturating_sub(needed_count + needed_count.max(self.named_count))
+    }
+
     /// Keys that may be promised besides.
     fn free(&self) -> u64 {
         let key_count_max = self.node_count_max(self.slot_count()) * self.form.key_count_max() as u64;
@@ -87,11 +103,35 @@ impl State {
     }
 }
 
+/// What an opening has found.
+pub(crate) struct Counts {
+    pub(crate) nodes: u64,
+    pub(crate) segments: u64,
+    pub(crate) keys: u64,
+}
+
+impl Counts {
+    /// How many keys there would be if others, as large on average, took the room that is free.
+    fn keys_foreseen(&self, space: HeapStats) -> u64 {
+        let others_bytes = self.nodes * NODE_BYTES + self.segments * UNIT_BYTES;
+        let (all, taken) =
+            (space.region_bytes.saturating_sub(others_bytes), space.live_bytes.saturating_sub(others_bytes));
+        let count = u128::from(self.keys) * u128::from(all) / u128::from(taken.max(1));
+        count.try_into().unwrap_or(u64::MAX)
+    }
+}
+
 impl Reserve {
-    /// How many spare slots an opening wants that found so many nodes and keys.
-    pub(crate) fn wanted_count(form: NodeForm, named_count: u64, key_count: u64) -> u64 {
-        let count = form.node_count(key_count);
-        count.max((2 * count).saturating_sub(named_count))
+    /// How many spare slots an opening keeps.
+    pub(crate) fn kept_count<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, counts: &Counts) -> u64 {
+        if medium.breaks(canary::RESERVE_NOT_KEPT) {
+            return 0;
+        }
+        let form = NodeForm::of(heap);
+        let count = form.node_count(counts.keys);
+        let keeps_surplus = heap.is_used_to_its_end() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
+        let all = if keeps_surplus { 2 * form.node_count(counts.keys_foreseen(heap.stats())) } else { 2 * count };
+        count.max(all.saturating_sub(counts.nodes))
     }
 
     pub(crate) fn new(form: NodeForm, spare: Vec<Offset>, named_count: u64, promised: u64) -> Reserve {
@@ -171,9 +211,12 @@ impl Reserve {
     /// Takes a slot out that is not needed.
     fn surplus(&self) -> Option<Offset> {
         let mut state = self.0.lock();
-        let is_needed =
-            state.node_count_max(state.slot_count().saturating_sub(1)) < state.form.node_count(state.promised);
-        if state.is_read || is_needed { None } else { state.spare.pop() }
+        if state.is_read || state.surplus_count() == 0 { None } else { state.spare.pop() }
+    }
+
+    /// How many slots are not needed.
+    pub(crate) fn surplus_count(&self) -> u64 {
+        self.0.lock().surplus_count()
     }
 
     /// The spare slots.
@@ -214,8 +257,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[inline(never)]
     fn promise(&self, log: &mut Log, added: u64) -> Result<(), Error> {
         let looks = !self.medium.breaks(canary::NODES_NOT_RESERVED);
+        let mut count = 0;
         while !self.reserve.promise(&mut log.keys, added, looks) {
-            self.add_slot().inspect_err(|_| self.give_surplus_back())?;
+            self.add_slot().inspect_err(|_| _ = self.free_surplus(count))?;
+            count += 1;
         }
         Ok(())
     }
@@ -244,10 +289,34 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Frees the slots that are not needed.
-    pub(crate) fn give_surplus_back(&self) {
-        while let Some(slot) = self.reserve.surplus() {
-            self.heap.free(&self.medium, node_place(slot));
+    /// Comes behind a checkpoint: frees the slots that are not needed, where the region has not been used to its end.
+    pub(crate) fn trim_reserve(&self) {
+        if !self.heap.is_used_to_its_end() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
+            self.free_surplus(u64::MAX);
         }
+    }
+
+    /// Frees half of the slots that are not needed, of so many at most that are left to be freed, so that a write tries again a few times; false if there are none. The
+    /// caller does not hold the checkpoint's lock.
+    pub(crate) fn give_surplus_up(&self, left: &mut u64) -> bool {
+        if *left == 0 {
+            return false;
+        }
+        let _no_checkpoint = self.checkpoint.lock();
+        let count = self.free_surplus(SLOTS_AT_ONCE.max(*left / 2).min(*left));
+        *left -= count;
+        count > 0
+    }
+
+    /// Frees slots that are not needed, so many at most; how many.
+    fn free_surplus(&self, count_max: u64) -> u64 {
+        let mut count = 0;
+        while count < count_max
+            && let Some(slot) = self.reserve.surplus()
+        {
+            self.heap.free(&self.medium, node_place(slot));
+            count += 1;
+        }
+        count
     }
 }

@@ -6,7 +6,7 @@
 //! goes on. So a write waits for a whole checkpoint only where none is under way, or where the last quarter does not last for the rest of one.
 //!
 //! Where a region is full, the room of records that readers have left is looked for first, and what lanes were promised and have not used (`reserve.rs`); then a
-//! checkpoint gives back segments.
+//! checkpoint gives back segments; last the reserve gives up surplus slots, half of those that are left each time.
 //!
 //! # Deletes in a full region
 //! A lane that has keys has a segment ahead of need, or more than one segment. The lane's first put sees to the former; a write that begins
@@ -26,7 +26,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Error, while_readers_keep, with_room};
+use engine::{Error, while_readers_keep};
 use heap::Reservation;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
@@ -130,9 +130,29 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         made.or_else(|_| Ok(self.medium.health()?))
     }
 
-    /// Tries a second time what found the region full. The caller is not pinned, or what waits for it would not be freed.
-    pub(crate) fn with_room<T>(&self, frees: bool, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        with_room(attempt, || self.make_room(frees))
+    /// Tries again what found the region full, as long as there is something that may make room. The caller is not pinned, or what waits for it would not be freed.
+    #[inline(always)]
+    pub(crate) fn with_room<T>(&self, frees: bool, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        let mut surplus = None;
+        loop {
+            match attempt() {
+                Err(error) if error.is_full() && self.makes_room(&mut surplus, frees)? => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Looks for room the first time, and from then on gives up the surplus that the reserve had then; false if none of it is left. Not what it has later: an
+    /// attempt may take slots that were given up, and not come through.
+    #[cold]
+    #[inline(never)]
+    fn makes_room(&self, surplus: &mut Option<u64>, frees: bool) -> Result<bool, Error> {
+        if let Some(left) = surplus {
+            return Ok(self.give_surplus_up(left));
+        }
+        self.make_room(frees)?;
+        *surplus = Some(self.reserve.surplus_count());
+        Ok(true)
     }
 
     /// The same for a key's delete, again as long as there are checkpoints: what each has given deletes of other threads have had.
@@ -148,7 +168,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Room for what adds, if a checkpoint gives any; for what frees a checkpoint is made in any case.
-    #[cold]
     fn make_room(&self, frees: bool) -> Result<(), Error> {
         while_readers_keep(|| {
             self.collect();
@@ -170,7 +189,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.reserve.take_back(&mut log.keys);
             is_long |= log.is_long();
         }
-        self.give_surplus_back();
         is_long || self.reserve.shrinks()
     }
 

@@ -1,6 +1,6 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Before, Condition, Error, Limits, Version};
+use engine::{BatchOp, Before, Condition, Engine, Error, Limits, Version};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
@@ -40,6 +40,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
         Limits::check_batch(conditions, ops)?;
+        if let Some(key) = BatchOp::only_deleted(conditions, ops) {
+            return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
+        }
         let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, condition.version)));
         let asked = asked.collect::<Result<Vec<_>, Error>>()?;
         let mut ops = ops.iter().rev().map(|op| Ok((self.key(op.key())?, *op))).collect::<Result<Vec<_>, Error>>()?;
@@ -146,7 +149,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// The version of what a slot says, unless its time has come.
-    fn live_version(&self, slot: &Slot) -> Result<Option<Version>, Error> {
+    pub(crate) fn live_version(&self, slot: &Slot) -> Result<Option<Version>, Error> {
         let seen = self.seen(slot)?;
         Ok((!self.clock.is_past(seen.expiry)).then(|| seen.version()))
     }

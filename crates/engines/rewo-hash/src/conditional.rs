@@ -9,7 +9,7 @@
 //! The pin lasts from 1 to 3: the item's room is not reused meanwhile, and an equal slot names the same item. A key that has
 //! expired is absent to the decision. An item is believed only if its checksum fits, whatever reads compare.
 
-use engine::{Answer, Before, Decide, Decision, Error, Expiry, Held};
+use engine::{Answer, Before, Condition, Decide, Decision, Error, Expiry, Held};
 use index::block_hash::Key;
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -56,6 +56,30 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let is_changed = live.is_some() || new.is_some();
         let answer = self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?;
         Ok(answer.map(|before| (is_changed, before.as_shown(live.is_some()))))
+    }
+
+    /// Deletes the key if all of these conditions hold, which are of the same key.
+    pub(crate) fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
+        let key = self.key(key)?;
+        loop {
+            if let Answer::Done(before) = self.try_delete_if(key, conditions)? {
+                if before == Before::Expired {
+                    self.expired_hook.tell(key.bytes);
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// Steps 1 and 3, of which the former compares versions alone.
+    fn try_delete_if(&self, key: Key<'_>, conditions: &[Condition<'_>]) -> Result<Answer<Before>, Error> {
+        let _pin = epoch::pin();
+        let found = self.find(key)?;
+        let version = found.as_ref().map_or(Ok(None), |slot| self.live_version(slot))?;
+        if let Some(condition) = conditions.iter().position(|condition| condition.version != version) {
+            return Err(Error::Unmet { condition });
+        }
+        self.write_pinned(key, &mut None, &mut |slot| slot == found.as_ref())
     }
 
     /// Gives the key another expiry; false if it is not there.

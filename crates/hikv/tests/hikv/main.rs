@@ -8,6 +8,7 @@ mod dumps;
 mod engines;
 mod expiry;
 mod few;
+mod full;
 mod golden;
 mod journaled;
 mod killed;

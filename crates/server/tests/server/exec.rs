@@ -165,6 +165,31 @@ fn a_transaction_for_which_there_is_no_room_changes_nothing() {
     client.converse([("MULTI", ok()), ("SET k after", queued()), ("EXEC", array([ok()])), ("GET k", bulk("after"))]);
 }
 
+/// Two keys need a record, for which there is no room; one needs none, whatever the transaction has seen of it.
+#[test]
+fn a_transaction_that_deletes_one_key_needs_no_room() {
+    for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
+        let server = TestServer::of(
+            &Options::new().engine(engine).region_bytes_max(16 << 20),
+            Config { threads: 1, ..Config::default() },
+        );
+        let mut client = server.client();
+        (0..10)
+            .for_each(|number| assert_eq!(client.call(&["SET", &format!("4000:{number}"), &"x".repeat(4_000)]), ok()));
+        for len_bytes in [30_000, 4_000, 250, 20, 1] {
+            let value = "x".repeat(len_bytes);
+            (0..).find(|number| client.call(&["SET", &format!("{len_bytes}:{number}"), &value]) != ok());
+        }
+        client.converse([("MULTI", ok()), ("DEL 30000:0", queued()), ("DEL 4000:0", queued())]);
+        let reply = client.say("EXEC");
+        assert!(is_refused_for_want_of_room(&reply), "{engine}: {reply:?}");
+        client.converse([("MULTI", ok()), ("STRLEN 4000:1", queued()), ("DEL 4000:1", queued())]);
+        assert_eq!(client.say("EXEC"), array([int(4_000), int(1)]), "{engine}");
+        client.converse([("WATCH 4000:2", ok()), ("MULTI", ok()), ("UNLINK 4000:2", queued())]);
+        client.converse([("EXEC", array([int(1)])), ("EXISTS 4000:1 4000:2 30000:0 4000:0", int(2))]);
+    }
+}
+
 /// What it would change is not gathered beyond the limit, which the error names; what is queued afterwards is not, either.
 #[test]
 #[ignore = "a gigabyte of memory"]

@@ -22,7 +22,7 @@ use crate::order::Ordered;
 use crate::read::whole;
 use crate::write::publish::{Target, Tried};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Decide, Decision, Error, Expiry, Held};
+use engine::{Answer, Before, Condition, Decide, Decision, Error, Expiry, Held};
 use items::{Item, NewItem};
 
 /// What a decision makes of a key.
@@ -63,6 +63,40 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Answer::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
             }
         }
+    }
+
+    /// Deletes the key if all of these conditions hold, which are of the same key.
+    pub(crate) fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
+        let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
+        loop {
+            match self.try_delete_if(signature, key, conditions)? {
+                Answer::Done(before) => {
+                    if before == Before::Expired {
+                        self.expired_hook.tell(key);
+                    }
+                    return Ok(());
+                }
+                Answer::Unexpected => {}
+                Answer::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+            }
+        }
+    }
+
+    /// Steps 1 and 4, of which the former compares versions alone.
+    fn try_delete_if<'a>(
+        &'a self,
+        signature: u64,
+        key: &[u8],
+        conditions: &[Condition<'_>],
+    ) -> Result<Tried<'a, D, Before>, Error> {
+        let _pin = epoch::pin();
+        let found = self.find(signature, key)?;
+        let version = found.map_or(Ok(None), |(position, item)| self.live_version(position, item))?;
+        if let Some(condition) = conditions.iter().position(|condition| condition.version != version) {
+            return Err(Error::Unmet { condition });
+        }
+        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        self.publish(target, None)
     }
 
     /// Whether the decision changes the key, and what was there before.

@@ -13,7 +13,7 @@ use pmem::Medium;
 
 use crate::{HiKv, Memory};
 use crate::{canary, item};
-use engine::{BatchOp, Condition, Error};
+use engine::{BatchOp, Condition, Error, Version};
 use items::Item;
 
 /// What a batch asks for, with signatures: conditions as they were given, each key's last operation in the order of signatures,
@@ -132,16 +132,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         for (number, &(signature, Condition { key, version })) in plan.conditions.iter().enumerate() {
             let found = find(signature, key)?;
-            let live = found.map_or(Ok(None), |(position, item)| {
-                Ok::<_, Error>(
-                    self.unexpired(item, position)?.map(|item| item::version(item.header.checksum, position)),
-                )
-            })?;
+            let live = found.map_or(Ok(None), |(position, item)| self.live_version(position, item))?;
             if live != version && !is_forgotten(key) {
                 return Err(Error::Unmet { condition: number });
             }
         }
         Ok(())
+    }
+
+    /// The version of what a key has, unless it has expired.
+    pub(crate) fn live_version(&self, position: Position, item: Item<'_>) -> Result<Option<Version>, Error> {
+        Ok(self.unexpired(item, position)?.map(|item| item::version(item.header.checksum, position)))
     }
 
     /// What a key has, under its pair's lock.

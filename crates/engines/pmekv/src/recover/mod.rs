@@ -77,6 +77,11 @@ impl Found {
         self.opening + 1
     }
 
+    /// Segments of all lanes.
+    pub(crate) fn segment_count(&self) -> u64 {
+        self.logs.iter().map(|log| log.segments.len() as u64).sum()
+    }
+
     /// Entries that are not in the nodes.
     pub(crate) fn entry_count(&self) -> u64 {
         self.logs.iter().map(|log| log.next() - 1 - log.cut).sum()

@@ -14,4 +14,5 @@ mod opening;
 mod scarce;
 mod stalls;
 mod subject;
+mod surplus;
 mod threads;

@@ -30,7 +30,7 @@ type Sizes = [usize];
 const ONE_SIZE: &Sizes = &[40];
 const SIZES: &Sizes = &[0, 40, 300, 24, 90, 2_000, 60, 150];
 
-fn put(store: &OnSim, number: u32, sizes: &Sizes) -> bool {
+pub(crate) fn put(store: &OnSim, number: u32, sizes: &Sizes) -> bool {
     match store.put(&key(number), &vec![number as u8; sizes[number as usize % sizes.len()]]) {
         Ok(()) => true,
         Err(error) => {
@@ -61,7 +61,7 @@ fn opened_again(sim: &Sim, store: OnSim) -> (Sim, OnSim) {
     (sim.clone(), Pmekv::open(sim, HostDram, Options::default()).unwrap())
 }
 
-fn delete(store: &OnSim, number: u32) {
+pub(crate) fn delete(store: &OnSim, number: u32) {
     let deleted = store.delete(&key(number)).unwrap_or_else(|error| panic!("{} keys: {error}", store.len().unwrap()));
     assert!(deleted, "{number}");
 }
@@ -230,7 +230,9 @@ fn lets_deletes_through(canary: Canary) -> bool {
     sim.fail_grow_after(0);
     let store = Pmekv::open(sim, HostDram, Options::default()).unwrap();
     // Values of that class for keys that are there, which need no node.
-    (0..count).take_while(|&number| store.put(&key(number), &[7; 4_000]).is_ok()).for_each(drop);
+    let large_count = (0..count).take_while(|&number| store.put(&key(number), &[7; 4_000]).is_ok()).count() as u32;
+    // And others' log, where segments alone have room, as far as that is to be had without a checkpoint.
+    (large_count..count).take_while(|&number| put(&store, number, ONE_SIZE)).for_each(drop);
     scattered(count).into_iter().all(|number| store.delete(&key(number)).is_ok())
 }
 

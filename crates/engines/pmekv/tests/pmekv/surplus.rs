@@ -1,0 +1,97 @@
+//! Slots of nodes that deletes leave in a region that was used to its end: other keys find them there, and whatever else wants room, once there is no other.
+
+use engine::Engine;
+use engine_pmekv::{Options, Pmekv, canary};
+use heap::Parameters;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::scarce::{delete, put};
+use crate::subject::{OnSim, PARAMETERS, free_all, is_sound, scattered_key as key};
+
+/// So many keys that nodes have slots in two chunks, and few enough with three of four gone that one would do.
+const REGION_BYTES: u64 = 11 << 20;
+const VALUE_BYTES: usize = 700;
+
+/// A full region three of four keys of which were deleted, and how many there were. These leave no chunk empty.
+fn thinned(canary: Canary) -> (Sim, OnSim, u32) {
+    let sim = Sim::new(0, Model::Line).with_canary(canary);
+    let parameters = Parameters { partition_count: 16, region_bytes: REGION_BYTES, ..PARAMETERS };
+    let store = Pmekv::format(sim.clone(), HostDram, &parameters, Options::default()).unwrap();
+    sim.fail_grow_after(0);
+    let count = (0..).take_while(|&number| put(&store, number, &[VALUE_BYTES])).count() as u32;
+    deleted(count).for_each(|number| delete(&store, number));
+    free_all(&store);
+    (sim, store, count)
+}
+
+fn deleted(count: u32) -> impl Iterator<Item = u32> {
+    (0..count).filter(|number| number % 4 > 0)
+}
+
+/// The store as a crash leaves it.
+fn opened_again(sim: &Sim, store: OnSim, canary: Canary) -> (Sim, OnSim) {
+    drop(store);
+    let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line).with_canary(canary);
+    sim.fail_grow_after(0);
+    (sim.clone(), Pmekv::open(sim, HostDram, Options::default()).unwrap())
+}
+
+fn takes_others(store: &OnSim, count: u32) -> bool {
+    let takes = deleted(count).all(|number| put(store, count + number, &[VALUE_BYTES]));
+    is_sound(store);
+    takes
+}
+
+/// Whether other keys have the room of those that were deleted before a crash.
+fn takes_others_after_a_crash(canary: Canary) -> bool {
+    let (sim, store, count) = thinned(canary);
+    takes_others(&opened_again(&sim, store, canary).1, count)
+}
+
+#[test]
+fn slots_that_deletes_leave_are_kept_for_other_keys() {
+    assert!(takes_others_after_a_crash(Canary("none")));
+    assert!(!takes_others_after_a_crash(canary::SURPLUS_NOT_KEPT));
+}
+
+/// Each opening makes a checkpoint before a write of it finds the region full, and a close makes another. Some of the last keys have room only when the reserve gives
+/// up what it does not need.
+#[test]
+fn checkpoints_of_openings_that_met_no_full_region_keep_them() {
+    let (mut sim, mut store, count) = thinned(Canary("none"));
+    for round in 0..3 {
+        (sim, store) = opened_again(&sim, store, Canary("none"));
+        // Something for the log, which each checkpoint takes.
+        assert!(store.put(&key(0), &[round; VALUE_BYTES]).is_ok());
+        store.checkpoint().unwrap();
+        assert!(store.put(&key(0), &[round; VALUE_BYTES]).is_ok());
+        store.close().unwrap();
+    }
+    assert!(takes_others(&store, count));
+}
+
+/// How much is in use before and after the region grew, behind checkpoints.
+fn live_bytes_around_growth(canary: Canary) -> (u64, u64) {
+    let (sim, store, count) = thinned(canary);
+    let behind_checkpoint = || {
+        assert!(put(&store, 0, &[VALUE_BYTES]));
+        store.checkpoint().unwrap();
+        free_all(&store);
+        store.stats().live_bytes
+    };
+    let before = behind_checkpoint();
+    sim.fail_grow_after(u64::MAX);
+    store.put(&key(count), &vec![7; REGION_BYTES as usize]).unwrap();
+    store.delete(&key(count)).unwrap();
+    (before, behind_checkpoint())
+}
+
+#[test]
+fn a_region_that_grew_keeps_no_surplus() {
+    let (before, after) = live_bytes_around_growth(Canary("none"));
+    let (least_before, least_after) = live_bytes_around_growth(canary::SURPLUS_NOT_KEPT);
+    assert!(before > least_before);
+    assert_eq!(after, least_after);
+}

@@ -1,0 +1,75 @@
+//! A store whose region is full: what goes on, and what the errors advise.
+
+use hikv::{EngineKind, Error, Options, Store, WriteBatch};
+use tempfile::{TempDir, tempdir};
+
+/// Of several sizes, so that what is left has room for no batch's record.
+const VALUE_LENS_BYTES: [usize; 5] = [30_000, 4_000, 250, 20, 1];
+
+fn full_store(engine: EngineKind) -> (TempDir, Store) {
+    let dir = tempdir().unwrap();
+    let store = Options::new().engine(engine).region_bytes_max(16 << 20).open(dir.path()).unwrap();
+    (0..10).for_each(|number| store.put(format!("4000:{number}"), vec![1; 4_000]).unwrap());
+    for len_bytes in VALUE_LENS_BYTES {
+        let refused = |number: &u32| store.put(format!("{len_bytes}:{number}"), vec![1; len_bytes]).is_err();
+        (0..).find(refused).expect("a region has an end");
+    }
+    (dir, store)
+}
+
+fn deletes(keys: &[&str]) -> WriteBatch {
+    let mut batch = WriteBatch::new();
+    keys.iter().for_each(|key| _ = batch.delete(key));
+    batch
+}
+
+fn version(store: &Store, key: &str) -> hikv::Version {
+    store.get_versioned(key).unwrap().expect("it is there").0
+}
+
+#[test]
+fn a_batch_that_deletes_one_key_needs_no_room() {
+    for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
+        let (_dir, store) = full_store(engine);
+        if matches!(engine, EngineKind::HiKv | EngineKind::RewoHash) {
+            let refused = store.write(&deletes(&["30000:0", "4000:0"]));
+            assert!(refused.is_err_and(|error| error.is_full()), "{engine}");
+        }
+        let before = store.len().unwrap();
+        store.write(&deletes(&["nothing", "nothing"])).unwrap();
+        store.write(&deletes(&["4000:1", "4000:1"])).unwrap_or_else(|error| panic!("{engine}: {error}"));
+        assert_eq!((store.get("4000:1").unwrap(), store.len().unwrap()), (None, before - 1), "{engine}");
+    }
+}
+
+#[test]
+fn a_batch_that_deletes_one_key_goes_by_the_conditions_of_that_key() {
+    for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
+        let (_dir, store) = full_store(engine);
+        let (one, other) = (version(&store, "4000:2"), version(&store, "4000:3"));
+        let mut batch = deletes(&["4000:2"]);
+        batch.expect_version("4000:2", one).expect_version("4000:2", other);
+        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 1 })), "{engine}");
+        let mut batch = deletes(&["4000:2"]);
+        batch.expect_absent("4000:2");
+        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 0 })), "{engine}");
+        let mut batch = deletes(&["4000:2"]);
+        batch.expect_version("4000:2", one);
+        store.write(&batch).unwrap_or_else(|error| panic!("{engine}: {error}"));
+        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 0 })), "{engine}");
+        let mut batch = deletes(&["4000:2"]);
+        batch.expect_absent("4000:2");
+        store.write(&batch).unwrap();
+        assert_eq!(store.get("4000:2").unwrap(), None, "{engine}");
+    }
+}
+
+#[test]
+fn the_error_says_how_there_will_be_room() {
+    for &engine in EngineKind::ALL {
+        let (_dir, store) = full_store(engine);
+        let error = store.put("another", vec![1; 30_000]).unwrap_err().to_string();
+        let advice = "single keys can be deleted (DEL, UNLINK), or the region given more room";
+        assert!(error.ends_with(advice), "{engine}: {error}");
+    }
+}
