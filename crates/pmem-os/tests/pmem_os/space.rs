@@ -75,6 +75,29 @@ fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
     });
 }
 
+/// Where the mount gives huge pages, the last one of a file may reach past its end: what it takes there is no sign that all of the file is
+/// backed.
+#[test]
+fn a_huge_page_past_the_end_hides_no_hole() {
+    on_mount("tmpfs", c"size=64m,huge=always", |dir| {
+        let path = dir.join("region");
+        let medium = Mapped::create(&path, 3 * MIB, MapOptions::default()).unwrap();
+        medium.populate(Offset(0).span(3 * MIB));
+        drop(medium);
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        let hole = Offset(MIB).span(MIB / 2);
+        let whole_bytes = medium.allocated_bytes().unwrap();
+        // SAFETY: nothing refers into the span.
+        assert_eq!(unsafe { medium.discard(hole) }, MIB / 2);
+        let holed_bytes = medium.allocated_bytes().unwrap();
+        assert_eq!(holed_bytes, whole_bytes - MIB / 2);
+        while medium.collapse_pages().is_some() {}
+        assert_eq!(medium.allocated_bytes(), Some(holed_bytes));
+        medium.allocate(hole).unwrap();
+        assert_eq!(medium.allocated_bytes(), Some(whole_bytes));
+    });
+}
+
 #[test]
 fn the_probe_makes_do_with_little_room() {
     on_mount("tmpfs", c"size=10m", |dir| {
