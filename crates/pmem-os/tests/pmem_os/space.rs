@@ -153,6 +153,23 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     });
 }
 
+/// Who drives the background looks about between two calls, which takes longer than such a page.
+#[test]
+fn several_pages_that_stay_as_they_are_are_gone_through_at_once() {
+    on_mount("tmpfs", c"size=64m,huge=never", |dir| {
+        if !collapses() {
+            return skipped("this kernel does not put pages of tmpfs together");
+        }
+        let path = dir.join("region");
+        const PAGE_COUNT: u64 = 512;
+        File::create(&path).unwrap().set_len(PAGE_COUNT * 2 * MIB).unwrap();
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        let rest_count = std::iter::from_fn(|| medium.collapse_pages()).map(std::thread::sleep).count() as u64;
+        assert!(rest_count < PAGE_COUNT / 2, "{rest_count} rests");
+        assert_eq!(medium.allocated_bytes(), Some(0));
+    });
+}
+
 #[test]
 fn a_region_for_reading_keeps_its_pages() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
