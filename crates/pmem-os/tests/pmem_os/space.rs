@@ -153,7 +153,7 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     });
 }
 
-/// Who drives the background looks about between two calls, which takes longer than such a page.
+/// The worker looks about between two calls, which takes longer than such a page.
 #[test]
 fn several_pages_that_stay_as_they_are_are_gone_through_at_once() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {

@@ -184,7 +184,7 @@ fn the_background_works_above_the_limit_alone() {
     }
 }
 
-/// A check keeps the background from moving anything: who drives the background is to look again later, and not at once.
+/// A check keeps the background from moving anything: the worker is to look again later, and not at once.
 #[test]
 fn the_background_rests_while_it_is_kept_from_compacting() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
