@@ -2,7 +2,8 @@
 //!
 //! The mark is what tells a backup of ours from any other directory: nothing is removed or replaced without it. The mark is
 //! written and synced before the copy's region gets the name, so a whole copy has it; opening the copy for writing makes the copy
-//! a store of its own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it.
+//! a store of its own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it. A store that
+//! is made where a copy was interrupted is no copy either, and the mark goes before its region gets the name.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};

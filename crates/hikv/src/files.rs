@@ -94,6 +94,8 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
     names::create_dirs(dir).map_err(OpenError::io(dir, "sync"))?;
     let opened = make_region(dir, options, locks)?;
     assert_ours(&dir.join(UNFINISHED_NAME), &opened.locks)?;
+    // Where a backup was interrupted the mark was left.
+    copy_mark::forget_opened(dir, options)?;
     finish_region(dir)?;
     Ok(opened)
 }

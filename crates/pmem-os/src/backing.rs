@@ -33,6 +33,8 @@ pub(crate) struct Backing {
     file: File,
     kind: Kind,
     page_bytes: u64,
+    /// The largest page that the kernel may back the file with, of which the last may reach past the file's end.
+    page_bytes_max: u64,
     device: Option<DeviceDax>,
 }
 
@@ -57,7 +59,8 @@ impl Backing {
         let found = open(path, writable)?.filter(|(_, status)| status.file_type().is_char_device());
         let device = found.and_then(|(file, status)| Some((file, DeviceDax::of_device_number(status.rdev())?)));
         let (file, device) = device.ok_or_else(|| MapError::NotADevice { path: path.to_owned() })?;
-        Ok(Backing { file, kind: Kind::DeviceDax, page_bytes: device.align_bytes, device: Some(device) })
+        let page_bytes = device.align_bytes;
+        Ok(Backing { file, kind: Kind::DeviceDax, page_bytes, page_bytes_max: page_bytes, device: Some(device) })
     }
 
     fn of_file(file: File, path: &Path) -> Result<Backing, MapError> {
@@ -66,7 +69,8 @@ impl Backing {
             Kind::Hugetlbfs => fstatfs(&file).map_err(MapError::io(path, "examine"))?.f_bsize as u64,
             _ => rustix::param::page_size() as u64,
         };
-        Ok(Backing { file, kind, page_bytes, device: None })
+        let page_bytes_max = huge::page_bytes().map_or(page_bytes, |bytes| bytes.max(page_bytes));
+        Ok(Backing { file, kind, page_bytes, page_bytes_max, device: None })
     }
 
     /// What a mapping refers to.
@@ -143,10 +147,12 @@ impl Backing {
         Ok(())
     }
 
-    /// True if there is no hole at all. In tmpfs, where seeking one takes a look at every page, blocks are pages; other
-    /// file systems count blocks of their own as well.
+    /// True if there is no hole at all. In tmpfs, where seeking one takes a look at every page, blocks are pages, and those of a huge
+    /// page that reaches past the file's end are counted; other file systems count blocks of their own as well.
     fn is_surely_whole(&self) -> bool {
-        let is_whole = |status: std::fs::Metadata| status.blocks() * STAT_BLOCK_BYTES >= status.len();
+        let is_whole = |status: std::fs::Metadata| {
+            status.len().is_multiple_of(self.page_bytes_max) && status.blocks() * STAT_BLOCK_BYTES >= status.len()
+        };
         self.kind == Kind::Tmpfs && self.file.metadata().is_ok_and(is_whole)
     }
 

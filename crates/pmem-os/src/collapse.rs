@@ -15,9 +15,13 @@ use rustix::io::Errno;
 
 use crate::Mapped;
 
-/// After a page was put together nothing is done for so many times what that took: threads that touch the page meanwhile wait, and a virtual
+/// After pages were put together nothing is done for so many times what that took: threads that touch the page meanwhile wait, and a virtual
 /// machine's memory may take milliseconds.
 const REST_FACTOR: u32 = 9;
+
+/// Pages that are huge already, or have a hole, take microseconds: they are gone through for so long before a rest. What drives the background
+/// looks about for longer between two calls.
+const PIECE: Duration = Duration::from_micros(200);
 
 /// What may have small pages still.
 #[derive(Debug, Default)]
@@ -71,13 +75,18 @@ impl Mapped {
         if let Some(rest) = self.small_pages.rest() {
             return Some(rest);
         }
-        let page = self.small_pages.take(page_bytes, self.len_bytes.load(Ordering::Acquire))?;
         let start = Instant::now();
+        while start.elapsed() < PIECE {
+            self.collapse(self.small_pages.take(page_bytes, self.len_bytes.load(Ordering::Acquire))?);
+        }
+        Some(self.small_pages.rest_after(start.elapsed()))
+    }
+
+    fn collapse(&self, page: Range<u64>) {
         // The kernel has none at hand, and looking for one among pages in use takes long.
         if self.is_without_holes(&page) && self.addresses.collapse(page) == Err(Errno::NOMEM) {
             self.small_pages.give_up();
         }
-        Some(self.small_pages.rest_after(start.elapsed()))
     }
 
     fn is_without_holes(&self, page: &Range<u64>) -> bool {

@@ -21,6 +21,9 @@ use engine::{
 };
 use items::NewItem;
 
+/// After a step has left what there is to compact, as it does beside a check: a hundredth of a core at most.
+const LEFT_REST: Duration = Duration::from_millis(100);
+
 impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn name(&self) -> &'static str {
         "hikv"
@@ -223,8 +226,13 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn tidy(&self) -> Progress {
+        let was_left = self.may_compact();
         self.collect();
-        if self.may_compact() { Progress::More } else { Progress::resting(self.medium.collapse_pages()) }
+        match self.may_compact() {
+            false => Progress::resting(self.medium.collapse_pages()),
+            true if was_left => Progress::Rest(LEFT_REST),
+            true => Progress::More,
+        }
     }
 
     fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {

@@ -152,6 +152,21 @@ fn a_store_that_is_called_as_an_unfinished_backup_stays() {
     refused("a store");
 }
 
+/// As one that was opened does.
+#[test]
+fn a_store_that_is_made_where_a_backup_was_interrupted_stays() {
+    let dir = filled();
+    let (store, partial) = (Store::open(store_in(&dir)).unwrap(), dir.path().join("out.partial"));
+    let whole = dir.path().join("whole");
+    store.backup(&whole, |_| {}).unwrap();
+    fs::create_dir(&partial).unwrap();
+    fs::copy(whole.join("copy-of"), partial.join("copy-of")).unwrap();
+    Store::open(&partial).unwrap().put("mine", "yes").unwrap();
+    let refused = store.backup(out_in(dir.path()), |_| {});
+    assert!(matches!(&refused, Err(BackupError::Occupied { path, .. }) if *path == partial), "{refused:?}");
+    assert_eq!(Store::open_read_only(&partial).unwrap().get("mine").unwrap().unwrap(), b"yes");
+}
+
 #[test]
 fn a_damaged_backup_is_not_restored() {
     let dir = filled();

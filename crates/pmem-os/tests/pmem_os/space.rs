@@ -75,6 +75,29 @@ fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
     });
 }
 
+/// Where the mount gives huge pages, the last one of a file may reach past its end: what it takes there is no sign that all of the file is
+/// backed.
+#[test]
+fn a_huge_page_past_the_end_hides_no_hole() {
+    on_mount("tmpfs", c"size=64m,huge=always", |dir| {
+        let path = dir.join("region");
+        let medium = Mapped::create(&path, 3 * MIB, MapOptions::default()).unwrap();
+        medium.populate(Offset(0).span(3 * MIB));
+        drop(medium);
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        let hole = Offset(MIB).span(MIB / 2);
+        let whole_bytes = medium.allocated_bytes().unwrap();
+        // SAFETY: nothing refers into the span.
+        assert_eq!(unsafe { medium.discard(hole) }, MIB / 2);
+        let holed_bytes = medium.allocated_bytes().unwrap();
+        assert_eq!(holed_bytes, whole_bytes - MIB / 2);
+        while medium.collapse_pages().is_some() {}
+        assert_eq!(medium.allocated_bytes(), Some(holed_bytes));
+        medium.allocate(hole).unwrap();
+        assert_eq!(medium.allocated_bytes(), Some(whole_bytes));
+    });
+}
+
 #[test]
 fn the_probe_makes_do_with_little_room() {
     on_mount("tmpfs", c"size=10m", |dir| {
@@ -127,6 +150,23 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
         assert!(kept(0..5 << 20) && kept((5 << 20) + 4096..11 << 20));
         medium.allocate(Offset(5 * MIB).span(4096)).unwrap();
         put(&medium, 5 * MIB, b"again");
+    });
+}
+
+/// The worker looks about between two calls, which takes longer than such a page.
+#[test]
+fn several_pages_that_stay_as_they_are_are_gone_through_at_once() {
+    on_mount("tmpfs", c"size=64m,huge=never", |dir| {
+        if !collapses() {
+            return skipped("this kernel does not put pages of tmpfs together");
+        }
+        let path = dir.join("region");
+        const PAGE_COUNT: u64 = 512;
+        File::create(&path).unwrap().set_len(PAGE_COUNT * 2 * MIB).unwrap();
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        let rest_count = std::iter::from_fn(|| medium.collapse_pages()).map(std::thread::sleep).count() as u64;
+        assert!(rest_count < PAGE_COUNT / 2, "{rest_count} rests");
+        assert_eq!(medium.allocated_bytes(), Some(0));
     });
 }
 

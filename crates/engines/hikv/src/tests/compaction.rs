@@ -184,6 +184,25 @@ fn the_background_works_above_the_limit_alone() {
     }
 }
 
+/// A check keeps the background from moving anything: the worker is to look again later, and not at once.
+#[test]
+fn the_background_rests_while_it_is_kept_from_compacting() {
+    let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
+    rig.store.compaction = Compaction::above(Some(1.1));
+    let large = 2_000..2_200;
+    large.clone().for_each(|number| rig.put(&key(number), &[1; 30_000]));
+    background(&rig);
+    let checking = rig.store.compaction.rest();
+    large.for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
+    rig.free_garbage();
+    background(&rig);
+    assert!(matches!(rig.store.tidy(), Progress::Rest(_)));
+    drop(checking);
+    background(&rig);
+    assert_eq!(rig.store.tidy(), Progress::Idle);
+    assert!(rig.store.stats().compaction.given_back_bytes > 1 << 20);
+}
+
 /// The entry that names `item` names one grain further from now on.
 fn redirect(sim: &Sim, item: Position) {
     let words = (0..sim.len_bytes()).step_by(8).map(Offset);
