@@ -27,8 +27,10 @@ const PIECE: Duration = Duration::from_micros(200);
 #[derive(Debug, Default)]
 pub(crate) struct SmallPages {
     left: Mutex<Range<u64>>,
-    /// No hole lies between the last page and here, or none did.
-    whole_until: AtomicU64,
+    /// Holes made so far.
+    hole_count: AtomicU64,
+    /// When there were so many, none lay between the page that was looked at and here. Locked alone, too.
+    whole: Mutex<(u64, u64)>,
     /// Locked alone, too.
     rests_until: Mutex<Option<Instant>>,
 }
@@ -39,6 +41,11 @@ impl SmallPages {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let start = if left.is_empty() { piece.start } else { left.start };
         *left = start..piece.end;
+    }
+
+    /// There is a hole that was not there before.
+    pub(crate) fn note_hole(&self) {
+        self.hole_count.fetch_add(1, Ordering::Release);
     }
 
     /// The next huge page that fits, in a region of so many bytes; `None` when there is none.
@@ -90,11 +97,12 @@ impl Mapped {
     }
 
     fn is_without_holes(&self, page: &Range<u64>) -> bool {
-        let whole_until = &self.small_pages.whole_until;
-        if page.end > whole_until.load(Ordering::Relaxed) {
-            whole_until.store(self.backing.whole_until(page.start), Ordering::Relaxed);
+        let hole_count = self.small_pages.hole_count.load(Ordering::Acquire);
+        let mut whole = self.small_pages.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        if whole.0 != hole_count || page.end > whole.1 {
+            *whole = (hole_count, self.backing.whole_until(page.start));
         }
-        page.end <= whole_until.load(Ordering::Relaxed)
+        page.end <= whole.1
     }
 }
 

@@ -21,7 +21,11 @@ impl Mapped {
     pub(crate) fn punch(&self, span: Span) -> u64 {
         let pages = pages_within(span, self.len_bytes.load(Ordering::Acquire), self.backing.page_bytes());
         let may_punch = self.writable && self.in_owner() && !pages.is_empty();
-        if may_punch && self.backing.punch(pages.clone()) { pages.end - pages.start } else { 0 }
+        if !may_punch || !self.backing.punch(pages.clone()) {
+            return 0;
+        }
+        self.small_pages.note_hole();
+        pages.end - pages.start
     }
 
     /// See [`pmem::Space::allocate`].

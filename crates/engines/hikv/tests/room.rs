@@ -1,6 +1,8 @@
 //! In a region that cannot grow, the very next put finds the room that a delete made.
 //!
-//! Alone in its program: a thread of another test, stopped while it reads, would rightly keep freed room from being used.
+//! Alone in its program, and one after the other: a thread of another test, stopped while it reads, would rightly keep freed room from being used.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::{Engine, Error};
 use engine_hikv::HiKv;
@@ -13,6 +15,13 @@ use testkit::wait_count;
 const REGION_BYTES: u64 = 5 << 20;
 /// A size class each, small and large, and extents.
 const VALUE_LENS_BYTES: [usize; 6] = [40, 272, 4_000, 30_000, 200_000, 300_000];
+
+/// Held by the test that runs.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn key(number: u32) -> [u8; 4] {
     number.to_le_bytes()
@@ -37,6 +46,7 @@ fn full_store(len_bytes: usize) -> (HiKv<Sim, HostDram>, u32) {
 
 #[test]
 fn a_delete_makes_room_for_the_next_put() {
+    let _turn = turn();
     for len_bytes in VALUE_LENS_BYTES {
         let (store, count) = full_store(len_bytes);
         for number in (0..count).step_by(1.max(count as usize / 20)) {
@@ -51,6 +61,7 @@ fn a_delete_makes_room_for_the_next_put() {
 /// Puts of several together do as well, though pinned until they know that there is no room for all.
 #[test]
 fn deletes_make_room_for_the_next_puts_of_several() {
+    let _turn = turn();
     for len_bytes in VALUE_LENS_BYTES {
         let (store, count) = full_store(len_bytes);
         for number in (0..count - 1).step_by(2.max(count as usize / 20)) {
@@ -74,6 +85,7 @@ fn wait_count_inside(store: &HiKv<Sim, HostDram>, work: impl Fn()) -> u32 {
 /// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.
 #[test]
 fn nobody_waits_for_room_that_does_not_come() {
+    let _turn = turn();
     let ((store, count), value) = (full_store(4_000), [1; 4_000]);
     assert_eq!(wait_count(|| assert!(store.put(&key(count), &value).is_err())), 0, "nothing was replaced");
     let deletes_and_puts = || {
@@ -86,6 +98,7 @@ fn nobody_waits_for_room_that_does_not_come() {
 /// The clearing thread reads what is to be freed.
 #[test]
 fn who_clears_inside_a_callback_does_not_wait_for_its_own_end() {
+    let _turn = turn();
     let store = empty_store();
     store.put(&key(0), b"value").unwrap();
     assert_eq!(wait_count_inside(&store, || store.clear().unwrap()), 0);

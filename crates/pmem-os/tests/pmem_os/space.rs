@@ -127,6 +127,26 @@ fn a_tmpfs_without_huge_pages_gives_them_when_asked_to_collapse() {
 }
 
 /// A file that has small pages, as a copy has, gets huge ones when there is time; but not where it has a hole, which stays one.
+/// All of the file was there when the first pages were looked at.
+#[test]
+fn holes_that_are_made_while_pages_are_put_together_stay() {
+    on_mount("tmpfs", c"size=64m,huge=never", |dir| {
+        if !collapses() {
+            return skipped("this kernel does not put pages of tmpfs together");
+        }
+        let path = dir.join("region");
+        fs::write(&path, vec![7; 24 << 20]).unwrap();
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        assert!(medium.collapse_pages().is_some());
+        // SAFETY: nothing refers into the span.
+        assert_eq!(unsafe { medium.discard(Offset(23 * MIB).span(4096)) }, 4096);
+        let allocated_bytes = medium.allocated_bytes();
+        while medium.collapse_pages().is_some() {}
+        assert_eq!(medium.huge_page_bytes().unwrap(), 22 * MIB);
+        assert_eq!(medium.allocated_bytes(), allocated_bytes);
+    });
+}
+
 #[test]
 fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
