@@ -73,7 +73,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn check_checkpoint(&self, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let checkpoint = self.checkpoint.lock();
         match crate::recover::read_checkpoint(&self.medium, &self.heap) {
-            Ok((found, _)) if found == *checkpoint => Ok(()),
+            Ok(found) if found == *checkpoint => Ok(()),
             Ok(_) => {
                 let what = "the checkpoint is not the one that was written".into();
                 damaged(Damage { offset: crate::layout::ROOT.0, what });
@@ -108,7 +108,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Damage to a record.
     pub fn needed_bytes(&self) -> Result<u64, Error> {
         let mut bytes = 0;
-        self.each_stored(&mut |stored| {
+        self.each_stored(&mut |stored, _| {
             bytes += self.heap.place_bytes(place_of(stored.record)?);
             Ok(())
         })?;

@@ -27,10 +27,8 @@ use pmem::{Dram, Level, Medium, Offset};
 
 use crate::bytes::{Line, is_sealed, put_u64, salt, seal_line, u64_at};
 use crate::lane::{Log, store_word};
-use crate::layout::{
-    LANE_COUNT_MAX, NODE_KEY_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, record, segment_place,
-};
-use crate::node::{self, Stored};
+use crate::layout::{LANE_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, record, segment_place};
+use crate::node::{Draft, NodeForm, Stored};
 use crate::{Pmekv, canary};
 
 /// The checkpoint that the root names.
@@ -193,19 +191,26 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn write_nodes_to(&self, number: u64, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
-        let (mut keys, mut key_count, mut has_room_ahead) = (Vec::new(), 0, true);
-        self.each_stored(&mut |stored| {
-            keys.push(stored);
+        let (mut draft, mut key_count, mut has_room_ahead) = (Draft::new(NodeForm::of(&self.heap)), 0, true);
+        let mut last: Vec<u8> = Vec::new();
+        self.each_stored(&mut |stored, key| {
+            // No opening would take them.
+            if key_count > 0 && *last >= *key {
+                let offset = stored.record.offset().0;
+                return Err(Error::Corrupt { offset, what: "a record's key is out of order" });
+            }
+            last.clear();
+            last.extend_from_slice(key);
+            draft.push(stored, key);
             key_count += 1;
-            if keys.len() == NODE_KEY_COUNT_MAX {
-                self.write_node(number, nodes, &keys)?;
-                keys.clear();
+            if draft.is_full() {
+                self.write_node(number, nodes, &mut draft)?;
                 has_room_ahead = has_room_ahead && self.keeps_room_ahead();
             }
             Ok(())
         })?;
-        if !keys.is_empty() {
-            self.write_node(number, nodes, &keys)?;
+        if !draft.is_empty() {
+            self.write_node(number, nodes, &mut draft)?;
         }
         Ok(key_count)
     }
@@ -215,16 +220,18 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         !self.heap.runs_low() || self.heap.prepare(&self.medium, self.heap.ahead_bytes())
     }
 
-    fn write_node(&self, number: u64, nodes: &mut Vec<Offset>, keys: &[Stored]) -> Result<(), Error> {
+    /// The draft is empty afterwards.
+    fn write_node(&self, number: u64, nodes: &mut Vec<Offset>, draft: &mut Draft) -> Result<(), Error> {
         let (at, previous) = (self.slot_for_node()?, nodes.last().copied().unwrap_or_default());
         nodes.push(at);
         // SAFETY: the slot is of the reserve, and nothing names it.
-        unsafe { self.medium.stream(at, &[&node::to_bytes(number, previous, keys)]) };
+        unsafe { self.medium.stream(at, &[draft.seal(number, previous)]) };
+        draft.clear();
         Ok(())
     }
 
-    /// Every key's record, in the order of keys.
-    pub(crate) fn each_stored(&self, each: &mut dyn FnMut(Stored) -> Result<(), Error>) -> Result<(), Error> {
+    /// Every key's record, in the order of keys, and the key.
+    pub(crate) fn each_stored(&self, each: &mut dyn FnMut(Stored, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let (mut page, mut from) = (Page::default(), Bound::Unbounded);
         loop {
             let _pin = epoch::pin();
@@ -233,7 +240,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             for record in records.in_time(page.positions(), |records, record| records.prefetch(record)) {
                 let item = records.read(record)?;
                 let lane = self.lanes.of(self.hasher.signature(item.key)) as u32;
-                each(Stored { record, checksum: item.header.checksum, lane })?;
+                each(Stored { record, checksum: item.header.checksum, lane }, item.key)?;
             }
             match page.next() {
                 Some(next) => from = next.map(<[u8]>::to_vec),

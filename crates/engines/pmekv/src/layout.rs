@@ -22,10 +22,12 @@
 //!   +48 hash of the key; at a batch's end how many entries it has
 //!   +56 zero               +60 CRC-32C of the segment's header and of what comes before
 //!
-//! node       a slot of 4 KiB: 16 bytes of header, then 255 keys of 16
+//! node       a slot of 4 KiB: 16 bytes of header, then 136 keys of 30
 //!   +0  node before it, u64: 0 for none          +8  count, u32
 //!   +12 CRC-32C of the checkpoint's number, 0..12 and the keys
-//!   key: +0 record, a position word   +8 checksum of the record, u32   +12 lane, u32
+//!   key: +0 record, a position word   +8 checksum of the record, u32   +12 lane, u8
+//!        +13 length, u8: 255 for a key that is not here                +14 the key, 16 bytes at most
+//!   in stores of format 1.1, 255 keys of 16: +12 lane, u32
 //!
 //! checkpoint record
 //!   +0  number, u64        +8  last node, u64: 0 for none            +16 nodes, u64
@@ -62,10 +64,12 @@ pub const SEQUENCE_BITS: u32 = 48;
 pub const NODE_BYTES: u64 = 4_096;
 /// Its first bytes.
 pub const NODE_HEADER_BYTES: usize = 16;
-/// A key of it.
-pub const NODE_KEY_BYTES: usize = 16;
-/// Keys of a node.
-pub const NODE_KEY_COUNT_MAX: usize = (NODE_BYTES as usize - NODE_HEADER_BYTES) / NODE_KEY_BYTES;
+/// A key of it, with its record's place.
+pub const NODE_KEY_BYTES: usize = 30;
+/// The same in stores of format 1.1, whose nodes have no keys.
+pub const NODE_RECORD_BYTES: usize = 16;
+/// Keys up to this length lie in the nodes, too.
+pub const SHORT_KEY_BYTES_MAX: usize = 16;
 
 /// A checkpoint record's first bytes.
 pub const RECORD_HEADER_BYTES: usize = LINE_BYTES as usize;
@@ -101,5 +105,7 @@ const _: () = {
     assert!(lane_word(LANE_COUNT_MAX).0 == ROOT.0 && ROOT.0 + LINE_BYTES == OPENING.0);
     assert!(OPENING.0 < RECORDS[0].0 && RECORDS[0].0 + RECORD_BYTES as u64 <= RECORDS[1].0);
     assert!(RECORDS[1].0 + RECORD_BYTES as u64 <= ENGINE_AREA.0 + ENGINE_AREA_BYTES);
-    assert!(SEGMENT_ENTRY_COUNT == 1_022 && NODE_KEY_COUNT_MAX == 255);
+    assert!(SEGMENT_ENTRY_COUNT == 1_022);
+    // A node has a lane in a byte.
+    assert!(LANE_COUNT_MAX <= 256);
 };

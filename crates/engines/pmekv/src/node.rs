@@ -1,13 +1,48 @@
 //! Nodes: the keys of a checkpoint, packed in their order. A node names the one before it.
+//!
+//! Short keys lie in the nodes, so that an opening need not look for each in its record, which lies anywhere (decision 98).
 
-use heap::HeapError;
+use std::slice::ChunksExact;
+
+use heap::{FEATURE_KEYS_IN_NODES, Heap, HeapError};
 use index::Position;
-use pmem::{Checksum, Offset};
+use pmem::{Checksum, Dram, Offset};
 
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
-use crate::layout::{NODE_BYTES, NODE_HEADER_BYTES, NODE_KEY_BYTES, NODE_KEY_COUNT_MAX};
+use crate::layout::{NODE_BYTES, NODE_HEADER_BYTES, NODE_KEY_BYTES, NODE_RECORD_BYTES, SHORT_KEY_BYTES_MAX};
 
-/// A key of a checkpoint: its record, and the lane of its changes.
+/// In the place of a key's length: the record alone has the key.
+const NOT_HERE: u8 = u8::MAX;
+/// Where an entry has its key.
+const KEY_AT: usize = NODE_KEY_BYTES - SHORT_KEY_BYTES_MAX;
+
+/// What the nodes of a store have of each key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeForm {
+    /// Where its record lies: of stores that were made before format 1.2.
+    Records,
+    /// And the key, if it is short.
+    Keys,
+}
+
+impl NodeForm {
+    pub(crate) fn of<D: Dram>(heap: &Heap<D>) -> NodeForm {
+        if heap.has_features(FEATURE_KEYS_IN_NODES) { NodeForm::Keys } else { NodeForm::Records }
+    }
+
+    const fn entry_bytes(self) -> usize {
+        match self {
+            NodeForm::Records => NODE_RECORD_BYTES,
+            NodeForm::Keys => NODE_KEY_BYTES,
+        }
+    }
+
+    pub(crate) const fn key_count_max(self) -> usize {
+        (NODE_BYTES as usize - NODE_HEADER_BYTES) / self.entry_bytes()
+    }
+}
+
+/// A record of a checkpoint or a log, and the lane of its changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stored {
     pub(crate) record: Position,
@@ -15,20 +50,68 @@ pub(crate) struct Stored {
     pub(crate) lane: u32,
 }
 
-/// A node as it is written.
-pub(crate) fn to_bytes(number: u64, previous: Offset, keys: &[Stored]) -> Vec<u8> {
-    let mut bytes = vec![0; NODE_HEADER_BYTES + keys.len() * NODE_KEY_BYTES];
-    put_u64(&mut bytes, 0, previous.0);
-    put_u32(&mut bytes, 8, keys.len() as u32);
-    for (i, key) in keys.iter().enumerate() {
-        let at = NODE_HEADER_BYTES + i * NODE_KEY_BYTES;
-        put_u64(&mut bytes, at, key.record.word());
-        put_u32(&mut bytes, at + 8, key.checksum);
-        put_u32(&mut bytes, at + 12, key.lane);
+/// A record, and its key where that is known without a look at the record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Named<'b> {
+    pub(crate) stored: Stored,
+    pub(crate) key: Option<&'b [u8]>,
+}
+
+/// A node that is being filled.
+pub(crate) struct Draft {
+    form: NodeForm,
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Draft {
+    pub(crate) fn new(form: NodeForm) -> Draft {
+        let mut draft = Draft { form, bytes: Vec::with_capacity(NODE_BYTES as usize), count: 0 };
+        draft.clear();
+        draft
     }
-    let check = checksum(number, &bytes);
-    put_u32(&mut bytes, 12, check);
-    bytes
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == self.form.key_count_max()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.resize(NODE_HEADER_BYTES, 0);
+        self.count = 0;
+    }
+
+    /// Appends a record, and its key if that belongs there.
+    pub(crate) fn push(&mut self, stored: Stored, key: &[u8]) {
+        let at = self.bytes.len();
+        self.bytes.resize(at + self.form.entry_bytes(), 0);
+        put_u64(&mut self.bytes, at, stored.record.word());
+        put_u32(&mut self.bytes, at + 8, stored.checksum);
+        match self.form {
+            NodeForm::Records => put_u32(&mut self.bytes, at + 12, stored.lane),
+            NodeForm::Keys => {
+                let is_here = key.len() <= SHORT_KEY_BYTES_MAX;
+                self.bytes[at + 12] = stored.lane as u8;
+                self.bytes[at + 13] = if is_here { key.len() as u8 } else { NOT_HERE };
+                let here = if is_here { key } else { &[] };
+                self.bytes[at + KEY_AT..][..here.len()].copy_from_slice(here);
+            }
+        }
+        self.count += 1;
+    }
+
+    /// The node's bytes, behind the node before it.
+    pub(crate) fn seal(&mut self, number: u64, previous: Offset) -> &[u8] {
+        put_u64(&mut self.bytes, 0, previous.0);
+        put_u32(&mut self.bytes, 8, self.count as u32);
+        let check = checksum(number, &self.bytes);
+        put_u32(&mut self.bytes, 12, check);
+        &self.bytes
+    }
 }
 
 /// The node before this one, by what this one says, whether that is whole or not.
@@ -36,27 +119,85 @@ pub(crate) fn previous(bytes: &[u8]) -> Offset {
     Offset(u64_at(bytes, 0))
 }
 
-/// Appends the node's keys.
-pub(crate) fn read(number: u64, at: Offset, bytes: &[u8], keys: &mut Vec<Stored>) -> Result<(), HeapError> {
+/// The node's keys, in their order.
+pub(crate) fn read(form: NodeForm, number: u64, at: Offset, bytes: &[u8]) -> Result<Keys<'_>, HeapError> {
     let damaged = |what| HeapError::Damaged { offset: at.0, what };
     let count = u32_at(bytes, 8) as usize;
-    if count > NODE_KEY_COUNT_MAX || bytes.len() as u64 != NODE_BYTES {
+    if count > form.key_count_max() || bytes.len() as u64 != NODE_BYTES {
         return Err(damaged("a node has too many keys"));
     }
-    let bytes = &bytes[..NODE_HEADER_BYTES + count * NODE_KEY_BYTES];
+    let bytes = &bytes[..NODE_HEADER_BYTES + count * form.entry_bytes()];
     if checksum(number, bytes) != u32_at(bytes, 12) {
         return Err(damaged("a node's checksum does not fit"));
     }
-    let key = |bytes: &[u8]| Stored {
-        record: Position::from_word(u64_at(bytes, 0)),
-        checksum: u32_at(bytes, 8),
-        lane: u32_at(bytes, 12),
-    };
-    keys.extend(bytes[NODE_HEADER_BYTES..].chunks_exact(NODE_KEY_BYTES).map(key));
-    Ok(())
+    Ok(Keys { form, entries: bytes[NODE_HEADER_BYTES..].chunks_exact(form.entry_bytes()) })
 }
+
+/// The keys of a node whose checksum fits.
+#[derive(Clone)]
+pub(crate) struct Keys<'b> {
+    form: NodeForm,
+    entries: ChunksExact<'b, u8>,
+}
+
+impl<'b> Iterator for Keys<'b> {
+    type Item = Named<'b>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Named<'b>> {
+        let entry = self.entries.next()?;
+        let (record, checksum) = (Position::from_word(u64_at(entry, 0)), u32_at(entry, 8));
+        let (lane, key) = match self.form {
+            NodeForm::Records => (u32_at(entry, 12), None),
+            // A length that is none says as much as that the key is not here.
+            NodeForm::Keys => (entry[12].into(), entry[KEY_AT..].get(..usize::from(entry[13]))),
+        };
+        Some(Named { stored: Stored { record, checksum, lane }, key })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.entries.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Keys<'_> {}
 
 fn checksum(number: u64, bytes: &[u8]) -> u32 {
     let salted = Checksum::default().update(&number.to_le_bytes());
     salted.update(&bytes[..12]).update(&bytes[NODE_HEADER_BYTES..]).value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_what_was_put_into_it() {
+        let keys = [&b""[..], b"a", b"a key of sixteen", b"a key of 17 bytes"];
+        for form in [NodeForm::Records, NodeForm::Keys] {
+            let mut draft = Draft::new(form);
+            for _ in 0..2 {
+                let stored = |i: usize| Stored { record: Position::from_word(64 * i as u64), checksum: 7, lane: 63 };
+                assert!(draft.is_empty());
+                (0..form.key_count_max()).for_each(|i| {
+                    assert!(!draft.is_full());
+                    draft.push(stored(i), keys[i % keys.len()]);
+                });
+                assert!(draft.is_full());
+                let mut bytes = draft.seal(5, Offset(4096)).to_vec();
+                bytes.resize(NODE_BYTES as usize, 0xAA);
+                assert_eq!(previous(&bytes), Offset(4096));
+                let named = read(form, 5, Offset(0), &bytes).unwrap();
+                assert_eq!(named.len(), form.key_count_max());
+                for (i, named) in named.enumerate() {
+                    let key = keys[i % keys.len()];
+                    let is_here = form == NodeForm::Keys && key.len() <= SHORT_KEY_BYTES_MAX;
+                    assert_eq!(named, Named { stored: stored(i), key: is_here.then_some(key) });
+                }
+                assert!(read(form, 6, Offset(0), &bytes).is_err());
+                draft.clear();
+            }
+        }
+        assert_eq!((NodeForm::Records.key_count_max(), NodeForm::Keys.key_count_max()), (255, 136));
+    }
 }

@@ -2,7 +2,7 @@
 
 use engine::{Clock, Hasher, OpenError, Reaper, Verify};
 use epoch::Limbo;
-use heap::{EngineNumber, Heap, HeapError, Parameters};
+use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
@@ -11,6 +11,7 @@ use crate::batch::Batches;
 use crate::checkpoint::{Checkpoint, Told, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::node::NodeForm;
 use crate::recover::Lost;
 use crate::reserve::{Counts, Reserve};
 use crate::room::Room;
@@ -36,6 +37,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         store_word(&medium, OPENING, 1);
         let checkpoint = Checkpoint::empty(1, [0; LANE_COUNT_MAX]);
         name(&medium, &parameters.uuid, &checkpoint);
+        heap.set_features(&medium, FEATURE_KEYS_IN_NODES);
         heap.finish_format(&medium)?;
         let log = |number| Log { number, next: 1, ..Log::default() };
         let tree = BPlusTree::new(dram).map_err(|error| HeapError::NoDram { wanted_bytes: error.wanted_bytes })?;
@@ -96,7 +98,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         // Whatever seemed right about zeros that stand for what could not be read.
         medium.check_lost_ranges().map_err(HeapError::from)?;
         let (node_count, key_count) = (found.checkpoint.nodes.len() as u64, tree.len());
-        let mut spare = Vec::new();
+        let (form, mut spare) = (NodeForm::of(&heap), Vec::new());
         if medium.is_writable() {
             found.settle(&medium, &heap)?;
             let counts = Counts { nodes: node_count, segments: found.segment_count(), keys: key_count };
@@ -106,7 +108,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 1 } else { found.opening() };
         let entry_count = found.entry_count();
         let (checkpoint, logs) = found.into_logs();
-        let reserve = Reserve::new(spare, node_count, key_count);
+        let reserve = Reserve::new(form, spare, node_count, key_count);
         let lost = lost.map(Lost::into_damage).unwrap_or_default();
         let store = Pmekv { reserve, lost, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
         store.lanes.count_entries(entry_count, 0);
@@ -133,6 +135,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let segment_entry_count = options.segment_entry_count.clamp(SEGMENT_ENTRY_COUNT_MIN, SEGMENT_ENTRY_COUNT);
         let told = Told::default();
         told.tell(&checkpoint);
+        let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         Pmekv {
             lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
             hasher: Hasher::new(superblock.hash_seed),
@@ -148,7 +151,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             told,
             clock: Clock::default(),
             verify: Verify::Nothing,
-            reserve: Reserve::default(),
+            reserve,
             reaper: Reaper::default(),
             lost: Vec::new(),
         }

@@ -30,7 +30,8 @@ use pmem::{Dram, Medium, Offset};
 use crate::Pmekv;
 use crate::canary;
 use crate::lane::Log;
-use crate::layout::{NODE_BYTES, NODE_KEY_COUNT_MAX, UNIT_BYTES, node_place};
+use crate::layout::{NODE_BYTES, UNIT_BYTES, node_place};
+use crate::node::NodeForm;
 
 /// Keys that a lane is promised at once, if there are so many: few enough that what 64 lanes do not use are some tens of nodes.
 const KEYS_AT_ONCE: u64 = 128;
@@ -51,11 +52,11 @@ pub(crate) struct Keys {
 }
 
 /// See the head of this module.
-#[derive(Default)]
 pub(crate) struct Reserve(Mutex<State>);
 
-#[derive(Default)]
 struct State {
+    /// What nodes have of keys.
+    form: NodeForm,
     spare: Vec<Offset>,
     /// Slots that the checkpoint under way has taken.
     taken_count: u64,
@@ -66,8 +67,11 @@ struct State {
     is_read: bool,
 }
 
-fn nodes_of(key_count: u64) -> u64 {
-    key_count.div_ceil(NODE_KEY_COUNT_MAX as u64)
+impl NodeForm {
+    /// Nodes that so many keys fill.
+    fn node_count(self, key_count: u64) -> u64 {
+        key_count.div_ceil(self.key_count_max() as u64)
+    }
 }
 
 impl State {
@@ -82,13 +86,13 @@ impl State {
 
     /// Slots that the reserve does not need.
     fn surplus_count(&self) -> u64 {
-        let needed_count = nodes_of(self.promised);
+        let needed_count = self.form.node_count(self.promised);
         self.slot_count().saturating_sub(needed_count + needed_count.max(self.named_count))
     }
 
     /// Keys that may be promised besides.
     fn free(&self) -> u64 {
-        let key_count_max = self.node_count_max(self.slot_count()) * NODE_KEY_COUNT_MAX as u64;
+        let key_count_max = self.node_count_max(self.slot_count()) * self.form.key_count_max() as u64;
         key_count_max.saturating_sub(self.promised)
     }
 
@@ -123,14 +127,15 @@ impl Reserve {
         if medium.breaks(canary::RESERVE_NOT_KEPT) {
             return 0;
         }
-        let count = nodes_of(counts.keys);
+        let form = NodeForm::of(heap);
+        let count = form.node_count(counts.keys);
         let keeps_surplus = heap.is_used_to_its_end() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
-        let all = if keeps_surplus { 2 * nodes_of(counts.keys_foreseen(heap.stats())) } else { 2 * count };
+        let all = if keeps_surplus { 2 * form.node_count(counts.keys_foreseen(heap.stats())) } else { 2 * count };
         count.max(all.saturating_sub(counts.nodes))
     }
 
-    pub(crate) fn new(spare: Vec<Offset>, named_count: u64, promised: u64) -> Reserve {
-        Reserve(Mutex::new(State { spare, named_count, promised, ..State::default() }))
+    pub(crate) fn new(form: NodeForm, spare: Vec<Offset>, named_count: u64, promised: u64) -> Reserve {
+        Reserve(Mutex::new(State { form, spare, taken_count: 0, named_count, promised, is_read: false }))
     }
 
     /// Sees that a lane may add so many keys; false if there are not the slots for that. A twin does not look.
@@ -194,13 +199,13 @@ impl Reserve {
     /// There is no slot for each node that the next checkpoint may have.
     fn lacks_slots(&self) -> bool {
         let state = self.0.lock();
-        (state.spare.len() as u64) < nodes_of(state.promised)
+        (state.spare.len() as u64) < state.form.node_count(state.promised)
     }
 
     /// The next checkpoint has so many fewer nodes that they are worth it.
     pub(crate) fn shrinks(&self) -> bool {
         let state = self.0.lock();
-        state.named_count.saturating_sub(nodes_of(state.promised)) > state.named_count / SHARE_WORTH
+        state.named_count.saturating_sub(state.form.node_count(state.promised)) > state.named_count / SHARE_WORTH
     }
 
     /// Takes a slot out that is not needed.

@@ -1,6 +1,6 @@
 //! `docs/format/pmekv.md` against the engine, and a reader that knows nothing but the pages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use engine::{BatchOp, Engine};
@@ -24,8 +24,11 @@ const ENTRY_COUNT: u64 = 1_022;
 
 struct Reader(Sim);
 
-/// A record's place, and the checksum that is said of it.
-type Records = BTreeSet<(u64, u64)>;
+/// A record's place, the checksum that is said of it, and its key if that is said, too.
+type Records = BTreeMap<(u64, u64), Option<Vec<u8>>>;
+
+/// In the place of a key's length: the key is not there.
+const NOT_THERE: u64 = 255;
 
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
@@ -67,13 +70,16 @@ impl Reader {
 
     fn node(&self, number: u64, at: u64, records: &mut Records) -> u64 {
         let head = Fields::bytes(PAGE, "Node", 16).named(&["previous", "count", "checksum"]);
-        let key = Fields::bytes(PAGE, "Key", 16).named(&["record", "record checksum", "lane"]);
+        let key = Fields::bytes(PAGE, "Key", 30).named(&["record", "record checksum", "lane", "length", "key"]);
         let node = self.bytes(at, 4_096);
-        let keys = &node[16..16 + 16 * head.number(node, "count") as usize];
+        let keys = &node[16..16 + 30 * head.number(node, "count") as usize];
         let checksum = crc32c(crc32c(crc32c(0, &number.to_le_bytes()), &node[..12]), keys);
         assert_eq!(head.number(node, "checksum"), u64::from(checksum));
-        records
-            .extend(keys.chunks(16).map(|bytes| (key.number(bytes, "record"), key.number(bytes, "record checksum"))));
+        for bytes in keys.chunks(30) {
+            let length = key.number(bytes, "length");
+            let said = (length != NOT_THERE).then(|| key.slice(bytes, "key")[..length as usize].to_vec());
+            records.insert((key.number(bytes, "record"), key.number(bytes, "record checksum")), said);
+        }
         head.number(node, "previous")
     }
 
@@ -124,9 +130,9 @@ impl Reader {
         let [begins, ends, kind] = ["begins", "ends", "kind"].map(|name| fields.number(entry, name));
         assert!(fields.number(entry, "durable") < sequence);
         assert_eq!((begins != 0, kind == 3), (kind == 1, kind == 3 && ends == 0 && begins == 0));
-        records.retain(|(record, _)| ends == 0 || *record != ends);
+        records.retain(|(record, _), _| ends == 0 || *record != ends);
         if begins != 0 {
-            records.insert((begins, fields.number(entry, "record checksum")));
+            records.insert((begins, fields.number(entry, "record checksum")), None);
         }
         true
     }
@@ -151,6 +157,7 @@ fn filled() -> (Reader, BTreeMap<Vec<u8>, Vec<u8>>) {
     let store = Pmekv::format(sim.clone(), HostDram, &parameters, Options::default()).unwrap();
     let key = |i: u32| format!("key {i:04}").into_bytes();
     let mut contents: BTreeMap<Vec<u8>, Vec<u8>> = (0..700).map(|i| (key(i), vec![i as u8; i as usize % 90])).collect();
+    contents.extend([16, 17, 300].map(|key_bytes| (vec![b'l'; key_bytes], b"of a long key".to_vec())));
     contents.iter().for_each(|(key, value)| store.put(key, value).unwrap());
     store.checkpoint().unwrap();
     for i in 0..40 {
@@ -171,8 +178,14 @@ fn a_reader_made_from_the_page_finds_every_key() {
     let (reader, contents) = filled();
     assert_eq!(reader.sealed(Reader::line("opening")), 1);
     let (mut records, cuts) = reader.checkpoint();
-    assert!(records.len() == 700 && cuts.len() == 64);
+    assert!(records.len() == 703 && cuts.len() == 64);
+    assert_eq!(records.values().filter(|said| said.is_none()).count(), 2, "the long keys are not in the nodes");
     (0..LANE_COUNT).for_each(|lane| reader.replay(lane, cuts[lane as usize], &mut records));
-    let found: BTreeMap<_, _> = records.into_iter().map(|record| reader.item(record)).collect();
+    let found = records.into_iter().map(|(record, said)| {
+        let (key, value) = reader.item(record);
+        assert!(said.is_none_or(|said| said == key));
+        (key, value)
+    });
+    let found: BTreeMap<_, _> = found.collect();
     assert_eq!(found, contents);
 }

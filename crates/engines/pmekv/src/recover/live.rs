@@ -1,6 +1,7 @@
 //! Which records there are, and the tree of them.
 //!
-//! Each record's header and key are read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere, on pages
+//! Short keys are in the nodes, and no record of theirs is read: damage to one is told when it is (decision 98). Of other keys, and of what has begun in the
+//! logs, each record's header and key are read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere, on pages
 //! that no translation is at hand for. So parts of the keys are read by a thread each, and a part by windows: while one is read, the next one's lines have
 //! been asked for, all in a row (decision 81).
 
@@ -19,11 +20,11 @@ use super::begun::{Begun, Keyed};
 use super::lost::{Lost, past};
 use super::places::Places;
 use super::threads::{each_part, share, thread_count};
-use super::windows::{Named, WINDOW_COUNT, Windows, read_nodes};
+use super::windows::{WINDOW_COUNT, Window, Windows, read_nodes};
 use super::{Found, damaged, set};
 use crate::checkpoint::Checkpoint;
 use crate::lane::lane_of;
-use crate::node::Stored;
+use crate::node::{Named, NodeForm, Stored};
 use crate::record::{Records, place_of};
 
 /// Up to here a record has its header and a key of 16 bytes, which may lie in two lines.
@@ -45,6 +46,7 @@ struct Opening<'o, M, D: Dram> {
     lane_count: usize,
     places: Places,
     checkpoint: &'o Checkpoint,
+    form: NodeForm,
     /// Keys of the nodes that were read.
     stored_count: AtomicU64,
     /// Where damage is gone past.
@@ -58,8 +60,8 @@ struct Part<'o> {
     nodes: &'o [Offset],
 }
 
-/// Records that were read together.
-type Window<'o> = ArrayVec<Keyed<'o>, WINDOW_COUNT>;
+/// Records whose keys were read together.
+type Read<'o> = ArrayVec<Keyed<'o>, WINDOW_COUNT>;
 
 /// The tree of everything that is there; the heap is told of every record, and `watch` of how many.
 pub(crate) fn load<M: Medium, D: Dram + Clone>(
@@ -72,8 +74,8 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
 ) -> Result<BPlusTree<D>, HeapError> {
     let (places, lane_count) = (Places::of(medium, &found.logs), found.logs.len());
     let (checkpoint, stored_count) = (&found.checkpoint, AtomicU64::new(0));
-    let opening =
-        Opening { records: Records(medium), heap, hasher, lane_count, places, checkpoint, stored_count, lost };
+    let (records, form) = (Records(medium), NodeForm::of(heap));
+    let opening = Opening { records, heap, hasher, lane_count, places, checkpoint, form, stored_count, lost };
     let begun = opening.begun()?;
     let parts = opening.parts()?;
     let (count, total) = (AtomicU64::new(0), found.checkpoint.key_count + begun.count() as u64);
@@ -107,8 +109,9 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     fn begun(&self) -> Result<Begun<'o>, HeapError> {
         let threads = thread_count(self.places.count());
         let runs = each_part(threads, threads, |part| {
-            let records = Windows::of(self.places.begun(part, threads).map(Ok));
-            let mut run = self.read(records, |named| named).collect::<Result<Vec<_>, HeapError>>()?;
+            let named = |stored| Named { stored, key: None };
+            let records = self.places.begun(part, threads).map(|records| Ok(records.into_iter().map(named)));
+            let mut run = self.read(Windows::of(records), |window| window).collect::<Result<Vec<_>, HeapError>>()?;
             run.sort_unstable_by(Keyed::by_key);
             Ok(run)
         });
@@ -138,9 +141,9 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     fn low(&self, nodes: &'o [Offset]) -> Result<Option<&'o [u8]>, HeapError> {
         let passed = Lost::default();
         let lost = self.lost.map(|_| &passed);
-        for keys in read_nodes(self.records.0, self.checkpoint.number, nodes, lost) {
-            for stored in keys?.into_iter().filter(|stored| !self.places.speak_of(stored)) {
-                if let Some(keyed) = past(lost, self.keyed(stored))? {
+        for keys in read_nodes(self.records.0, (self.form, self.checkpoint.number), nodes, lost) {
+            for named in keys?.filter(|named| !self.places.speak_of(&named.stored)) {
+                if let Some(keyed) = past(lost, self.keyed(named))? {
                     return Ok(Some(keyed.key));
                 }
             }
@@ -150,14 +153,14 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
 
     /// What nodes name, but for what the logs speak of, read and marked.
     fn stored<'s>(&'s self, nodes: &'o [Offset]) -> impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's {
-        let nodes = read_nodes(self.records.0, self.checkpoint.number, nodes, self.lost);
+        let nodes = read_nodes(self.records.0, (self.form, self.checkpoint.number), nodes, self.lost);
         let nodes = nodes.inspect(|keys| {
-            let key_count = keys.as_ref().map_or(0, Vec::len);
+            let key_count = keys.as_ref().map_or(0, ExactSizeIterator::len);
             self.stored_count.fetch_add(key_count as u64, Relaxed);
         });
-        let ask_for = |named: &Named| named.iter().for_each(|stored| self.places.prefetch(stored));
-        let windows = Windows::of(nodes).inspect(move |named| named.iter().for_each(ask_for));
-        self.read(windows, |named| self.places.silent_of(named))
+        let ask_for = |window: &Window<'_>| window.iter().for_each(|named| self.places.prefetch(&named.stored));
+        let windows = Windows::of(nodes).inspect(move |window| window.iter().for_each(ask_for));
+        self.read(windows, |window| self.places.silent_of(window))
     }
 
     /// Both together, in the order of keys.
@@ -180,21 +183,21 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     /// What `still` leaves of what windows name, read and marked.
     fn read<'s>(
         &'s self,
-        windows: impl Iterator<Item = Result<Named, HeapError>> + 's,
-        still: impl Fn(Named) -> Named + 's,
+        windows: impl Iterator<Item = Result<Window<'o>, HeapError>> + 's,
+        still: impl Fn(Window<'o>) -> Window<'o> + 's,
     ) -> impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's {
-        let mut windows = windows.inspect(|named| named.iter().for_each(|named| self.ask_for(named))).peekable();
-        let mut window = Window::new().into_iter();
+        let mut windows = windows.inspect(|window| window.iter().for_each(|window| self.ask_for(window))).peekable();
+        let mut read = Read::new().into_iter();
         windows.peek();
         iter::from_fn(move || {
             loop {
-                if let Some(keyed) = window.next() {
+                if let Some(keyed) = read.next() {
                     return Some(Ok(keyed));
                 }
-                let named = windows.next()?;
+                let window = windows.next()?;
                 windows.peek();
-                match named.and_then(|named| self.window(&still(named))) {
-                    Ok(read) => window = read.into_iter(),
+                match window.and_then(|window| self.window(&still(window))) {
+                    Ok(keyed) => read = keyed.into_iter(),
                     Err(error) => return Some(Err(error)),
                 }
             }
@@ -202,24 +205,39 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     }
 
     /// Asks the cache for all that a window's records are read by.
-    fn ask_for(&self, stored: &[Stored]) {
-        for stored in stored {
-            self.records.prefetch(stored.record);
-            self.records.0.prefetch_line(stored.record.offset().plus(HEAD_BYTES - 1));
+    fn ask_for(&self, window: &[Named<'o>]) {
+        for record in window.iter().filter(|named| self.known(named).is_none()).map(|named| named.stored.record) {
+            self.records.prefetch(record);
+            self.records.0.prefetch_line(record.offset().plus(HEAD_BYTES - 1));
         }
     }
 
-    fn window(&self, stored: &[Stored]) -> Result<Window<'o>, HeapError> {
-        let read = stored.iter().map(|&stored| past(self.lost, self.keyed(stored)));
-        let window = read.filter_map(Result::transpose).collect::<Result<Window<'_>, _>>()?;
-        let marks = window.iter().map(|keyed| expect_mark(self.heap, keyed.record));
-        let marks = marks.collect::<Result<ArrayVec<_, WINDOW_COUNT>, _>>()?;
-        marks.into_iter().zip(&window).try_for_each(|(mark, keyed)| set(mark, keyed.record.offset()))?;
-        Ok(window)
+    fn window(&self, window: &[Named<'o>]) -> Result<Read<'o>, HeapError> {
+        let (mut read, mut marks) = (Read::new(), ArrayVec::<_, WINDOW_COUNT>::new());
+        for &named in window {
+            read.extend(past(self.lost, self.keyed(named))?);
+        }
+        for keyed in &read {
+            marks.push(expect_mark(self.heap, keyed.record)?);
+        }
+        marks.into_iter().zip(&read).try_for_each(|(mark, keyed)| set(mark, keyed.record.offset()))?;
+        Ok(read)
+    }
+
+    /// The key, if no look at the record is needed. Where damage is gone past, that looks at all.
+    fn known(&self, named: &Named<'o>) -> Option<&'o [u8]> {
+        named.key.filter(|_| self.lost.is_none())
+    }
+
+    fn keyed(&self, named: Named<'o>) -> Result<Keyed<'o>, HeapError> {
+        match self.known(&named) {
+            Some(key) => Ok(Keyed::new(key, named.stored.record)),
+            None => self.read_key(named.stored),
+        }
     }
 
     /// The record with its key, once seen to be the one that was meant.
-    fn keyed(&self, stored: Stored) -> Result<Keyed<'o>, HeapError> {
+    fn read_key(&self, stored: Stored) -> Result<Keyed<'o>, HeapError> {
         let wrong = |what| HeapError::Damaged { offset: stored.record.offset().0, what };
         let item = self.records.read(stored.record).map_err(|error| match error {
             Error::Medium(error) => HeapError::Medium(error),

@@ -39,7 +39,7 @@ use crate::lane::{Log, store_word, write_line};
 use crate::layout::{
     NODE_BYTES, OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record, segment_place,
 };
-use crate::node::{self, Stored};
+use crate::node::{self, NodeForm};
 
 pub(crate) use live::load;
 use logs::FoundLog;
@@ -121,16 +121,13 @@ impl Found {
     }
 }
 
-/// The checkpoint that the root names, and its keys.
-pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
-    medium: &M,
-    heap: &Heap<D>,
-) -> Result<(Checkpoint, Vec<Stored>), HeapError> {
-    let checkpoint = find_checkpoint(medium, heap)?;
-    let nodes = read_nodes(medium, checkpoint.number, &checkpoint.nodes, None).collect::<Result<Vec<_>, _>>()?;
-    let keys = nodes.concat();
-    checkpoint.has_keys(medium, keys.len() as u64)?;
-    Ok((checkpoint, keys))
+/// The checkpoint that the root names, whose nodes are all whole.
+pub(crate) fn read_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Checkpoint, HeapError> {
+    let (checkpoint, form) = (find_checkpoint(medium, heap)?, NodeForm::of(heap));
+    let nodes = read_nodes(medium, (form, checkpoint.number), &checkpoint.nodes, None);
+    let key_count = nodes.map(|keys| keys.map(|keys| keys.len() as u64)).sum::<Result<u64, _>>()?;
+    checkpoint.has_keys(medium, key_count)?;
+    Ok(checkpoint)
 }
 
 /// The checkpoint that the root names, with the places of its nodes, whose checksums were not compared.
@@ -145,7 +142,8 @@ fn find_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Che
     checkpoint.nodes.reverse();
     if followed.is_err() {
         // What names a place that is none is damaged itself.
-        read_nodes(medium, number, &checkpoint.nodes, None).try_for_each(|keys| keys.map(drop))?;
+        let form = NodeForm::of(heap);
+        read_nodes(medium, (form, number), &checkpoint.nodes, None).try_for_each(|keys| keys.map(drop))?;
     }
     followed?;
     if checkpoint.nodes.len() as u64 != node_count {

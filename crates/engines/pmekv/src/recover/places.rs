@@ -9,7 +9,7 @@ use pmem::{Medium, arch};
 use super::logs::FoundLog;
 use super::table::Table;
 use super::threads::{each_part, share, thread_count};
-use super::windows::Named;
+use super::windows::Window;
 use crate::canary;
 use crate::entry::Entry;
 use crate::node::Stored;
@@ -50,12 +50,12 @@ impl Places {
     }
 
     /// Those of which they say nothing.
-    pub(super) fn silent_of(&self, mut named: Named) -> Named {
-        for stored in named.iter().filter(|stored| self.filter.may_have(stored.record)) {
+    pub(super) fn silent_of<'o>(&self, mut window: Window<'o>) -> Window<'o> {
+        for stored in window.iter().map(|named| &named.stored).filter(|stored| self.filter.may_have(stored.record)) {
             self.table_of(stored).into_iter().for_each(|table| table.prefetch(stored.record));
         }
-        named.retain(|stored| !self.speak_of(stored));
-        named
+        window.retain(|named| !self.speak_of(&named.stored));
+        window
     }
 
     #[inline]

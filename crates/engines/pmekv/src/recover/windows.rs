@@ -6,53 +6,58 @@ use pmem::{Medium, Offset};
 
 use super::lost::{Lost, past};
 use super::node_bytes;
-use crate::layout::NODE_KEY_COUNT_MAX;
-use crate::node::{self, Stored};
+use crate::node::{self, Keys, Named, NodeForm};
 
 /// Records that are asked for, read and marked together. An instruction that asks for a line waits for the page's translation, and so does what comes
 /// long after it; some in a row wait together.
 pub(super) const WINDOW_COUNT: usize = 64;
 
 /// Records that are named beside each other.
-pub(super) type Named = ArrayVec<Stored, WINDOW_COUNT>;
+pub(super) type Window<'o> = ArrayVec<Named<'o>, WINDOW_COUNT>;
 
 /// Windows of what several batches name, one batch after the other.
-pub(super) struct Windows<I> {
+pub(super) struct Windows<I, B> {
     batches: I,
-    batch: std::vec::IntoIter<Stored>,
+    batch: Option<B>,
 }
 
-impl<I: Iterator<Item = Result<Vec<Stored>, HeapError>>> Windows<I> {
-    pub(super) fn of(batches: I) -> Windows<I> {
-        Windows { batches, batch: Vec::new().into_iter() }
+impl<I, B> Windows<I, B> {
+    pub(super) fn of(batches: I) -> Windows<I, B> {
+        Windows { batches, batch: None }
     }
 }
 
-impl<I: Iterator<Item = Result<Vec<Stored>, HeapError>>> Iterator for Windows<I> {
-    type Item = Result<Named, HeapError>;
+impl<'o, I, B> Iterator for Windows<I, B>
+where
+    I: Iterator<Item = Result<B, HeapError>>,
+    B: Iterator<Item = Named<'o>>,
+{
+    type Item = Result<Window<'o>, HeapError>;
 
-    fn next(&mut self) -> Option<Result<Named, HeapError>> {
-        while self.batch.len() == 0 {
+    fn next(&mut self) -> Option<Result<Window<'o>, HeapError>> {
+        loop {
+            let window: Window<'o> =
+                self.batch.iter_mut().flat_map(|batch| batch.by_ref().take(WINDOW_COUNT)).collect();
+            if !window.is_empty() {
+                return Some(Ok(window));
+            }
             match self.batches.next()? {
-                Ok(batch) => self.batch = batch.into_iter(),
+                Ok(batch) => self.batch = Some(batch),
                 Err(error) => return Some(Err(error)),
             }
         }
-        Some(Ok(self.batch.by_ref().take(WINDOW_COUNT).collect()))
     }
 }
 
 /// The keys of nodes of the checkpoint of this number, node by node.
-pub(super) fn read_nodes<'o, M: Medium>(
+pub(super) fn read_nodes<'o: 'l, 'l, M: Medium>(
     medium: &'o M,
-    number: u64,
-    nodes: &'o [Offset],
-    lost: Option<&'o Lost>,
-) -> impl Iterator<Item = Result<Vec<Stored>, HeapError>> + 'o {
-    nodes.iter().zip(1..).map(move |(&at, after)| {
+    (form, number): (NodeForm, u64),
+    nodes: &'l [Offset],
+    lost: Option<&'l Lost>,
+) -> impl Iterator<Item = Result<Keys<'o>, HeapError>> + 'l {
+    nodes.iter().zip(1..).filter_map(move |(&at, after)| {
         nodes.get(after).into_iter().for_each(|next| medium.prefetch_line(*next));
-        let mut keys = Vec::with_capacity(NODE_KEY_COUNT_MAX);
-        past(lost, node_bytes(medium, at).and_then(|bytes| node::read(number, at, bytes, &mut keys)))?;
-        Ok(keys)
+        past(lost, node_bytes(medium, at).and_then(|bytes| node::read(form, number, at, bytes))).transpose()
     })
 }

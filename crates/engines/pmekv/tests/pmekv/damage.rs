@@ -279,3 +279,49 @@ fn place_of(sim: &Sim, bytes: &[u8]) -> u64 {
     let region = unsafe { std::slice::from_raw_parts(sim.base().as_ptr(), sim.len_bytes() as usize) };
     region.windows(bytes.len()).position(|window| window == bytes).expect("they are there") as u64
 }
+
+/// A store whose checkpoint names the record of one key alone, and where that lies.
+fn with_checkpoint(key: &[u8]) -> (Sim, OnSim, Offset) {
+    let sim = Sim::new(0, Model::Line);
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
+    store.put(key, b"a value.").unwrap();
+    store.checkpoint().unwrap();
+    let at = record_of(&sim, &[key, b"a value."].concat());
+    (sim, store, at)
+}
+
+/// What lies in the place of a key's record is another key's, whole: a checkpoint that named it could not be opened.
+#[test]
+fn a_record_of_another_key_is_in_no_checkpoint() {
+    let sim = Sim::new(0, Model::Line);
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
+    let keys = [b'a', b'b', b'c'].map(|first| [first; 24]);
+    keys.iter().for_each(|key| store.put(key, b"12345678").unwrap());
+    store.checkpoint().unwrap();
+    let [first, second] = [&keys[0], &keys[1]].map(|key| record_of(&sim, key));
+    for at in (0..48).step_by(8) {
+        sim.store(second.plus(at), sim.load(first.plus(at), Ordering::Acquire), Ordering::Release);
+    }
+    store.put(b"d", b"").unwrap();
+    assert!(is_damage(&store.checkpoint().unwrap_err()));
+    assert!(store.get(b"d", &mut |_, _| {}).unwrap() && store.get(&keys[2], &mut |_, _| {}).unwrap());
+}
+
+/// Keys of up to 16 bytes are in the nodes: damage to their records is told when those are read, and keeps no store from being opened.
+#[test]
+fn damage_to_the_record_of_a_short_key_is_told_when_that_is_read() {
+    for key in [&[b'k'; 24][..], &[b'k'; 17], &[b'k'; 16]] {
+        let is_short = key.len() <= 16;
+        let (sim, store, at) = with_checkpoint(key);
+        drop(store);
+        sim.store(at, sim.load(at, Ordering::Acquire) | 1 << 31, Ordering::Release);
+        let opened = Pmekv::open(sim, HostDram, OPTIONS);
+        assert_eq!(opened.is_ok(), is_short, "{key:?}");
+        if let Ok(store) = opened {
+            assert!(is_damage(&store.get(key, &mut |_, _| {}).unwrap_err()));
+            store.put(b"another", b"value").unwrap();
+            assert!(is_damage(&store.checkpoint().unwrap_err()));
+            assert!(store.get(b"another", &mut |_, _| {}).unwrap());
+        }
+    }
+}

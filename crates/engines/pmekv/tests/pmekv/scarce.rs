@@ -230,7 +230,9 @@ fn lets_deletes_through(canary: Canary) -> bool {
     sim.fail_grow_after(0);
     let store = Pmekv::open(sim, HostDram, Options::default()).unwrap();
     // Values of that class for keys that are there, which need no node.
-    (0..count).take_while(|&number| store.put(&key(number), &[7; 4_000]).is_ok()).for_each(drop);
+    let large_count = (0..count).take_while(|&number| store.put(&key(number), &[7; 4_000]).is_ok()).count() as u32;
+    // And others' log, where segments alone have room, as far as that is to be had without a checkpoint.
+    (large_count..count).take_while(|&number| put(&store, number, ONE_SIZE)).for_each(drop);
     scattered(count).into_iter().all(|number| store.delete(&key(number)).is_ok())
 }
 
