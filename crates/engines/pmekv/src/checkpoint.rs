@@ -17,11 +17,13 @@
 //!
 //! All lanes are locked in step 1 at once, so that no batch is cut apart.
 
+use std::mem;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{Engine, Error};
-use index::bplus_tree::{Direction, Keys as _, Page};
+use index::Position;
+use index::bplus_tree::{Direction, Page};
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Offset};
 
@@ -30,6 +32,9 @@ use crate::lane::{Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, record, segment_place};
 use crate::node::{Draft, NodeForm, Stored};
 use crate::{Pmekv, canary};
+
+/// Leaves that are read before what was retired meanwhile may be freed.
+const LEAVES_PER_PIN: usize = 16;
 
 /// The checkpoint that the root names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -141,7 +146,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         name(&self.medium, &self.uuid(), &new);
         self.medium.commit(Level::default());
         self.medium.health()?;
-        let before = std::mem::replace(counts, new);
+        let before = mem::replace(counts, new);
         self.told.tell(counts);
         self.let_go(&before, &counts.cuts, counts.nodes.len() as u64);
         self.lanes.count_entries(0, entry_count);
@@ -230,22 +235,45 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// Every key's record, in the order of keys, and the key.
+    /// Every key's record, in the order of keys, and the key. While a leaf's records are read, the next one's come into the cache.
     pub(crate) fn each_stored(&self, each: &mut dyn FnMut(Stored, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        let (mut page, mut from) = (Page::default(), Bound::Unbounded);
+        let ([mut page, mut ahead], mut from) = ([Page::default(), Page::default()], Bound::Unbounded);
         loop {
             let _pin = epoch::pin();
-            self.tree.read_page(&self.records(), from.as_ref().map(Vec::as_slice), Direction::Forward, &mut page)?;
-            let records = self.records();
-            for record in records.in_time(page.positions(), |records, record| records.prefetch(record)) {
-                let item = records.read(record)?;
-                let lane = self.lanes.of(self.hasher.signature(item.key)) as u32;
-                each(Stored { record, checksum: item.header.checksum, lane }, item.key)?;
+            self.read_ahead(from.as_ref().map(Vec::as_slice), &mut page)?;
+            for leaf in 1..=LEAVES_PER_PIN {
+                let next = page.next().filter(|_| leaf < LEAVES_PER_PIN);
+                next.map_or(Ok(()), |next| self.read_ahead(next, &mut ahead))?;
+                self.each_of(page.positions(), each)?;
+                if next.is_none() {
+                    break;
+                }
+                mem::swap(&mut page, &mut ahead);
             }
             match page.next() {
                 Some(next) => from = next.map(<[u8]>::to_vec),
                 None => return Ok(()),
             }
         }
+    }
+
+    /// Reads a leaf, and asks the cache for its records.
+    fn read_ahead(&self, from: Bound<&[u8]>, page: &mut Page) -> Result<(), Error> {
+        let records = self.records();
+        self.tree.read_page(&records, from, Direction::Forward, page)?;
+        page.positions().iter().for_each(|&record| records.prefetch_head(record));
+        Ok(())
+    }
+
+    fn each_of(
+        &self,
+        leaf: &[Position],
+        each: &mut dyn FnMut(Stored, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        leaf.iter().try_for_each(|&record| {
+            let item = self.records().read(record)?;
+            let lane = self.lanes.of(self.hasher.signature(item.key)) as u32;
+            each(Stored { record, checksum: item.header.checksum, lane }, item.key)
+        })
     }
 }

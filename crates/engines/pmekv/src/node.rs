@@ -87,20 +87,19 @@ impl Draft {
 
     /// Appends a record, and its key if that belongs there.
     pub(crate) fn push(&mut self, stored: Stored, key: &[u8]) {
-        let at = self.bytes.len();
-        self.bytes.resize(at + self.form.entry_bytes(), 0);
-        put_u64(&mut self.bytes, at, stored.record.word());
-        put_u32(&mut self.bytes, at + 8, stored.checksum);
+        let mut entry = [0; NODE_KEY_BYTES];
+        put_u64(&mut entry, 0, stored.record.word());
+        put_u32(&mut entry, 8, stored.checksum);
         match self.form {
-            NodeForm::Records => put_u32(&mut self.bytes, at + 12, stored.lane),
+            NodeForm::Records => put_u32(&mut entry, 12, stored.lane),
             NodeForm::Keys => {
-                let is_here = key.len() <= SHORT_KEY_BYTES_MAX;
-                self.bytes[at + 12] = stored.lane as u8;
-                self.bytes[at + 13] = if is_here { key.len() as u8 } else { NOT_HERE };
-                let here = if is_here { key } else { &[] };
-                self.bytes[at + KEY_AT..][..here.len()].copy_from_slice(here);
+                let here = Some(key).filter(|key| key.len() <= SHORT_KEY_BYTES_MAX);
+                entry[12] = stored.lane as u8;
+                entry[13] = here.map_or(NOT_HERE, |key| key.len() as u8);
+                here.into_iter().for_each(|key| entry[KEY_AT..][..key.len()].copy_from_slice(key));
             }
         }
+        self.bytes.extend_from_slice(&entry[..self.form.entry_bytes()]);
         self.count += 1;
     }
 

@@ -37,7 +37,17 @@ impl<'m, M: Medium> Records<'m, M> {
     }
 }
 
+/// Up to here a record has its header and a key of 16 bytes, which may lie in two lines.
+const HEAD_BYTES: u64 = 32;
+
 impl<M: Medium> Records<'_, M> {
+    /// Asks the cache for a record's header and a short key. Any position will do.
+    #[inline(always)]
+    pub(crate) fn prefetch_head(&self, position: Position) {
+        self.0.prefetch_line(position.offset());
+        self.0.prefetch_line(position.offset().plus(HEAD_BYTES - 1));
+    }
+
     /// Asks the cache for a small record, and the beginning of a long one. Any position will do.
     #[inline(always)]
     pub(crate) fn prefetch_whole(&self, position: Position) {

@@ -12,7 +12,7 @@ use std::{iter, mem};
 use arrayvec::ArrayVec;
 use engine::{Error, Hasher};
 use heap::{Heap, HeapError, Mark};
-use index::bplus_tree::{Keys as _, LoadError, Loader};
+use index::bplus_tree::{LoadError, Loader};
 use index::{BPlusTree, Position};
 use pmem::{Dram, Medium, Offset};
 
@@ -26,9 +26,6 @@ use crate::checkpoint::Checkpoint;
 use crate::lane::lane_of;
 use crate::node::{Named, NodeForm, Stored};
 use crate::record::{Records, place_of};
-
-/// Up to here a record has its header and a key of 16 bytes, which may lie in two lines.
-const HEAD_BYTES: u64 = 32;
 
 /// Parts of the nodes for each thread, so that no thread has much to do when the others are done.
 const PARTS_PER_THREAD: usize = 8;
@@ -207,8 +204,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     /// Asks the cache for all that a window's records are read by.
     fn ask_for(&self, window: &[Named<'o>]) {
         for record in window.iter().filter(|named| self.known(named).is_none()).map(|named| named.stored.record) {
-            self.records.prefetch(record);
-            self.records.0.prefetch_line(record.offset().plus(HEAD_BYTES - 1));
+            self.records.prefetch_head(record);
         }
     }
 
