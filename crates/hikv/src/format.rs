@@ -13,7 +13,7 @@ const FEATURES: [(u32, &str); 5] = [
     (FEATURE_EXPIRY, "expiry"),
     (FEATURE_BATCHES, "batches"),
     (FEATURE_JOURNAL, "journal"),
-    (FEATURE_KEYS_IN_NODES, "keys in nodes"),
+    (FEATURE_KEYS_IN_NODES, "node-keys"),
 ];
 
 const _: () = assert!(FEATURES[0].0 | FEATURES[1].0 | FEATURES[2].0 | FEATURES[3].0 | FEATURES[4].0 == FEATURES_KNOWN);

@@ -52,6 +52,9 @@ impl fmt::Display for Sharing {
     }
 }
 
+/// Threads of a fixed split, at most.
+const THREAD_COUNT_MAX: usize = 128;
+
 impl FromStr for Sharing {
     type Err = String;
 
@@ -69,6 +72,9 @@ impl FromStr for Sharing {
                 if split.serving == 0 {
                     return Err("a thread has to serve".to_owned());
                 }
+                if split.serving + split.backend > THREAD_COUNT_MAX {
+                    return Err(format!("'{text}' is more than {THREAD_COUNT_MAX} threads"));
+                }
                 Sharing::Pool(Plan::Fixed(split))
             }
         })
@@ -81,10 +87,10 @@ mod tests {
 
     #[test]
     fn what_is_said_is_shown() {
-        for text in ["beside", "adaptive", "adaptive-without-updates", "12-4", "1-0"] {
+        for text in ["beside", "adaptive", "adaptive-without-updates", "12-4", "1-0", "64-64"] {
             assert_eq!(text.parse::<Sharing>().map(|sharing| sharing.to_string()).as_deref(), Ok(text));
         }
-        for text in ["", "8", "8-", "-8", "8-8-8", "0-4", "70000-1", "Adaptive"] {
+        for text in ["", "8", "8-", "-8", "8-8-8", "0-4", "70000-1", "128-1", "Adaptive"] {
             assert!(text.parse::<Sharing>().is_err(), "{text}");
         }
     }

@@ -33,6 +33,9 @@ use crate::layout::{LANE_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, rec
 use crate::node::{Draft, NodeForm, Stored};
 use crate::{Pmekv, canary};
 
+/// Is shown a record and its key.
+type EachStored<'e> = dyn FnMut(Stored, &[u8]) -> Result<(), Error> + 'e;
+
 /// Leaves that are read before what was retired meanwhile may be freed.
 const LEAVES_PER_PIN: usize = 16;
 
@@ -236,7 +239,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Every key's record, in the order of keys, and the key. While a leaf's records are read, the next one's come into the cache.
-    pub(crate) fn each_stored(&self, each: &mut dyn FnMut(Stored, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn each_stored(&self, each: &mut EachStored<'_>) -> Result<(), Error> {
         let ([mut page, mut ahead], mut from) = ([Page::default(), Page::default()], Bound::Unbounded);
         loop {
             let _pin = epoch::pin();
@@ -265,11 +268,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    fn each_of(
-        &self,
-        leaf: &[Position],
-        each: &mut dyn FnMut(Stored, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn each_of(&self, leaf: &[Position], each: &mut EachStored<'_>) -> Result<(), Error> {
         leaf.iter().try_for_each(|&record| {
             let item = self.records().read(record)?;
             let lane = self.lanes.of(self.hasher.signature(item.key)) as u32;
