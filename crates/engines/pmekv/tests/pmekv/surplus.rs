@@ -39,6 +39,7 @@ fn opened_again(sim: &Sim, store: OnSim, canary: Canary) -> (Sim, OnSim) {
 }
 
 fn takes_others(store: &OnSim, count: u32) -> bool {
+    free_all(store);
     let takes = deleted(count).all(|number| put(store, count + number, &[VALUE_BYTES]));
     is_sound(store);
     takes
