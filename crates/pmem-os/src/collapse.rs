@@ -29,7 +29,7 @@ pub(crate) struct SmallPages {
     left: Mutex<Range<u64>>,
     /// Holes made so far.
     hole_count: AtomicU64,
-    /// When there were so many, none lay between the page that was looked at and here. Locked alone, too.
+    /// When there were so many, none lay between the page that was looked at and here. Locked alone, also while the kernel looks.
     whole: Mutex<(u64, u64)>,
     /// Locked alone, too.
     rests_until: Mutex<Option<Instant>>,

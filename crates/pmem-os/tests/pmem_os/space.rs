@@ -126,7 +126,6 @@ fn a_tmpfs_without_huge_pages_gives_them_when_asked_to_collapse() {
     });
 }
 
-/// A file that has small pages, as a copy has, gets huge ones when there is time; but not where it has a hole, which stays one.
 /// All of the file was there when the first pages were looked at.
 #[test]
 fn holes_that_are_made_while_pages_are_put_together_stay() {
@@ -147,6 +146,7 @@ fn holes_that_are_made_while_pages_are_put_together_stay() {
     });
 }
 
+/// A file that has small pages, as a copy has, gets huge ones when there is time; but not where it has a hole, which stays one.
 #[test]
 fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
