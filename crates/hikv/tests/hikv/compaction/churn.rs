@@ -85,7 +85,7 @@ const RATIO_MAX: f64 = 1.3;
 #[test]
 fn by_request_the_file_takes_little_more_than_what_is_live() {
     let place = place();
-    let store = Options::new().compact_above(None).open(place.path()).unwrap();
+    let store = Options::new().background(false).open(place.path()).unwrap();
     let mut churn = Churn::new(&store);
     churn.run();
     let before = churn.ratio();
