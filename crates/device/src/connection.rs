@@ -128,7 +128,7 @@ impl Connection {
     /// Tells the host what has happened; false if it awaits nothing of it.
     pub(crate) fn tell_events(&mut self, shared: &Shared) -> bool {
         let start = self.output.len();
-        self.session.tell_events(shared, self.output.bytes());
+        self.session.tell_events(shared, &mut self.output.to(&mut self.socket));
         self.output.len() > start
     }
 
@@ -181,7 +181,7 @@ impl Connection {
     fn carry_out(&mut self, shared: &Shared, now: Instant) {
         let (bytes, mut at, mut group) = (self.input.unread(), 0, Group::default());
         let mut left_count = self.socket.turn_count_max();
-        let out = self.output.bytes();
+        let out = &mut self.output.to(&mut self.socket);
         let before = out.len();
         self.is_starved = false;
         self.session.go_on(shared, out);

@@ -25,6 +25,7 @@ pub(crate) struct Group<'i> {
 
 impl<'i> Group<'i> {
     /// Gathers a store.
+    #[inline]
     pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
         self.carry_out_deletes(store, reply);
         self.carry_out_retrieves(store, reply);
@@ -35,6 +36,7 @@ impl<'i> Group<'i> {
     }
 
     /// Gathers a delete of a key, which need not be there unless `must_exist`.
+    #[inline]
     pub(crate) fn delete(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, must_exist: bool) {
         self.carry_out_stores(store, reply);
         self.carry_out_retrieves(store, reply);
@@ -45,6 +47,7 @@ impl<'i> Group<'i> {
     }
 
     /// Gathers a retrieve with so much room.
+    #[inline]
     pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
         self.carry_out_stores(store, reply);
         self.carry_out_deletes(store, reply);
@@ -103,26 +106,23 @@ impl<'i> Group<'i> {
 
 fn retrieve_all(store: &Store, reply: &mut Reply<'_>, gathered: &[(u16, Key, usize)]) {
     let keys: Gathered<_> = gathered.iter().map(|(_, key, _)| key.as_bytes()).collect();
-    let start = reply.out.len();
+    let mut shown_count = 0;
     let outcome = store.multi_get_with(&keys, |number, value| {
         let (id, _, room_bytes) = gathered[number];
         show(reply, id, room_bytes, value);
+        shown_count = number + 1;
     });
     if outcome.is_err() {
-        reply.out.truncate(start);
-        gathered.iter().for_each(|(id, key, room_bytes)| retrieve(store, reply, *id, key, *room_bytes));
+        let rest = &gathered[shown_count..];
+        rest.iter().for_each(|(id, key, room_bytes)| retrieve(store, reply, *id, key, *room_bytes));
     }
 }
 
 fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes: usize) {
-    let start = reply.out.len();
     match store.get_with(key.as_bytes(), |value| show(reply, id, room_bytes, Some(value))) {
         Ok(Some(())) => {}
         Ok(None) => show(reply, id, room_bytes, None),
-        Err(error) => {
-            reply.out.truncate(start);
-            reply.conclude(id, Err(status_of(&error)));
-        }
+        Err(error) => reply.conclude(id, Err(status_of(&error))),
     }
 }
 

@@ -131,7 +131,7 @@ impl Queue {
             return Err(Fatal::new(FatalCause::Sequence, 0, &[]));
         }
         while let Some(ready) = self.transfers.next_ready() {
-            reply.writer.ready(reply.out, &ready);
+            reply.writer.ready(&mut reply.out, &ready);
         }
         Ok(())
     }

@@ -2,9 +2,11 @@
 
 use nvme::{Command, Completion, Data, Sgl, Status, Writer};
 
+use crate::output::Outlet;
+
 /// Where the completions of a turn are written.
 pub(crate) struct Reply<'o> {
-    pub(crate) out: &'o mut Vec<u8>,
+    pub(crate) out: Outlet<'o>,
     pub(crate) writer: Writer,
     /// How far the queue was read.
     pub(crate) queue_head: u16,
@@ -16,7 +18,7 @@ impl Reply<'_> {
     /// Completes a command.
     pub(crate) fn complete(&mut self, id: u16, status: Status, result: u64) {
         let queue_head = self.queue_head;
-        self.writer.completion(self.out, &Completion { result, queue_head, id, status });
+        self.writer.completion(&mut self.out, &Completion { result, queue_head, id, status });
     }
 
     /// Completes a command that failed, or did not.
@@ -31,7 +33,7 @@ impl Reply<'_> {
     pub(crate) fn data(&mut self, id: u16, bytes: &[u8]) {
         if !bytes.is_empty() {
             let data = Data { id, tag: 0, offset: 0, is_last: true, is_success: false, bytes };
-            self.writer.data(self.out, &data);
+            self.writer.data(&mut self.out, &data);
         }
     }
 
@@ -39,7 +41,7 @@ impl Reply<'_> {
     pub(crate) fn value(&mut self, id: u16, value: &[u8], room_bytes: usize) {
         if self.values_complete && (1..=room_bytes).contains(&value.len()) {
             let data = Data { id, tag: 0, offset: 0, is_last: true, is_success: true, bytes: value };
-            return self.writer.data(self.out, &data);
+            return self.writer.data(&mut self.out, &data);
         }
         self.data(id, &value[..value.len().min(room_bytes)]);
         self.complete(id, Status::SUCCESS, value.len() as u64);

@@ -19,6 +19,7 @@ use nvme::{
 use crate::auth::Auth;
 use crate::group::Group;
 use crate::limits;
+use crate::output::Outlet;
 use crate::queue::Queue;
 use crate::reply::Reply;
 use crate::shared::Shared;
@@ -67,9 +68,9 @@ impl Session {
         if let Phase::Queue(queue) = &self.phase { Some(queue.as_ref()) } else { None }
     }
 
-    fn reply<'o>(&self, out: &'o mut Vec<u8>) -> Reply<'o> {
+    fn reply<'o>(&self, out: &'o mut Outlet<'_>) -> Reply<'o> {
         let queue_head = self.queue().map_or(0, |queue| queue.head);
-        Reply { out, writer: self.writer, queue_head, values_complete: self.shares_memory }
+        Reply { out: out.by_ref(), writer: self.writer, queue_head, values_complete: self.shares_memory }
     }
 
     /// Takes a PDU, and writes what is to be said about it.
@@ -78,7 +79,7 @@ impl Session {
         shared: &Shared,
         pdu: &Pdu<'i>,
         group: &mut Group<'i>,
-        out: &mut Vec<u8>,
+        out: &mut Outlet<'_>,
     ) -> Result<Flow, Fatal> {
         let mut reply = self.reply(out);
         match (&mut self.phase, pdu) {
@@ -102,7 +103,7 @@ impl Session {
     }
 
     /// Carries out what was gathered.
-    pub(crate) fn carry_out(&self, shared: &Shared, group: &mut Group<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn carry_out(&self, shared: &Shared, group: &mut Group<'_>, out: &mut Outlet<'_>) {
         group.carry_out(&shared.store, &mut self.reply(out));
     }
 
@@ -124,7 +125,7 @@ impl Session {
     }
 
     /// Goes on with a list.
-    pub(crate) fn go_on(&mut self, shared: &Shared, out: &mut Vec<u8>) {
+    pub(crate) fn go_on(&mut self, shared: &Shared, out: &mut Outlet<'_>) {
         let mut reply = self.reply(out);
         if let Phase::Queue(queue) = &mut self.phase {
             queue.go_on(shared, &mut reply);
@@ -132,7 +133,7 @@ impl Session {
     }
 
     /// Answers what has happened, where the host awaits it.
-    pub(crate) fn tell_events(&self, shared: &Shared, out: &mut Vec<u8>) {
+    pub(crate) fn tell_events(&self, shared: &Shared, out: &mut Outlet<'_>) {
         let Some(queue) = self.queue().filter(|queue| queue.is_admin()) else { return };
         if !queue.controller.state().events.is_awaited() {
             return;
@@ -151,11 +152,11 @@ impl Session {
         }
     }
 
-    pub(crate) fn end_with(&self, fatal: &Fatal, out: &mut Vec<u8>) {
+    pub(crate) fn end_with(&self, fatal: &Fatal, out: &mut Outlet<'_>) {
         self.writer.terminate(out, fatal);
     }
 
-    fn begin(&mut self, request: &InitialRequest, out: &mut Vec<u8>) -> Result<(), Fatal> {
+    fn begin(&mut self, request: &InitialRequest, out: &mut Outlet<'_>) -> Result<(), Fatal> {
         if request.version != 0 {
             return Err(Fatal::new(FatalCause::Unsupported, 8, &[]));
         }

@@ -9,6 +9,7 @@ use mio::{Interest, Registry, Token};
 use rings::{DeviceEnd, Look};
 
 use crate::limits;
+use crate::output::Carrier;
 
 #[derive(Debug)]
 pub(crate) enum Socket {
@@ -87,5 +88,20 @@ impl Write for Socket {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl Carrier for Socket {
+    fn stage(&mut self, bytes: &[u8]) -> bool {
+        match self {
+            Socket::Tcp(_) => false,
+            Socket::Shm(end) => end.stage(bytes),
+        }
+    }
+
+    fn tell(&mut self, len_bytes: usize) {
+        if let Socket::Shm(end) = self {
+            end.tell(len_bytes);
+        }
     }
 }

@@ -26,6 +26,12 @@ pub(crate) fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
     }
 }
 
+/// Two numbers in a row. What is put together of smaller ones, and copied right away, is not waited for so: a processor hands a
+/// load what one store has stored, and not what several have.
+pub(crate) fn pair([first, second]: [u64; 2]) -> [u8; 16] {
+    (u128::from(first) | u128::from(second) << 64).to_le_bytes()
+}
+
 /// Text in a field of fixed length, cut if it is longer, with `fill` behind it.
 pub(crate) fn put_text(bytes: &mut [u8], at: usize, field_bytes: usize, text: &str, fill: u8) {
     let mut field = vec![fill; field_bytes];

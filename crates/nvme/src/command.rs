@@ -9,6 +9,8 @@
 
 use std::fmt;
 
+use ref_cast::RefCast;
+
 use crate::bytes::{put, u8_at, u16_at, u32_at, u64_at};
 
 /// How a command describes its data on this transport (base specification, 4.1.2).
@@ -36,7 +38,8 @@ const TRANSPORT: u8 = 0x5a;
 const BY_SGL: u8 = 0x40;
 
 /// A command, as it travels.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, RefCast)]
+#[repr(transparent)]
 pub struct Command(pub [u8; Command::BYTES]);
 
 impl Command {

@@ -1,7 +1,7 @@
 //! A completion queue entry: result 8, head of the submission queue 2, queue 2, identifier 2, status 2.
 
 use crate::Status;
-use crate::bytes::{put, u16_at, u64_at};
+use crate::bytes::{pair, u16_at, u64_at};
 
 /// What became of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,12 +23,8 @@ impl Completion {
     /// The entry as it travels. The queue's number is left out, as fabrics have it.
     #[must_use]
     pub fn encode(&self) -> [u8; Completion::BYTES] {
-        let mut bytes = [0; Completion::BYTES];
-        put(&mut bytes, 0, &self.result.to_le_bytes());
-        put(&mut bytes, 8, &self.queue_head.to_le_bytes());
-        put(&mut bytes, 12, &self.id.to_le_bytes());
-        put(&mut bytes, 14, &self.status.field().to_le_bytes());
-        bytes
+        let [queue_head, id, status] = [self.queue_head, self.id, self.status.field()].map(u64::from);
+        pair([self.result, queue_head | id << 32 | status << 48])
     }
 
     /// The entry that has travelled.

@@ -40,7 +40,9 @@ pub use identify::{command_sets, namespace_descriptors};
 pub use kv::{Key, Kv, StoreIf};
 pub use listing::{Items, Keys, ListWriter, RangeWriter};
 pub use logs::{Health, effects, firmware};
-pub use pdu::{Data, Digests, Fatal, FatalCause, Framing, InitialRequest, InitialResponse, Pdu, Ready, Side, Writer};
+pub use pdu::{
+    Data, Digests, Fatal, FatalCause, Framing, InitialRequest, InitialResponse, Pdu, Ready, Side, Sink, Writer,
+};
 pub use properties::{Capabilities, Configuration, Property, ShutdownState, StatusRegister};
 pub use status::Status;
 

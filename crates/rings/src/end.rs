@@ -103,6 +103,23 @@ impl DeviceEnd {
         if self.is_asleep { Look::Sleeps } else { Look::News }
     }
 
+    /// Writes all of it where the host reads it, if there is room, and tells the host nothing. What was staged and not told of is told
+    /// before anything is written otherwise.
+    #[must_use]
+    pub fn stage(&mut self, bytes: &[u8]) -> bool {
+        // A contradiction is found by the write.
+        self.sender.stage(&self.memory.ring(Way::ToHost), bytes).unwrap_or(false)
+    }
+
+    /// Tells the host of so many bytes that were staged.
+    pub fn tell(&mut self, len_bytes: usize) {
+        let ring = self.memory.ring(Way::ToHost);
+        self.sender.tell(&ring, len_bytes);
+        if self.sender.wakes(&ring) {
+            wake(ring.reader);
+        }
+    }
+
     /// The poller has told that the other side of a file is closed.
     pub fn doubt(&mut self) {
         self.is_doubted = true;
@@ -156,7 +173,7 @@ impl Write for DeviceEnd {
                 if self.sender.wakes(&ring) {
                     wake(ring.reader);
                 }
-                self.sender.expect(&ring, len_bytes);
+                self.sender.expect(&ring, 0, len_bytes);
                 return Ok(len_bytes);
             }
             if is_closed(&self.socket)? {
@@ -291,7 +308,7 @@ impl Write for HostEnd {
                 if self.sender.wakes(&ring) {
                     self.ring_bell()?;
                 }
-                self.sender.expect(&ring, len_bytes);
+                self.sender.expect(&ring, 0, len_bytes);
                 return Ok(len_bytes);
             }
             if self.sender.may_sleep(&ring)? {

@@ -3,7 +3,7 @@
 //! `tail` and `head` count bytes from the beginning of time: the writer's and the reader's place. The ring's words hold eight bytes each.
 //!
 //! # Orders
-//! - The writer stores bytes, then `tail` (release); the reader loads `tail` (acquire), then bytes. The same for `head`, behind which
+//! - The writer stores bytes, some of them early, then `tail` (release); the reader loads `tail` (acquire), then bytes. The same for `head`, behind which
 //!   words are written anew.
 //! - Sleep: the reader stores `reader`, a full fence, loads `tail`; the writer stores `tail`, a full fence, loads `reader`. One of the two
 //!   sees what the other has stored: no wake-up is lost. The same for a writer without room.
@@ -25,6 +25,9 @@ mod words;
 pub(crate) use words::Words;
 
 const WORD_BYTES: usize = 8;
+
+/// How far ahead lines are asked for where bytes are staged: some values, between which the writer has other things to do.
+const STAGE_AHEAD_BYTES: u64 = 1024;
 
 /// The other side contradicts itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,10 +75,12 @@ fn takes_sleeper<W: Word>(word: &W) -> bool {
     word.load(Relaxed) == 1 && word.compare_exchange(1, 0, AcqRel, Relaxed).is_ok()
 }
 
-/// The writer's end.
+/// The writer's end. What it has staged is written, and the reader is not told of it yet.
 #[derive(Default, Debug)]
 pub(crate) struct Sender {
+    /// The place behind all that was written, of which the reader is told as far as `told`.
     tail: u64,
+    told: u64,
     /// The reader's place, as it was looked at last: it only moves on, so what had room then has room. The line that has the place is the
     /// reader's, and far away.
     head: u64,
@@ -92,12 +97,40 @@ impl Sender {
         Ok(room)
     }
 
-    /// Writes as much as there is room for.
+    /// Writes as much as there is room for. Nothing is staged.
     pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
+        debug_assert_eq!(self.tail, self.told, "what was staged is told first");
+        let len = bytes.len().min(self.known_room(ring, bytes.len())? as usize);
+        self.write(ring, &bytes[..len]);
+        self.tell(ring, len);
+        Ok(len)
+    }
+
+    /// Writes all of it, if there is room, and tells the reader nothing: what is staged piece by piece lies in the ring when it is told
+    /// together.
+    pub(crate) fn stage<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<bool, Broken> {
+        let has_room = self.known_room(ring, bytes.len())? >= bytes.len() as u64;
+        if has_room {
+            self.write(ring, bytes);
+            self.expect(ring, STAGE_AHEAD_BYTES, bytes.len());
+        }
+        Ok(has_room)
+    }
+
+    /// Tells the reader of so many bytes that were staged.
+    pub(crate) fn tell<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
+        self.told = self.told.wrapping_add(len_bytes as u64);
+        ring.tail.store(self.told, Release);
+    }
+
+    /// Bytes that have room: as was known, if that is enough for so many.
+    fn known_room<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
         let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
-        let room = if known < bytes.len() as u64 { self.room(ring)? } else { known };
-        let len = bytes.len().min(room as usize);
-        let mut rest = &bytes[..len];
+        if known < len as u64 { self.room(ring) } else { Ok(known) }
+    }
+
+    /// Writes bytes that have room.
+    fn write<W: Words>(&mut self, ring: &Ring<'_, W>, mut rest: &[u8]) {
         while !rest.is_empty() {
             let start = self.tail as usize % WORD_BYTES;
             if start == 0 {
@@ -112,8 +145,6 @@ impl Sender {
             self.tail = self.tail.wrapping_add(part.len() as u64);
             rest = behind;
         }
-        ring.tail.store(self.tail, Release);
-        Ok(len)
     }
 
     /// Writes the whole words that `bytes` begin with, as far as the ring's end, and returns the rest.
@@ -126,11 +157,11 @@ impl Sender {
         &bytes[len..]
     }
 
-    /// Asks for the lines that so many bytes will lie in next, as far as the reader is known to be done there. The reader's cache has
-    /// them.
-    pub(crate) fn expect<W: Words>(&self, ring: &Ring<'_, W>, len_bytes: usize) {
-        let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
-        let words = ring.words_from(self.tail);
+    /// Asks for the lines that so many bytes will lie in, from so many behind the next one, as far as the reader is known to be done there.
+    /// The reader's cache has them.
+    pub(crate) fn expect<W: Words>(&self, ring: &Ring<'_, W>, ahead_bytes: u64, len_bytes: usize) {
+        let known = (ring.room_bytes() - self.tail.wrapping_sub(self.head)).saturating_sub(ahead_bytes);
+        let words = ring.words_from(self.tail.wrapping_add(ahead_bytes));
         let count = (len_bytes.min(known as usize) / WORD_BYTES).min(words.len());
         W::expect(&words[..count]);
     }
@@ -263,25 +294,46 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_out_as_they_went_in() {
+    fn bytes_come_out_as_they_went_in_once_they_are_told() {
         let owned = Owned::<AtomicU64>::new(8);
+        let ring = owned.ring();
         let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
-        let (mut model, mut next, mut random) = (VecDeque::new(), 0u8, 1u64);
-        for _ in 0..10_000 {
+        // All bytes in the ring, of which the last so many are not told.
+        let (mut model, mut staged, mut next) = (VecDeque::new(), 0, 0u8);
+        let mut random = 1u64;
+        for _ in 0..20_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let len = (random >> 33) as usize % 30;
-            if random >> 63 == 0 {
-                let bytes: Vec<u8> = (0..len).map(|at| next.wrapping_add(at as u8)).collect();
-                let pushed = sender.push(&owned.ring(), &bytes).expect("nobody lies");
-                assert_eq!(pushed, len.min(56 - model.len()));
-                model.extend(&bytes[..pushed]);
-                next = next.wrapping_add(pushed as u8);
-            } else {
-                let mut out = vec![0; len];
-                let pulled = receiver.pull(&owned.ring(), &mut out).expect("nobody lies");
-                assert_eq!(pulled, len.min(model.len()));
-                assert!(out[..pulled].iter().all(|byte| Some(*byte) == model.pop_front()));
-            }
+            let bytes: Vec<u8> = (0..len).map(|at| next.wrapping_add(at as u8)).collect();
+            let room = 56 - model.len();
+            let written = match random >> 62 {
+                0 => {
+                    sender.tell(&ring, std::mem::take(&mut staged));
+                    let pushed = sender.push(&ring, &bytes).expect("nobody lies");
+                    assert_eq!(pushed, len.min(room));
+                    pushed
+                }
+                1 => {
+                    let has_room = sender.stage(&ring, &bytes).expect("nobody lies");
+                    assert_eq!(has_room, len <= room);
+                    staged += if has_room { len } else { 0 };
+                    if has_room { len } else { 0 }
+                }
+                2 => {
+                    sender.tell(&ring, len.min(staged));
+                    staged -= len.min(staged);
+                    0
+                }
+                _ => {
+                    let mut out = vec![0; len];
+                    let pulled = receiver.pull(&ring, &mut out).expect("nobody lies");
+                    assert_eq!(pulled, len.min(model.len() - staged));
+                    assert!(out[..pulled].iter().all(|byte| Some(*byte) == model.pop_front()));
+                    0
+                }
+            };
+            model.extend(&bytes[..written]);
+            next = next.wrapping_add(written as u8);
         }
     }
 

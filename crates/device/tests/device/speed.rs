@@ -98,12 +98,13 @@ fn alone(store: &Store) {
         (0..COUNT / 4).for_each(|number| assert!(store.delete(key(number)).expect("it deletes")));
         Vec::new()
     });
+    let keys: Vec<_> = (0..COUNT).map(scattered).collect();
     measure("engine alone: put, groups of 16", COUNT, || {
-        put_groups(store, 0, COUNT);
+        put_groups(store, &keys);
         Vec::new()
     });
     measure("engine alone: get, groups of 16", COUNT, || {
-        get_groups(store, 0, COUNT);
+        get_groups(store, &keys);
         Vec::new()
     });
     restore(store);
@@ -117,18 +118,25 @@ fn alone(store: &Store) {
     restore(store);
 }
 
-fn get_groups(store: &Store, from: u64, count: u64) {
-    for group in (from..from + count).step_by(GROUP_COUNT as usize) {
-        let keys: Vec<_> = (group..group + GROUP_COUNT).map(scattered).collect();
-        store.multi_get_with(&keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
+fn get_groups(store: &Store, keys: &[[u8; 16]]) {
+    for keys in keys.chunks(GROUP_COUNT as usize) {
+        store.multi_get_with(keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
     }
 }
 
-fn put_groups(store: &Store, from: u64, count: u64) {
-    for group in (from..from + count).step_by(GROUP_COUNT as usize) {
-        let items: Vec<_> = (group..group + GROUP_COUNT).map(|number| (scattered(number), VALUE)).collect();
+fn put_groups(store: &Store, keys: &[[u8; 16]]) {
+    for keys in keys.chunks(GROUP_COUNT as usize) {
+        let items: Vec<_> = keys.iter().map(|key| (key, &VALUE)).collect();
         store.multi_put_each(&items, |_, done| done.expect("it stores"));
     }
+}
+
+/// What a function takes of so many keys.
+fn time_of(work: impl FnOnce(&[[u8; 16]]), from: u64, count: u64) -> Duration {
+    let keys: Vec<_> = (from..from + count).map(scattered).collect();
+    let began = Instant::now();
+    work(&keys);
+    began.elapsed()
 }
 
 /// Puts again what was deleted.
@@ -152,15 +160,11 @@ fn through(bench: &Bench, transport: &str) {
 }
 
 /// A queue is a host of its own, with a thread; where there is one that is the caller's.
-fn many(
-    bench: &Bench,
-    what: &str,
-    queue_count: u64,
-    make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]> + Sync,
-) {
+fn many(bench: &Bench, what: &str, queue_count: u64, make: fn([u8; 16]) -> Asked) {
     let mut clients = clients(bench, queue_count);
+    let operations = operations(0, DEVICE_COUNT, make);
     measure(&format!("{what}, {DEPTH} at once on {queue_count}"), DEVICE_COUNT, || {
-        run_on(&mut clients, 0, DEVICE_COUNT, make);
+        run_on(&mut clients, &operations);
         Vec::new()
     });
 }
@@ -171,35 +175,38 @@ fn clients(bench: &Bench, count: u64) -> Vec<Client> {
     (0..count).map(|_| bench.client_with(options())).collect()
 }
 
+type Asked = Operation<[u8; 16], &'static [u8]>;
+
+/// What clients are asked, made before it is timed: a device has nothing to do meanwhile.
+fn operations(from: u64, count: u64, make: fn([u8; 16]) -> Asked) -> Vec<Asked> {
+    (from..from + count).map(|number| make(scattered(number))).collect()
+}
+
 /// Has each client do its part.
-fn run_on(
-    clients: &mut [Client],
-    from: u64,
-    count: u64,
-    make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]> + Sync,
-) {
-    let each = count / clients.len() as u64;
-    let run = |client: &mut Client, queue: u64| run_all(client, from + queue * each, each, &make);
+fn run_on(clients: &mut [Client], operations: &[Asked]) {
     match clients {
-        [client] => run(client, 0),
+        [client] => run_all(client, operations),
         clients => thread::scope(|scope| {
-            let numbered = clients.iter_mut().zip(0..);
-            numbered.for_each(|(client, queue)| drop(scope.spawn(move || run(client, queue))));
+            let parts = operations.chunks(operations.len() / clients.len());
+            clients.iter_mut().zip(parts).for_each(|(client, part)| drop(scope.spawn(|| run_all(client, part))));
         }),
     }
 }
 
-fn run_all(client: &mut Client, from: u64, count: u64, make: impl Fn([u8; 16]) -> Operation<[u8; 16], &'static [u8]>) {
-    let mut operations = Vec::with_capacity(4096);
-    for first in (from..from + count).step_by(4096) {
-        operations.clear();
-        operations.extend((first..first + 4096).map(|number| make(scattered(number))));
-        let told = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
-            Outcome::Done | Outcome::Value(_) => {}
-            other => panic!("{other:?}"),
-        };
-        client.run_with(&operations, told).expect("they are done");
-    }
+fn run_all(client: &mut Client, operations: &[Asked]) {
+    let told = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
+        Outcome::Done | Outcome::Value(_) => {}
+        other => panic!("{other:?}"),
+    };
+    client.run_with(operations, told).expect("they are done");
+}
+
+/// What so many operations take.
+fn time_on(clients: &mut [Client], from: u64, count: u64, make: fn([u8; 16]) -> Asked) -> Duration {
+    let operations = operations(from, count, make);
+    let began = Instant::now();
+    run_on(clients, &operations);
+    began.elapsed()
 }
 
 /// A store with all keys.
@@ -210,11 +217,11 @@ fn loaded(dir: &Path) -> Store {
     store
 }
 
-fn store_of(key: [u8; 16]) -> Operation<[u8; 16], &'static [u8]> {
+fn store_of(key: [u8; 16]) -> Asked {
     Operation::Store { key, value: &VALUE[..], when: StoreIf::Always }
 }
 
-fn retrieve_of(key: [u8; 16]) -> Operation<[u8; 16], &'static [u8]> {
+fn retrieve_of(key: [u8; 16]) -> Asked {
     Operation::Retrieve { key }
 }
 
@@ -225,17 +232,11 @@ fn what_the_engine_has_of_it() {
     let store = loaded(dir.path());
     let bench = Bench::of(dir, store, device::Config::default()).by_shm(true);
     let store = &bench.store;
-    let by_turns = |what, alone: fn(&Store, u64, u64), make: fn([u8; 16]) -> _| {
+    let by_turns = |what, alone: fn(&Store, &[[u8; 16]]), make| {
         let mut clients = clients(&bench, 1);
-        let alone = (&mut |from, count| alone(store, from, count)) as turns::Run<'_>;
-        turns::compare(
-            store,
-            what,
-            ["engine alone", "device"],
-            [alone, &mut |from, count| {
-                run_on(&mut clients, from, count, make);
-            }],
-        );
+        let alone: turns::Run<'_> = &mut |from, count| time_of(|keys| alone(store, keys), from, count);
+        let device: turns::Run<'_> = &mut |from, count| time_on(&mut clients, from, count, make);
+        turns::compare(store, what, ["engine alone", "device"], [alone, device]);
     };
     by_turns("shared memory: retrieve", get_groups, retrieve_of);
     by_turns("shared memory: store", put_groups, store_of);
@@ -250,16 +251,11 @@ fn what_a_server_does_beside_it() {
     let bench = Bench::of(dir, store, device::Config::default());
     for queue_count in [1, QUEUE_COUNT] {
         let (mut clients, mut serving) = (clients(&bench, queue_count), redis::Clients::of(&bench.store, queue_count));
-        for (make, kind) in [(store_of as fn(_) -> _, &redis::SET), (retrieve_of, &redis::GET)] {
+        for (make, kind) in [(store_of as fn(_) -> Asked, &redis::SET), (retrieve_of, &redis::GET)] {
             let what = format!("TCP: {}, {DEPTH} at once on {queue_count}", kind.name);
-            turns::compare(
-                &bench.store,
-                &what,
-                ["hikv serve", "device"],
-                [&mut |from, count| serving.run(kind, from, count), &mut |from, count| {
-                    run_on(&mut clients, from, count, make)
-                }],
-            );
+            let serve: turns::Run<'_> = &mut |from, count| time_of(|keys| serving.run(kind, keys), from, count);
+            let device: turns::Run<'_> = &mut |from, count| time_on(&mut clients, from, count, make);
+            turns::compare(&bench.store, &what, ["hikv serve", "device"], [serve, device]);
         }
     }
 }

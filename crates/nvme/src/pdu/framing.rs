@@ -1,7 +1,9 @@
 //! From bytes to PDUs.
 
+use ref_cast::RefCast;
+
 use super::digest::{DIGEST_BYTES, digest_of};
-use super::header::{DATA_DIGEST, HEADER_DIGEST, Header, Kind, LAST, SUCCESS};
+use super::header::{COMMON_BYTES, DATA_DIGEST, HEADER_DIGEST, Header, Kind, LAST, SUCCESS};
 use super::{Data, Digests, Fatal, FatalCause, InitialRequest, InitialResponse, Pdu, Ready};
 use crate::bytes::{bytes_at, u8_at, u16_at, u32_at};
 use crate::{Command, Completion};
@@ -38,12 +40,17 @@ impl Framing {
     ///
     /// # Errors
     /// What is wrong with it, as soon as that can be told.
+    #[inline]
     pub fn next<'a>(&self, input: &'a [u8]) -> Result<Option<(Pdu<'a>, usize)>, Fatal> {
         let Some(header) = Header::decode(input) else { return Ok(None) };
         let kind = self.check(&header, input)?;
         let Some(bytes) = input.get(..header.len_bytes) else { return Ok(None) };
         self.check_header_digest(&header, kind, bytes)?;
-        Ok(Some((self.decode(&header, kind, bytes)?, header.len_bytes)))
+        let pdu = match kind {
+            Kind::Command => Pdu::Command(command_in(bytes), self.data(&header, bytes)?),
+            kind => self.decode(&header, kind, bytes)?,
+        };
+        Ok(Some((pdu, header.len_bytes)))
     }
 
     /// The most bytes that a PDU can have.
@@ -132,7 +139,7 @@ impl Framing {
             Kind::TerminateByHost | Kind::TerminateByController => {
                 Pdu::Terminate { cause: u16_at(bytes, 8), information: u32_at(bytes, 10) }
             }
-            Kind::Command => Pdu::Command(Command(bytes_at(bytes, 8)), self.data(header, bytes)?),
+            Kind::Command => Pdu::Command(command_in(bytes), self.data(header, bytes)?),
             Kind::Completion => Pdu::Completion(Completion::decode(&bytes_at(bytes, 8))),
             Kind::DataToController | Kind::DataToHost => Pdu::Data(self.decode_data(header, bytes)?),
             Kind::Ready => Pdu::Ready(Ready {
@@ -172,4 +179,10 @@ impl Framing {
         }
         Ok(data)
     }
+}
+
+/// The command of a capsule that is there whole, where it lies.
+fn command_in(bytes: &[u8]) -> &Command {
+    const NONE: Command = Command([0; Command::BYTES]);
+    bytes.get(COMMON_BYTES..).and_then(|rest| rest.first_chunk()).map_or(&NONE, Command::ref_cast)
 }

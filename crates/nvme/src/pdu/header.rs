@@ -88,7 +88,7 @@ impl Header {
     }
 
     pub(super) fn to_bytes(self) -> [u8; COMMON_BYTES] {
-        let [a, b, c, d] = (self.len_bytes as u32).to_le_bytes();
-        [self.kind, self.flags, self.header_bytes as u8, self.data_start as u8, a, b, c, d]
+        let places = u64::from(self.header_bytes as u8) << 16 | u64::from(self.data_start as u8) << 24;
+        (u64::from(self.kind) | u64::from(self.flags) << 8 | places | (self.len_bytes as u64) << 32).to_le_bytes()
     }
 }

@@ -20,7 +20,7 @@ use crate::{Command, Completion};
 pub use digest::Digests;
 pub use fatal::{Fatal, FatalCause};
 pub use framing::{Framing, Side};
-pub use writer::Writer;
+pub use writer::{Sink, Writer};
 
 /// Initialize Connection Request: a host's first words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -93,7 +93,7 @@ pub enum Pdu<'a> {
         information: u32,
     },
     /// A command, with the data that its capsule has.
-    Command(Command, &'a [u8]),
+    Command(&'a Command, &'a [u8]),
     /// What became of a command.
     Completion(Completion),
     /// A part of a command's data.

@@ -6,6 +6,7 @@ use nvme::{
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
+use ref_cast::RefCast;
 
 const CAPSULE_BYTES_MAX: usize = 200;
 const DATA_BYTES_MAX: usize = 300;
@@ -95,7 +96,7 @@ impl Sent {
         match self {
             Sent::Request(request) => Pdu::InitialRequest(*request),
             Sent::Response(response) => Pdu::InitialResponse(*response),
-            Sent::Command(entry, data) => Pdu::Command(Command(*entry), data),
+            Sent::Command(entry, data) => Pdu::Command(Command::ref_cast(entry), data),
             Sent::Completion(completion) => Pdu::Completion(*completion),
             Sent::Ready(ready) => Pdu::Ready(*ready),
             Sent::Terminate(_, fatal) => Pdu::Terminate { cause: fatal.cause as u16, information: fatal.information },

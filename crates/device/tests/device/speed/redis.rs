@@ -61,13 +61,13 @@ fn write_get(out: &mut Vec<u8>, key: &[u8; 16]) {
 }
 
 /// Sends a further command for each reply, as the device's client does.
-fn run(socket: &mut TcpStream, kind: &Kind, numbers: std::ops::Range<u64>) {
+fn run(socket: &mut TcpStream, kind: &Kind, keys: &[[u8; 16]]) {
     let (mut output, mut input, mut filled) = (Vec::new(), vec![0; 64 << 10], 0);
-    let (mut next, mut under_way) = (numbers.start, 0);
-    while next < numbers.end || under_way > 0 {
-        while next < numbers.end && under_way < DEPTH {
-            (kind.write)(&mut output, &scattered(next));
-            (next, under_way) = (next + 1, under_way + 1);
+    let (mut keys, mut under_way) = (keys.iter(), 0);
+    while keys.len() > 0 || under_way > 0 {
+        for key in keys.by_ref().take(DEPTH - under_way) {
+            (kind.write)(&mut output, key);
+            under_way += 1;
         }
         socket.write_all(&output).expect("it takes them");
         output.clear();
@@ -99,14 +99,13 @@ impl Clients {
     }
 
     /// Has each client do its part.
-    pub(super) fn run(&mut self, kind: &Kind, from: u64, count: u64) {
-        let each = count / self.sockets.len() as u64;
+    pub(super) fn run(&mut self, kind: &Kind, keys: &[[u8; 16]]) {
+        let part_len = keys.len() / self.sockets.len();
         match &mut self.sockets[..] {
-            [socket] => run(socket, kind, from..from + count),
+            [socket] => run(socket, kind, keys),
             sockets => thread::scope(|scope| {
-                for (socket, number) in sockets.iter_mut().zip(0..) {
-                    let from = from + number * each;
-                    scope.spawn(move || run(socket, kind, from..from + each));
+                for (socket, part) in sockets.iter_mut().zip(keys.chunks(part_len)) {
+                    scope.spawn(move || run(socket, kind, part));
                 }
             }),
         }
@@ -116,9 +115,10 @@ impl Clients {
 pub(super) fn through(store: &Store) {
     for connection_count in [1, QUEUE_COUNT] {
         let mut clients = Clients::of(store, connection_count);
+        let keys: Vec<_> = (0..DEVICE_COUNT).map(scattered).collect();
         for kind in [&SET, &GET] {
             measure(&format!("hikv serve: {}, {DEPTH} at once on {connection_count}", kind.name), DEVICE_COUNT, || {
-                clients.run(kind, 0, DEVICE_COUNT);
+                clients.run(kind, &keys);
                 Vec::new()
             });
         }
