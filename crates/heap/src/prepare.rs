@@ -38,6 +38,8 @@ pub(crate) struct Pace {
     /// The mark when the background began to fill up; 0 where it does not.
     filled_from_bytes: AtomicU64,
     ahead_bytes: AtomicU64,
+    /// The region's length when it could not grow; 0 where it could. Each attempt keeps writers waiting that ask for a growth themselves.
+    refused_at_bytes: AtomicU64,
 }
 
 impl Pace {
@@ -89,8 +91,8 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Takes one step towards `ahead_bytes` of spare space with pages that do not fault: up to 2 MiB of pages, or, when
-    /// all there are can be used, growth. True while there is more to do: not where the region cannot grow, or holes above the mark cannot
-    /// be filled, for whatever reason. Writers are told of that, and what else the background does may make room.
+    /// all there are can be used, growth. True while there is more to do: not where the region cannot grow, which is not tried again before a
+    /// writer's own growth, or holes above the mark cannot be filled, for whatever reason. Writers are told of that, and what else the background does may make room.
     pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> bool {
         let is_more = self.prepare_step(medium, ahead_bytes).unwrap_or(false);
         self.pace.note(self.mark_bytes(), is_more);
@@ -102,10 +104,12 @@ impl<D: Dram> Heap<D> {
             return Ok(true);
         }
         let spare_bytes = self.spare_bytes();
-        let is_short = spare_bytes < ahead_bytes;
+        let len_bytes = self.region.len_bytes();
+        let is_short = spare_bytes < ahead_bytes && self.pace.refused_at_bytes.load(Ordering::Relaxed) != len_bytes;
         if is_short {
             let step_bytes = growth_bytes(spare_bytes, ahead_bytes - spare_bytes);
-            self.region.grow(medium, self.region.len_bytes() + UNIT_BYTES, step_bytes)?;
+            let grown = self.region.grow(medium, len_bytes + UNIT_BYTES, step_bytes);
+            grown.inspect_err(|_| self.pace.refused_at_bytes.store(len_bytes, Ordering::Relaxed))?;
             self.note(&self.space.lock());
         }
         Ok(is_short)

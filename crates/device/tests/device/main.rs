@@ -12,3 +12,4 @@ mod reconnect;
 mod speed;
 mod support;
 mod values;
+mod walks;

@@ -16,7 +16,12 @@
 //! committed, since the tree learns of nothing else; on a log, whatever it sees is in the log before the nodes are.
 //!
 //! All lanes are locked in step 1 at once, so that no batch is cut apart.
+//!
+//! # Keys of damaged records
+//! Step 2 takes a key from its record. A key that has rotted there would be another key's from then on, and the key itself absent. So a record that is not
+//! whole keeps the key that the nodes before have of that record.
 
+use std::iter::{self, Peekable};
 use std::mem;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +35,7 @@ use pmem::{Dram, Level, Medium, Offset};
 use crate::bytes::{Line, is_sealed, put_u64, salt, seal_line, u64_at};
 use crate::lane::{Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, record, segment_place};
-use crate::node::{Draft, NodeForm, Stored};
+use crate::node::{self, Draft, Named, NodeForm, Stored};
 use crate::{Pmekv, canary};
 
 /// Is shown a record and its key.
@@ -112,6 +117,19 @@ pub(crate) fn name<M: Medium>(medium: &M, uuid: &[u8; 16], checkpoint: &Checkpoi
     store_word(medium, ROOT, checkpoint.number);
 }
 
+/// The key that nodes have of a record, where that is another than `key`. Nodes are read up to the record, or else as far as `key`.
+fn key_before<'n>(
+    nodes: &mut Peekable<impl Iterator<Item = Named<'n>>>,
+    stored: &Stored,
+    key: &[u8],
+) -> Option<&'n [u8]> {
+    let is_its = |named: &Named<'_>| named.stored.record == stored.record;
+    let mut passed =
+        iter::from_fn(|| nodes.next_if(|named| is_its(named) || named.key.is_none_or(|other| other <= key)));
+    let its = passed.find(is_its).filter(|named| named.stored.checksum == stored.checksum);
+    its.and_then(|named| named.key).filter(|other| *other != key)
+}
+
 /// Where all lanes end.
 pub(crate) fn cuts_of(lanes: &[MutexGuard<'_, Log>]) -> [u64; LANE_COUNT_MAX] {
     let mut cuts = [0; LANE_COUNT_MAX];
@@ -140,7 +158,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.fill_reserve()?;
         let (mut cuts, mut entry_count) = self.cuts();
         self.batches.is_learnt()?;
-        let (nodes, key_count) = self.write_nodes(counts.number + 1)?;
+        let (nodes, key_count) = self.write_nodes(counts)?;
         if self.medium.breaks(canary::MARKS_AFTER_TREE) {
             (cuts, entry_count) = self.cuts();
         }
@@ -186,9 +204,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Step 2: the nodes, and how many keys they have.
-    fn write_nodes(&self, number: u64) -> Result<(Vec<Offset>, u64), Error> {
+    fn write_nodes(&self, counts: &Checkpoint) -> Result<(Vec<Offset>, u64), Error> {
         let mut nodes = Vec::new();
-        let written = self.write_nodes_to(number, &mut nodes);
+        let written = self.write_nodes_to(counts, &mut nodes);
         if let Err(error) = &written {
             self.reserve.give_up(&nodes);
             if matches!(error, Error::Corrupt { .. }) {
@@ -198,10 +216,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         written.map(|key_count| (nodes, key_count))
     }
 
-    fn write_nodes_to(&self, number: u64, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
-        let (mut draft, mut key_count, mut has_room_ahead) = (Draft::new(NodeForm::of(&self.heap)), 0, true);
+    fn write_nodes_to(&self, counts: &Checkpoint, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
+        let (form, number) = (NodeForm::of(&self.heap), counts.number + 1);
+        let (mut draft, mut key_count, mut has_room_ahead) = (Draft::new(form), 0, true);
         let mut last: Vec<u8> = Vec::new();
+        let before = counts.nodes.iter().filter_map(|&at| node::load(&self.medium, form, counts.number, at).ok());
+        let mut before = before.flatten().peekable();
         self.each_stored(&mut |stored, key| {
+            let key = match key_before(&mut before, &stored, key) {
+                Some(other) if !self.records().read(stored.record)?.is_whole() => other,
+                _ => key,
+            };
             // No opening would take them.
             if key_count > 0 && *last >= *key {
                 let offset = stored.record.offset().0;

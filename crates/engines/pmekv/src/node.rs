@@ -6,7 +6,7 @@ use std::slice::ChunksExact;
 
 use heap::{FEATURE_KEYS_IN_NODES, Heap, HeapError};
 use index::Position;
-use pmem::{Checksum, Dram, Offset};
+use pmem::{Checksum, Dram, Medium, Offset};
 
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
 use crate::layout::{NODE_BYTES, NODE_HEADER_BYTES, NODE_KEY_BYTES, NODE_RECORD_BYTES, SHORT_KEY_BYTES_MAX};
@@ -118,8 +118,18 @@ pub(crate) fn previous(bytes: &[u8]) -> Offset {
     Offset(u64_at(bytes, 0))
 }
 
+/// The bytes of a node of the checkpoint that counts.
+pub(crate) fn bytes<M: Medium>(medium: &M, at: Offset) -> Result<&[u8], HeapError> {
+    // SAFETY: nobody writes to a node that a checkpoint has which is not over.
+    Ok(unsafe { medium.bytes(at.span(NODE_BYTES)) }?)
+}
+
 /// The node's keys, in their order.
-pub(crate) fn read(form: NodeForm, number: u64, at: Offset, bytes: &[u8]) -> Result<Keys<'_>, HeapError> {
+pub(crate) fn load<M: Medium>(medium: &M, form: NodeForm, number: u64, at: Offset) -> Result<Keys<'_>, HeapError> {
+    read(form, number, at, bytes(medium, at)?)
+}
+
+fn read(form: NodeForm, number: u64, at: Offset, bytes: &[u8]) -> Result<Keys<'_>, HeapError> {
     let damaged = |what| HeapError::Damaged { offset: at.0, what };
     let count = u32_at(bytes, 8) as usize;
     if count > form.key_count_max() || bytes.len() as u64 != NODE_BYTES {

@@ -38,6 +38,21 @@ fn the_background_grows_by_more_where_more_is_spare() {
     assert_eq!([(); 3].map(|()| grown(100 << 20)), [4 << 20, UNIT_BYTES, UNIT_BYTES]);
 }
 
+/// Each attempt takes the kernel's time, in which no writer can ask for space.
+#[test]
+fn the_background_does_not_try_again_what_was_refused_before_a_writer_has_grown_the_region() {
+    let (memory, heap) = Memory::formatted();
+    let prepare = || (0..100).filter(|_| heap.prepare(&memory, 60 << 20)).count();
+    memory.set_limit_bytes(heap.stats().region_bytes);
+    assert!(prepare() < 100);
+    let count = memory.growth_count();
+    assert_eq!((prepare(), memory.growth_count()), (0, count));
+    memory.set_limit_bytes(120 << 20);
+    assert_eq!((prepare(), memory.growth_count()), (0, count));
+    heap.reserve(&memory, heap.spare_bytes() + 1, 0).unwrap().publish();
+    assert!(prepare() > 0 && heap.spare_bytes() >= 60 << 20);
+}
+
 #[test]
 fn a_large_extent_grows_the_region_by_what_it_needs() {
     let (memory, heap) = Memory::formatted();

@@ -20,6 +20,7 @@ pub(crate) struct Memory {
     allocation: NonNull<u8>,
     len_bytes: AtomicU64,
     limit_bytes: AtomicU64,
+    growth_count: AtomicU64,
     populated_bytes: AtomicU64,
     is_writable: AtomicBool,
     /// Units without space.
@@ -46,8 +47,9 @@ impl Memory {
         let allocation = NonNull::new(unsafe { alloc_zeroed(layout()) }).expect("address space");
         let limit_bytes = AtomicU64::new(RESERVED_BYTES as u64);
         let (len_bytes, populated_bytes) = (AtomicU64::new(len_bytes), AtomicU64::new(0));
+        let growth_count = AtomicU64::new(0);
         let (is_writable, holes, after_back) = (AtomicBool::new(true), Mutex::default(), Mutex::default());
-        Memory { allocation, len_bytes, limit_bytes, populated_bytes, is_writable, holes, after_back }
+        Memory { allocation, len_bytes, limit_bytes, growth_count, populated_bytes, is_writable, holes, after_back }
     }
 
     /// A region with nothing in it but a finished format.
@@ -56,6 +58,11 @@ impl Memory {
         let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
         heap.finish_format(&memory).unwrap();
         (memory, heap)
+    }
+
+    /// How often it was to grow.
+    pub(crate) fn growth_count(&self) -> u64 {
+        self.growth_count.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_limit_bytes(&self, limit_bytes: u64) {
@@ -188,6 +195,7 @@ impl Residency for Memory {
 
 impl Space for Memory {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.growth_count.fetch_add(1, Ordering::Relaxed);
         if to_bytes > self.limit_bytes.load(Ordering::Relaxed) {
             return Err(MediumError::Full { wanted_bytes: to_bytes });
         }

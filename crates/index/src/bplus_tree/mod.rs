@@ -83,7 +83,7 @@ impl<D: Dram> BPlusTree<D> {
         Ok(BPlusTree { root, memory, item_count: AtomicU64::new(0) })
     }
 
-    /// Forgets every item. Nobody applies changes meanwhile; readers may read on.
+    /// Forgets every item. Nobody applies changes meanwhile; readers may read on. What was searched for before is searched for anew by the change that follows.
     ///
     /// # Errors
     /// If the host lends no memory.
@@ -105,12 +105,14 @@ impl<D: Dram> BPlusTree<D> {
         })
     }
 
-    /// Retires a node, and all below it, that nobody can find any more.
+    /// Retires a node, and all below it, that nobody can find any more and nobody changes.
     fn retire_all(&self, node: *mut u8, level: usize) {
         if level == 0 {
+            self.leaf(node).version.end();
             return self.memory.retire(self.leaf(node));
         }
         let inner = self.inner(node);
+        inner.version.end();
         let (separators, children) = inner.contents();
         children.into_iter().for_each(|child| self.retire_all(child, level - 1));
         separators.into_iter().for_each(|separator| self.memory.retire_separator(separator));

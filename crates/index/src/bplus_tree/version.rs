@@ -93,6 +93,11 @@ impl Version {
         }
     }
 
+    /// The version of a node that was unlinked without its lock, and that nobody changes.
+    pub(super) fn end(&self) {
+        self.0.fetch_or(OBSOLETE, Ordering::AcqRel);
+    }
+
     /// A fresh version for a node that is not linked yet.
     pub(super) fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);

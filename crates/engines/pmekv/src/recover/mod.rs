@@ -36,9 +36,7 @@ use pmem::{Dram, Level, Medium, Offset, unseal};
 use crate::canary;
 use crate::checkpoint::Checkpoint;
 use crate::lane::{Log, store_word, write_line};
-use crate::layout::{
-    NODE_BYTES, OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record, segment_place,
-};
+use crate::layout::{OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record, segment_place};
 use crate::node::{self, NodeForm};
 
 pub(crate) use live::load;
@@ -166,14 +164,9 @@ fn follow<M: Medium, D: Dram>(
         }
         heap.check_place(node_place(next)).map_err(damaged)?;
         checkpoint.nodes.push(next);
-        next = node::previous(node_bytes(medium, next)?);
+        next = node::previous(node::bytes(medium, next)?);
     }
     Ok(())
-}
-
-fn node_bytes<M: Medium>(medium: &M, at: Offset) -> Result<&[u8], HeapError> {
-    // SAFETY: nobody writes while the store is opened, and nobody to a node that a checkpoint has which is not over.
-    Ok(unsafe { medium.bytes(at.span(NODE_BYTES)) }?)
 }
 
 fn place_of_record<M: Medium>(medium: &M, number: u64) -> Offset {

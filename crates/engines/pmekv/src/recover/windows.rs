@@ -5,7 +5,6 @@ use heap::HeapError;
 use pmem::{Medium, Offset};
 
 use super::lost::{Lost, past};
-use super::node_bytes;
 use crate::node::{self, Keys, Named, NodeForm};
 
 /// Records that are asked for, read and marked together. An instruction that asks for a line waits for the page's translation, and so does what comes
@@ -58,6 +57,6 @@ pub(super) fn read_nodes<'o: 'l, 'l, M: Medium>(
 ) -> impl Iterator<Item = Result<Keys<'o>, HeapError>> + 'l {
     nodes.iter().zip(1..).filter_map(move |(&at, after)| {
         nodes.get(after).into_iter().for_each(|next| medium.prefetch_line(*next));
-        past(lost, node_bytes(medium, at).and_then(|bytes| node::read(form, number, at, bytes))).transpose()
+        past(lost, node::load(medium, form, number, at)).transpose()
     })
 }

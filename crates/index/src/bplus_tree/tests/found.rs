@@ -71,3 +71,34 @@ fn a_change_finds_its_leaf_whatever_came_between() {
         }
     }
 }
+
+/// A writer that waits for a lock has found the key's leaf before all keys are forgotten, and changes the key after that.
+#[test]
+fn what_was_found_before_a_clear_is_not_there_any_more() {
+    for family in FAMILIES {
+        let mut rig = Rig::new(usize::MAX);
+        let targets: Vec<_> = (0..300).map(|number| key(family, number)).collect();
+        let (there, absent) = targets.split_at(200);
+        rig.put(there);
+        let olds: Vec<_> = there.iter().map(|key| rig.map[key]).collect();
+        let news: Vec<_> = targets.iter().map(|key| rig.item(key)).collect();
+        let pin = epoch::pin();
+        let aims: Vec<_> = targets.iter().map(|key| rig.tree.aim(pin.pinned(), &rig.items, key)).collect();
+        let found = targets.iter().map(|key| rig.tree.look(pin.pinned(), &rig.items, key).unwrap());
+        let found: Vec<_> = found.collect();
+        rig.tree.clear().unwrap();
+        assert!(aims.iter().all(|aim| rig.tree.find_aimed(&rig.items, aim).flatten().is_none()));
+        assert!(aims.iter().all(|aim| rig.tree.look_at(pin.pinned(), &rig.items, aim).unwrap().item().is_none()));
+        for ((found, &old), &new) in found.iter().zip(&olds).zip(&news) {
+            let replaced = rig.tree.apply_to(&rig.items, found, Edit::Replace { old, new });
+            assert_eq!(replaced, Err(ChangeError::Missing(old)));
+        }
+        for (found, &new) in found[there.len()..].iter().zip(&news[there.len()..]) {
+            assert_eq!(rig.tree.apply_to(&rig.items, found, Edit::Insert(new)), Ok(()));
+        }
+        drop((aims, found));
+        drop(pin);
+        rig.map = absent.iter().copied().zip(news[there.len()..].iter().copied()).collect();
+        rig.check();
+    }
+}

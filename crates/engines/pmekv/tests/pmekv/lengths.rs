@@ -1,0 +1,106 @@
+//! Keys about as long as those that lie in nodes, which begin alike, or are beginnings of each other: in stores whose nodes have keys, and in stores of
+//! format 1.1, whose nodes have none.
+
+use std::sync::atomic::Ordering;
+
+use engine::Clock;
+use heap::FEATURE_KEYS_IN_NODES;
+use heap::layout::SUPERBLOCK_COPIES;
+use pmem::{Bytes, Checksum, Persist};
+use pmem_sim::{Model, Sim};
+use testkit::{Contents, Crashed, Failure, Made, Op, Operations, Script, Shape, Subject, conformance, explore};
+
+use crate::crash::settings;
+use crate::subject::{OfPmekv, OnSim, shape};
+
+/// Words of a superblock that its checksum is of, and the word with its features.
+const CHECKED_WORD_COUNT: u64 = 9;
+const FEATURES_WORD: u64 = 6;
+
+/// Stores as version 1.1 made them.
+pub(crate) struct OfOlder;
+
+impl Made for OfOlder {
+    type Engine = OnSim;
+    type Medium = Sim;
+
+    fn format(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
+        drop(<OfPmekv as Made>::format(on.clone(), clock.clone())?);
+        make_older(&on);
+        <OfPmekv as Made>::open(on, clock)
+    }
+
+    fn open(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
+        <OfPmekv as Made>::open(on, clock)
+    }
+
+    fn needed_bytes(engine: &OnSim, contents: &Contents) -> Option<u64> {
+        <OfPmekv as Made>::needed_bytes(engine, contents)
+    }
+}
+
+/// Takes the flag away that says that nodes have keys, of a store that has no nodes.
+fn make_older(sim: &Sim) {
+    for copy in SUPERBLOCK_COPIES {
+        let word = |number: u64| copy.plus(8 * number);
+        let load = |number: u64| sim.load(word(number), Ordering::Acquire);
+        let features = load(FEATURES_WORD) & !(u64::from(FEATURE_KEYS_IN_NODES) << 32);
+        sim.store(word(FEATURES_WORD), features, Ordering::Release);
+        let bytes: Vec<u8> = (0..CHECKED_WORD_COUNT).flat_map(|number| load(number).to_le_bytes()).collect();
+        let checksum = Checksum::default().update(&bytes).value();
+        sim.store(word(CHECKED_WORD_COUNT), checksum.into(), Ordering::Release);
+        sim.flush(copy.span(128));
+        sim.order();
+    }
+}
+
+/// The empty one; zeros; the longest that lie in nodes, and such as are longer by a byte; of eight and of sixteen bytes in common.
+pub(crate) fn keys() -> Vec<Vec<u8>> {
+    let long = |len: usize, last: u8| [&vec![b'k'; len - 1][..], &[last]].concat();
+    let short = [&b""[..], &[0], &[0, 0], &[0; 8], &[0; 16], &[0; 17], b"kkkkkkkk", b"kkkkkkkk\0", &[0xFF; 16]];
+    let long = [long(15, 0), long(16, 0), long(16, b'k'), long(16, 0xFF), long(17, 0), long(17, b'k'), long(40, b'k')];
+    short.into_iter().map(<[u8]>::to_vec).chain(long).collect()
+}
+
+pub(crate) fn value(number: usize, version: u8) -> Vec<u8> {
+    vec![version * 32 + number as u8; 3 + number * 5]
+}
+
+/// Each comes, some go, change and come again, over segments, checkpoints and openings.
+fn script() -> Script {
+    let keys = keys();
+    let put = |number: usize, version: u8| Op::Put(keys[number].clone(), value(number, version));
+    let delete = |number: usize| Op::Delete(keys[number].clone());
+    let first = (0..keys.len()).map(|number| put(number, 1));
+    let then = [Op::Reopen, delete(4), put(4, 2), put(11, 2), delete(12), delete(0), Op::Reopen];
+    let last = [put(0, 3), put(12, 3), delete(13), put(5, 3), delete(10), put(14, 3), Op::Scan, Op::Reopen];
+    Script::after(11, first, then.into_iter().chain(last))
+}
+
+#[test]
+fn keys_about_as_long_as_those_in_nodes_survive_every_crash() {
+    let scripts = [script()];
+    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(40, 50, 20), "{counts:?}");
+}
+
+#[test]
+fn stores_of_an_older_format_survive_every_crash() {
+    let scripts = [script(), Script::seeded(3, &shape(8))];
+    let counts = explore::<Crashed<OfOlder>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(40, 50, 20), "{counts:?}");
+}
+
+#[test]
+fn they_answer_like_a_map() {
+    answers_like_a_map::<OfPmekv>();
+    answers_like_a_map::<OfOlder>();
+}
+
+fn answers_like_a_map<K: Made<Medium = Sim>>() {
+    let shape = Shape { keys: keys(), reopens: false, batches: true, ..shape(500) };
+    let new =
+        || Box::new(Crashed::<K>::format(Sim::new(0, Model::Line)).expect("there is room")) as Box<dyn Operations>;
+    let compared = conformance(new, &shape, 0..3);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 1500);
+}
