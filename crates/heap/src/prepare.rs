@@ -47,7 +47,8 @@ impl Pace {
     fn note(&self, mark_bytes: u64, is_more: bool) {
         let from_bytes = self.filled_from_bytes.load(Ordering::Relaxed);
         let began_bytes = if from_bytes == 0 { mark_bytes } else { from_bytes };
-        let wanted_bytes = (mark_bytes - began_bytes) * PACE_FACTOR;
+        // Another thread's step may have begun later, and ended earlier: nothing was taken since.
+        let wanted_bytes = mark_bytes.saturating_sub(began_bytes) * PACE_FACTOR;
         let kept_bytes = self.ahead_bytes.load(Ordering::Relaxed) / if is_more { 1 } else { 2 };
         if is_more || from_bytes != 0 {
             self.ahead_bytes.store(wanted_bytes.max(kept_bytes), Ordering::Relaxed);
@@ -132,5 +133,21 @@ impl<D: Dram> Heap<D> {
         medium.populate(Offset(start).span(end - start));
         self.populated_bytes.fetch_max(end, Ordering::Relaxed);
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where an engine lets several threads take steps: one has read the mark, and another begins to fill up before it is noted.
+    #[test]
+    fn a_step_that_is_noted_late_does_not_know_of_a_pace() {
+        let pace = Pace::default();
+        pace.note(3 << 20, true);
+        pace.note(2 << 20, true);
+        assert_eq!(pace.ahead_bytes.load(Ordering::Relaxed), 0);
+        pace.note(4 << 20, true);
+        assert_eq!(pace.ahead_bytes.load(Ordering::Relaxed), PACE_FACTOR << 20);
     }
 }

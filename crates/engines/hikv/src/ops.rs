@@ -21,7 +21,7 @@ use engine::{
 };
 use items::NewItem;
 
-/// After a step has left what there is to compact, as it does beside a check: a hundredth of a core at most.
+/// After a step has left what there is to compact, as it does beside a check, and while readers keep garbage: a hundredth of a core at most.
 const LEFT_REST: Duration = Duration::from_millis(100);
 
 impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
@@ -229,6 +229,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         let was_left = self.may_compact();
         self.collect();
         match self.may_compact() {
+            false if self.has_garbage() => {
+                Progress::Rest(self.medium.collapse_pages().map_or(LEFT_REST, |rest| rest.min(LEFT_REST)))
+            }
             false => Progress::resting(self.medium.collapse_pages()),
             true if was_left => Progress::Rest(LEFT_REST),
             true => Progress::More,

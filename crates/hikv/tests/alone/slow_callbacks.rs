@@ -1,27 +1,33 @@
 //! Callbacks that take their time: what is kept, and which threads they hold up.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use hikv::{Durability, Options};
+use hikv::{Durability, Options, Store};
+use tempfile::TempDir;
 
 use crate::alone;
 
 /// More than waits for readers who take no time.
 const BOUND_BYTES: u64 = 64 << 20;
 
-#[test]
-fn a_slow_callback_holds_writers_up_and_stops_nobody() {
-    let _alone = alone();
+fn store() -> (TempDir, Store) {
     let memory = Path::new("/dev/shm");
     let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     let store = Options::new().durability(Durability::Process).open(dir.path()).unwrap();
     store.put("read", "value").unwrap();
+    (dir, store)
+}
+
+/// Does `work` while a callback of the store has begun, and is not over.
+fn beside_a_callback(store: &Store, work: impl FnOnce()) {
     let (began, has_begun) = mpsc::channel();
     let (end, may_end) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        let store = &store;
         scope.spawn(move || {
             let read = |_: &[u8]| {
                 began.send(()).unwrap();
@@ -31,6 +37,16 @@ fn a_slow_callback_holds_writers_up_and_stops_nobody() {
             store.get_with("read", read).unwrap().unwrap();
         });
         has_begun.recv().unwrap();
+        work();
+        drop(end);
+    });
+}
+
+#[test]
+fn a_slow_callback_holds_writers_up_and_stops_nobody() {
+    let _alone = alone();
+    let (_dir, store) = store();
+    beside_a_callback(&store, || {
         let value = vec![1; 1 << 20];
         let is_held_up = |_| {
             store.put("key", &value).unwrap();
@@ -42,11 +58,37 @@ fn a_slow_callback_holds_writers_up_and_stops_nobody() {
         // What it deletes stays as long; it does not wait for that.
         store.clear().unwrap();
         assert!(store.is_empty().unwrap());
-        drop(end);
     });
     let is_free = |_| {
         store.put("key", "value").unwrap();
         store.stats().garbage_bytes < BOUND_BYTES / 2
     };
     assert!((0..1_000_000).any(is_free), "{:?}", store.stats());
+}
+
+/// Long after a callback has ended the background may look for what it kept.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < DEADLINE, "{what}: not within a minute");
+        thread::yield_now();
+    }
+}
+
+/// The background sleeps when the callback ends, and nobody writes.
+#[test]
+fn what_a_slow_callback_kept_is_given_back_though_nobody_writes_any_more() {
+    let _alone = alone();
+    let (_dir, store) = store();
+    let taken_bytes = || fs::metadata(store.region_path()).unwrap().blocks() * 512;
+    (0..20_000_u32).for_each(|number| store.put(number.to_be_bytes(), [7; 1_500]).unwrap());
+    beside_a_callback(&store, || {
+        store.clear().unwrap();
+        wait_until("not all sleep", || store.stats().awake_worker_count == 0);
+        assert!(taken_bytes() > 20 << 20);
+    });
+    wait_until("space given back", || taken_bytes() < 10 << 20);
+    assert_eq!(store.stats().garbage_count, 0);
 }

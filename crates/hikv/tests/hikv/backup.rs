@@ -221,21 +221,29 @@ fn a_backup_is_of_one_moment() {
     assert_eq!(store.stats().kept_count, 0);
 }
 
-/// Where the test was started as the process that makes a backup: makes it, and tells of each item.
+/// Where the test was started as the process that makes a backup: makes it, tells of each item, and goes on when it may.
 fn back_up_if_started_for_it() -> bool {
     let Ok(dir) = env::var(DIR) else { return false };
     let store = Options::new().create(false).open(Path::new(&dir).join("store")).unwrap();
-    store.backup(out_in(Path::new(&dir)), |_| io::stderr().write_all(b".").unwrap()).unwrap();
+    let tell = |_| {
+        io::stderr().write_all(b".").unwrap();
+        io::stdin().read_exact(&mut [0]).unwrap();
+    };
+    store.backup(out_in(Path::new(&dir)), tell).unwrap();
     true
 }
 
-/// Starts a backup in a process of its own, and kills that when it has told of so many items.
+/// Starts a backup in a process of its own. The process tells of so many items, and is killed before it is behind the next one: however late the
+/// kill comes, a backup of more items is not complete.
 fn killed_after(dir: &Path, count: usize) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["backup::an_interrupted_backup_is_none", "--exact", "--nocapture"]).env(DIR, dir);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // Both stay open until the end: else the process would fail, and not be killed.
+    let (mut may_go, mut tells) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
     let mut told = vec![0; count];
-    child.stderr.take().unwrap().read_exact(&mut told).unwrap();
+    may_go.write_all(&told).unwrap();
+    tells.read_exact(&mut told).unwrap();
     child.kill().unwrap();
     let status = child.wait().unwrap();
     assert!(status.signal() == Some(libc::SIGKILL) || status.success(), "{status}");

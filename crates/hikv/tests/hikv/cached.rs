@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hikv::{Clock, EngineKind, Options, Store, WriteBatch};
+use hikv::{Clock, Durability, EngineKind, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 const KEY_LENS: [usize; 8] = [0, 1, 15, 16, 17, 26, 512, 513];
@@ -30,7 +30,8 @@ fn open(path: &std::path::Path, engine: EngineKind, clock: &Clock, random: &mut 
     let cache_bytes = CACHE_BYTES[random.usize(..CACHE_BYTES.len())];
     let thread_count = if engine == EngineKind::RewoHash { random.usize(..2) } else { 0 };
     let options = Options::new().engine(engine).clock(clock.clone()).background(random.bool());
-    options.read_cache_bytes(cache_bytes).read_cache_threads(thread_count).open(path).unwrap()
+    let options = options.durability(Durability::Buffered).read_cache_bytes(cache_bytes);
+    options.read_cache_threads(thread_count).open(path).unwrap()
 }
 
 impl Checked {

@@ -13,7 +13,7 @@ use hikv::{Clock, Decision, Durability, EngineKind, Error, Features, OpenError, 
 use tempfile::tempdir;
 
 fn options(engine: EngineKind) -> Options {
-    Options::new().engine(engine).background(false)
+    Options::new().engine(engine).background(false).durability(Durability::Buffered)
 }
 
 fn offers(engine: EngineKind) -> Features {

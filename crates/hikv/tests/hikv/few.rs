@@ -1,6 +1,6 @@
 //! A few items from an end of a range, found without an order, are those that the order has.
 
-use hikv::{Item, Options, Store, prefix_range};
+use hikv::{Durability, Item, Options, Store, prefix_range};
 
 fn key(number: u32) -> Vec<u8> {
     // Spread, so that no pass meets them in order.
@@ -9,7 +9,7 @@ fn key(number: u32) -> Vec<u8> {
 
 fn filled(options: &Options) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store = options.open(dir.path()).unwrap();
+    let store = options.clone().durability(Durability::Buffered).open(dir.path()).unwrap();
     (0..5_000).for_each(|number| store.put(key(number), number.to_be_bytes()).unwrap());
     (0..5_000).step_by(3).for_each(|number| assert!(store.delete(key(number)).unwrap()));
     (dir, store)

@@ -1,6 +1,6 @@
 //! A store whose region is full: what goes on, and what the errors advise.
 
-use hikv::{EngineKind, Error, Options, Store, WriteBatch};
+use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
 use tempfile::{TempDir, tempdir};
 
 /// Of several sizes, so that what is left has room for no batch's record.
@@ -8,7 +8,8 @@ const VALUE_LENS_BYTES: [usize; 5] = [30_000, 4_000, 250, 20, 1];
 
 fn full_store(engine: EngineKind) -> (TempDir, Store) {
     let dir = tempdir().unwrap();
-    let store = Options::new().engine(engine).region_bytes_max(16 << 20).open(dir.path()).unwrap();
+    let options = Options::new().engine(engine).region_bytes_max(16 << 20).durability(Durability::Buffered);
+    let store = options.open(dir.path()).unwrap();
     (0..10).for_each(|number| store.put(format!("4000:{number}"), vec![1; 4_000]).unwrap());
     for len_bytes in VALUE_LENS_BYTES {
         let refused = |number: &u32| store.put(format!("{len_bytes}:{number}"), vec![1; len_bytes]).is_err();

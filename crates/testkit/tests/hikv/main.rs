@@ -1,7 +1,8 @@
 //! HiKV crashed at every step: nothing acknowledged is lost, what is kept in order is what the hash index holds, and every
 //! broken twin is caught.
 //!
-//! These tests explore a slice of what `cargo xtask explore` explores, which also runs those that are ignored.
+//! These tests explore a slice of what `cargo xtask explore` explores, which also runs those that are ignored. The pages of `docs/format` are
+//! compared here, too (`format_docs`), since the stores of both are compiled once then.
 
 mod absent;
 mod batches;
@@ -9,6 +10,7 @@ mod cached;
 mod closes;
 mod compactions;
 mod deferred;
+mod format_docs;
 mod journaled;
 mod killed;
 mod large_batches;

@@ -32,4 +32,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
         self.cx().collect() || cleared
     }
+
+    /// True while readers may keep something.
+    pub(crate) fn has_garbage(&self) -> bool {
+        !self.limbo.is_empty() || !self.cleared.is_empty()
+    }
 }

@@ -53,9 +53,13 @@ fn items_of_nearly_empty_chunks_are_gathered_and_the_space_is_given_back() {
         (compacted.taken_bytes_before, Some(compacted.taken_bytes_after)),
         (before, rig.sim().allocated_bytes())
     );
-    assert!(compacted.given_back_bytes >= 2 * (256 << 10) - 2 * 4_096, "{compacted:?}");
+    // Other tests' threads read, and move on.
+    rig.free_garbage();
+    let again = compact(&rig);
+    let given_back_bytes = compacted.given_back_bytes + again.given_back_bytes;
+    assert!(given_back_bytes >= 2 * (256 << 10) - 2 * 4_096, "{compacted:?} {again:?}");
+    assert_eq!(again.moved_items, 0, "nothing was left to gain");
     assert_holds(&rig, &keys);
-    assert_eq!(compact(&rig).moved_items, 0, "nothing was left to gain");
     assert_holds(&rig.reopened(), &keys);
 }
 
@@ -72,6 +76,8 @@ fn no_room_is_needed_but_gaps() {
 fn what_is_given_back_is_used_again() {
     let rig = Rig::of_fixed_size();
     let keys = sparse(&rig);
+    compact(&rig);
+    rig.free_garbage();
     compact(&rig);
     rig.sim().fail_grow_after(1);
     (1_000..1_200).for_each(|number| rig.put(&key(number), &[number as u8; VALUE_BYTES]));
@@ -199,8 +205,26 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     assert!(matches!(rig.store.tidy(), Progress::Rest(_)));
     drop(checking);
     background(&rig);
+    rig.free_garbage();
+    background(&rig);
     assert_eq!(rig.store.tidy(), Progress::Idle);
     assert!(rig.store.stats().compaction.given_back_bytes > 1 << 20);
+}
+
+/// The worker is to look again later, and not at once, though nobody writes.
+#[test]
+fn the_background_looks_again_for_what_a_reader_keeps() {
+    let rig = Rig::new();
+    (0..2).for_each(|number| rig.put(&key(number), b"value"));
+    let found = rig.store.get(&key(0), &mut |_, _| {
+        assert!(rig.store.delete(&key(1)).unwrap());
+        background(&rig);
+        assert!(matches!(rig.store.tidy(), Progress::Rest(_)));
+    });
+    assert!(found.unwrap());
+    rig.free_garbage();
+    background(&rig);
+    assert_eq!(rig.store.tidy(), Progress::Idle);
 }
 
 /// The entry that names `item` names one grain further from now on.

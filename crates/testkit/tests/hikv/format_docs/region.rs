@@ -9,9 +9,9 @@ use heap::layout::{
 use heap::{Class, EngineNumber, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
 
-use crate::fields::Fields;
-use crate::pages::{assert_names, table};
-use crate::store::{EXTENT_VALUE_BYTES, PARAMETERS, Store};
+use crate::format_docs::fields::Fields;
+use crate::format_docs::pages::{assert_names, table};
+use crate::format_docs::store::{EXTENT_VALUE_BYTES, PARAMETERS, Store};
 
 const PAGE: &str = "region";
 

@@ -13,9 +13,9 @@ use pmem::{Bytes, LINE_BYTES, Offset, crc32c};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
-use crate::fields::Fields;
-use crate::pages::table;
-use crate::region::payload;
+use crate::format_docs::fields::Fields;
+use crate::format_docs::pages::table;
+use crate::format_docs::region::payload;
 
 const PAGE: &str = "pmekv";
 const UUID: [u8; 16] = [9; 16];

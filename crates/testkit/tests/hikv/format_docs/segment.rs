@@ -10,10 +10,10 @@ use index::partitioned_hash::layout::{
 };
 use pmem::{LINE_BYTES, Offset, seal};
 
-use crate::fields::Fields;
-use crate::pages::{assert_names, table};
-use crate::region::{head, payload};
-use crate::store::{PARAMETERS, Store, key};
+use crate::format_docs::fields::Fields;
+use crate::format_docs::pages::{assert_names, table};
+use crate::format_docs::region::{head, payload};
+use crate::format_docs::store::{PARAMETERS, Store, key};
 
 const PAGE: &str = "segment";
 

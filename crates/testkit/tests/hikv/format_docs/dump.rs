@@ -7,8 +7,8 @@ use hikv::dump::layout::{
 };
 use pmem::crc32c;
 
-use crate::fields::Fields;
-use crate::pages::{assert_names, table};
+use crate::format_docs::fields::Fields;
+use crate::format_docs::pages::{assert_names, table};
 
 const PAGE: &str = "dump";
 const UUID: [u8; 16] = *b"identity of some";

@@ -10,11 +10,11 @@ use index::partitioned_hash::SEGMENT_COUNT_WORDS;
 use pmem::crc32c;
 use pmem_os::HostDram;
 
-use crate::fields::Fields;
-use crate::item::Reader;
-use crate::region::{chunks, head, payload, slot_bytes};
-use crate::segment;
-use crate::store::{KEY_COUNT, Store};
+use crate::format_docs::fields::Fields;
+use crate::format_docs::item::Reader;
+use crate::format_docs::region::{chunks, head, payload, slot_bytes};
+use crate::format_docs::segment;
+use crate::format_docs::store::{KEY_COUNT, Store};
 
 const PAGE: &str = "image";
 /// Items of [`Store::filled`] that lie in slots; one more lies in an extent.

@@ -1,6 +1,6 @@
 //! Fields as the pages describe them: bytes of a record, bits of a word.
 
-use crate::pages::{Row, table};
+use crate::format_docs::pages::{Row, table};
 
 /// What a table says about the bytes of a record, or about the bits of a word.
 pub(crate) struct Fields(Vec<Field>);

@@ -5,7 +5,7 @@ use journal::{File, JournalOptions, Journaled};
 use pmem::{Bytes, Level, Offset, Persist, Space, crc32c};
 use pmem_sim::{Crashable, Model, SimDisk};
 
-use crate::fields::Fields;
+use crate::format_docs::fields::Fields;
 
 const PAGE: &str = "journal";
 const IDENTITY: [u8; 16] = [7; 16];

@@ -13,8 +13,8 @@ use pmem::{Bytes, Offset, crc32c};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
-use crate::fields::Fields;
-use crate::region::payload;
+use crate::format_docs::fields::Fields;
+use crate::format_docs::region::payload;
 
 const PAGE: &str = "rewo-hash";
 const SEED: u64 = 11;

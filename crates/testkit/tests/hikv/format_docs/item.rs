@@ -8,11 +8,11 @@ use heap::{Class, FEATURE_EXPIRY};
 use items::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};
 use pmem::{LINE_BYTES, crc32c, seal};
 
-use crate::fields::Fields;
-use crate::pages::{assert_names, table};
-use crate::region::{chunks, head, payload, superblock_fields};
-use crate::store::{EXTENT_VALUE_BYTES, KEY_COUNT, LARGE_VALUE_BYTES, PARAMETERS, Store, key, value};
-use crate::{region, segment};
+use crate::format_docs::fields::Fields;
+use crate::format_docs::pages::{assert_names, table};
+use crate::format_docs::region::{chunks, head, payload, superblock_fields};
+use crate::format_docs::store::{EXTENT_VALUE_BYTES, KEY_COUNT, LARGE_VALUE_BYTES, PARAMETERS, Store, key, value};
+use crate::format_docs::{region, segment};
 
 const PAGE: &str = "item";
 

@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 use pmem::{Bytes, LINE_BYTES, Offset, crc32c};
 use pmem_sim::Sim;
 
-use crate::fields::Fields;
-use crate::pages::table;
-use crate::region::{head, payload};
-use crate::segment::position;
-use crate::store::{PARAMETERS, Store};
+use crate::format_docs::fields::Fields;
+use crate::format_docs::pages::table;
+use crate::format_docs::region::{head, payload};
+use crate::format_docs::segment::position;
+use crate::format_docs::store::{PARAMETERS, Store};
 
 const PAGE: &str = "batch";
 
