@@ -257,7 +257,7 @@ impl Connection {
         self.take_in();
         match self.is_broken {
             true => Turn::Close,
-            false if self.is_ending || self.is_readable || !self.is_starved => Turn::Again,
+            false if self.is_ending || self.is_readable || !self.is_starved || self.session.is_walking() => Turn::Again,
             false => Turn::Wait,
         }
     }

@@ -1,9 +1,9 @@
 //! What is to be sent on a connection. Some of it waits until what is told is durable; what follows waits, too, so completions
 //! keep their order.
 //!
-//! PDUs for a host that shares memory are written to that memory at once, where there is room, and the host is told of them when they may be sent.
-//! So each value is copied once, from the store, while the next ones are on their way. PDUs without room wait here, and
-//! all PDUs behind those.
+//! PDUs for a host that shares memory are written to that memory at once, where there is room, and the host is told when the PDUs may be sent.
+//! So each value is copied once, from the store, while the next values come from memory. PDUs without room wait here, and
+//! all further ones behind those.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};

@@ -14,10 +14,7 @@ fn client(bench: &Bench) -> Client {
     bench.client_with(Options { timeout: Some(Duration::from_secs(10)), ..Options::default() })
 }
 
-// The queue waits for its host when the first turn is over (`Connection::look_for_more`), and the host for its list: nothing comes before the host says
-// something else on that queue. Of `hikv nvme ADDR list`, with 5,000 keys of 8 bytes, nothing comes at all.
 #[test]
-#[ignore = "a list that takes more turns than one does not go on by itself"]
 fn a_list_of_more_turns_than_one_goes_on_by_itself() {
     for by_shm in [false, true] {
         let bench = Bench::new().by_shm(by_shm);
@@ -28,7 +25,6 @@ fn a_list_of_more_turns_than_one_goes_on_by_itself() {
 }
 
 #[test]
-#[ignore = "a list that takes more turns than one does not go on by itself"]
 fn keys_that_have_no_name_hold_up_no_list() {
     for by_shm in [false, true] {
         let bench = Bench::new().by_shm(by_shm);
