@@ -64,6 +64,12 @@ impl Slow {
         figure("loaded_bytes") >= figure("base_bytes")
     }
 
+    /// The server is killed, and not its strace, which ends behind it.
+    fn killed(self) {
+        self.signal(Signal::KILL);
+        self.0.ended();
+    }
+
     /// To the server, and not to its strace.
     fn signal(&self, signal: Signal) {
         let strace = self.0.child.id();
@@ -112,8 +118,7 @@ fn who_is_killed_meanwhile_loses_nothing() {
     until_met(|place, slow| {
         assert_eq!(slow.ask("SET 5 new\r\nDEL 6\r\n"), "+OK\r\n:1\r\n");
         let is_met = !slow.is_loaded();
-        slow.signal(Signal::KILL);
-        drop(slow);
+        slow.killed();
         assert_eq!(place.run("get", &["5"]).succeeded(), b"new");
         place.run("get", &["6"]).failed(1, &["'6'"]);
         for number in (0..ITEM_COUNT).filter(|number| ![5, 6].contains(number)) {
@@ -151,8 +156,7 @@ fn what_cannot_be_read_half_way_is_an_error_and_no_absence() {
             let answer = slow.ask("MULTI\r\nSET k v\r\nEXEC\r\nPING\r\n");
             assert!(answer.starts_with("+OK\r\n+QUEUED\r\n-ERR ") && answer.lines().count() == 4, "{answer}");
         }
-        slow.signal(Signal::KILL);
-        drop(slow);
+        slow.killed();
         std::fs::write(&path, whole).unwrap();
         for number in 0..ITEM_COUNT {
             assert_eq!(place.run("get", &[number.to_string()]).succeeded(), value(number).as_bytes());
