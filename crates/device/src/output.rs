@@ -152,4 +152,4 @@ impl Sink for Outlet<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -102,7 +102,7 @@ fn what_is_not_durable_is_not_sent_nor_what_follows() {
 }
 
 /// Both ends of memory that is shared.
-fn ends() -> (tempfile::TempDir, Socket, HostEnd) {
+pub(crate) fn ends() -> (tempfile::TempDir, Socket, HostEnd) {
     let dir = tempfile::tempdir().expect("a directory");
     let listener = Listener::bind(&dir.path().join("socket"), 0o600).expect("a path");
     let (device, host) = thread::scope(|scope| {
