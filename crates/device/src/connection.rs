@@ -127,6 +127,9 @@ impl Connection {
 
     /// Tells the host what has happened; false if it awaits nothing of it.
     pub(crate) fn tell_events(&mut self, shared: &Shared) -> bool {
+        if self.is_ending {
+            return false;
+        }
         let start = self.output.len();
         self.session.tell_events(shared, &mut self.output.to(&mut self.socket));
         self.output.len() > start

@@ -10,6 +10,7 @@ use nvme::{
 use super::*;
 use crate::config::Config;
 use crate::controller::Controller;
+use crate::events::Events;
 use crate::output::tests::ends;
 use crate::stop::StopHandle;
 
@@ -48,22 +49,17 @@ fn connected(shared: &Shared, controller: &Controller) -> (Connection, Plain) {
     let mut peer = Plain::connect(listener.local_addr().expect("it listens")).expect("it listens");
     let (socket, _) = listener.accept().expect("the peer waits");
     socket.set_nonblocking(true).expect("it is a socket");
-    (queue_of(shared, controller, Socket::Tcp(mio::net::TcpStream::from_std(socket)), &mut peer), peer)
+    (queue_of(shared, (controller.number, 1), Socket::Tcp(mio::net::TcpStream::from_std(socket)), &mut peer), peer)
 }
 
-/// The queue that a host makes at the other end of this socket.
-fn queue_of(shared: &Shared, controller: &Controller, socket: Socket, peer: &mut impl Write) -> Connection {
+/// The queue of a controller that a host makes at the other end of this socket.
+fn queue_of(shared: &Shared, (controller, queue): (u16, u16), socket: Socket, peer: &mut impl Write) -> Connection {
     let mut connection = Connection::new((socket, ([127, 0, 0, 1], 4420).into()));
     let mut bytes = Vec::new();
     let digests = Digests::default();
     WRITER.initial_request(&mut bytes, &InitialRequest { version: 0, alignment: 0, digests, ready_count_max: 0 });
-    let connect = Fabrics::Connect(Connect { queue: 1, queue_entries: 7, keep_alive_ms: 0, attributes: 0 });
-    let data = ConnectData {
-        host_id: [7; 16],
-        controller: controller.number,
-        subsystem: shared.subsystem.clone(),
-        host: HOST.to_owned(),
-    };
+    let connect = Fabrics::Connect(Connect { queue, queue_entries: 7, keep_alive_ms: 0, attributes: 0 });
+    let data = ConnectData { host_id: [7; 16], controller, subsystem: shared.subsystem.clone(), host: HOST.to_owned() };
     let command = connect.command(1).with_sgl(Sgl::InCapsule { offset: 0, len_bytes: ConnectData::BYTES as u32 });
     WRITER.command(&mut bytes, &command, &data.encode());
     peer.write_all(&bytes).expect("it takes them");
@@ -130,7 +126,7 @@ fn told_of_a_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Optio
     let store = hikv::Options::new().durability(hikv::Durability::Power).background(false).open(dir.path()).ok()?;
     let (shared, controller) = offered(store);
     let (_place, socket, mut host) = ends();
-    let mut connection = queue_of(&shared, &controller, socket, &mut host);
+    let mut connection = queue_of(&shared, (controller.number, 1), socket, &mut host);
     connection.conclude(&shared);
     host.read_exact(&mut [0; 128 + 24]).expect("it is connected");
     send_store(&mut host, b"new");
@@ -168,4 +164,28 @@ fn what_was_stored_before_a_reset_and_is_not_durable_is_never_told() {
         return;
     };
     assert_eq!(told, [(Turn::Close, Vec::new()), (Turn::Close, Vec::new())]);
+}
+
+/// A host that was told why its connection ends is told nothing more.
+#[test]
+fn no_event_is_told_behind_the_end() {
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+    let store = volatile().open(dir.path()).expect("a store");
+    store.put("k", "v").expect("it stores");
+    let shared = Shared::new(store, &Config { capacity_bytes: 1, ..Config::default() }, Vec::new(), StopHandle::new());
+    let (_place, socket, mut host) = ends();
+    let mut connection = queue_of(&shared, (ConnectData::ANY_CONTROLLER, 0), socket, &mut host);
+    let controller = Arc::clone(&connection.session.queue().expect("it is made").controller);
+    let await_one = || {
+        let mut state = controller.state();
+        state.events.wanted = Events::KNOWN;
+        state.events.is_read();
+        state.events.wait(1).expect("there is room");
+    };
+    await_one();
+    assert!(connection.tell_events(&shared), "little room is left");
+    await_one();
+    host.write_all(&[0x99; 128]).expect("it takes them");
+    turns_until(&mut connection, &shared, |connection| connection.is_ending);
+    assert!(!connection.tell_events(&shared));
 }
