@@ -228,7 +228,7 @@ impl HostEnd {
         [ring.tail, ring.head, ring.reader, ring.writer][number].store(value, std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// Its word that it sleeps is there, which the device takes to wake it.
+    /// The word is there that the host sleeps, which the device takes to wake the host.
     #[cfg(test)]
     pub(crate) fn says_that_it_sleeps(&self) -> bool {
         self.memory.ring(Way::ToHost).reader.load(std::sync::atomic::Ordering::SeqCst) == 1

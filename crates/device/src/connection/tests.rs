@@ -189,3 +189,43 @@ fn no_event_is_told_behind_the_end() {
     turns_until(&mut connection, &shared, |connection| connection.is_ending);
     assert!(!connection.tell_events(&shared));
 }
+
+/// A command comes behind the list.
+#[test]
+fn a_list_of_two_turns_is_told_when_what_it_has_read_is_durable() {
+    let dir = tempfile::tempdir_in(".").expect("a directory");
+    let options = hikv::Options::new().engine(hikv::EngineKind::Pmekv).durability(hikv::Durability::Power);
+    let Ok(store) = options.background(false).open(dir.path()) else { return };
+    let count = limits::WALK_ITEM_COUNT_MAX as u32 + 100;
+    let put = |number: u32| store.put(number.to_be_bytes(), "").expect("it stores");
+    let ((), ticket) = store.deferred(|_| (1..count).for_each(put));
+    store.wait(ticket).expect("the disk is well");
+    let ((), ticket) = store.deferred(|_| put(0));
+    assert!(!store.is_durable(ticket).expect("the disk is well"));
+    let (shared, controller) = offered(store.clone());
+    let (_place, socket, mut host) = ends();
+    let mut connection = queue_of(&shared, (controller.number, 1), socket, &mut host);
+    connection.conclude(&shared);
+    host.read_exact(&mut [0; 128 + 24]).expect("it is connected");
+    let mut bytes = Vec::new();
+    let list = Kv::List { from: Key::default(), room_bytes: 1 << 16 }.command(2, 1);
+    WRITER.command(&mut bytes, &list.with_sgl(Sgl::Transport { len_bytes: 1 << 16 }), &[]);
+    WRITER.command(
+        &mut bytes,
+        &Kv::Exist { key: Key::new(&(count - 1).to_be_bytes()).expect("it is short") }.command(3, 1),
+        &[],
+    );
+    host.write_all(&bytes).expect("it takes them");
+    turns_until(&mut connection, &shared, |connection| head(connection) == Some(1));
+    assert!(connection.session.is_walking(), "it takes more turns than one");
+    assert_eq!(connection.conclude(&shared), Turn::Again);
+    turns_until(&mut connection, &shared, |connection| head(connection) == Some(2));
+    host.set_timeout(Some(Duration::ZERO));
+    for is_durable in [false, true] {
+        connection.conclude(&shared);
+        let mut told = vec![0; 1 << 17];
+        let len = host.read(&mut told).unwrap_or(0);
+        assert_eq!(len, if is_durable { 24 + 4 + 8 * count as usize + 24 + 24 } else { 0 });
+        store.wait(ticket).expect("the disk is well");
+    }
+}
