@@ -127,6 +127,9 @@ impl Connection {
 
     /// Tells the host what has happened; false if it awaits nothing of it.
     pub(crate) fn tell_events(&mut self, shared: &Shared) -> bool {
+        if self.is_ending {
+            return false;
+        }
         let start = self.output.len();
         self.session.tell_events(shared, &mut self.output.to(&mut self.socket));
         self.output.len() > start
@@ -271,117 +274,4 @@ impl Connection {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::net::{TcpListener, TcpStream as Plain};
-    use std::sync::mpsc;
-
-    use nvme::{
-        Configuration, Connect, ConnectData, ControllerKind, Digests, Fabrics, InitialRequest, Key, Kv, Sgl, Side,
-        StoreIf, Writer,
-    };
-
-    use super::*;
-    use crate::config::Config;
-    use crate::controller::Controller;
-    use crate::stop::StopHandle;
-
-    const WRITER: Writer =
-        Writer { reader: Side::Controller, digests: Digests { header: false, data: false }, alignment: 0 };
-    const HOST: &str = "nqn.2014-08.org.nvmexpress:host";
-
-    /// Gives turns until what was sent has arrived and is done with.
-    fn turns_until(connection: &mut Connection, shared: &Shared, is_there: impl Fn(&Connection) -> bool) {
-        while !is_there(connection) {
-            connection.is_readable = true;
-            connection.execute(shared, Instant::now());
-        }
-    }
-
-    /// A store in a directory, shared with a controller that its host has enabled.
-    fn enabled(options: &hikv::Options) -> (tempfile::TempDir, Shared, Arc<Controller>) {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
-        let store = options.open(dir.path()).expect("a store");
-        let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
-        let host = (HOST.to_owned(), [7; 16]);
-        let controller = shared.add_controller(ControllerKind::Io, host, 0).expect("there is room");
-        controller.configure(Configuration::ENABLED).expect("it is enabled");
-        (dir, shared, controller)
-    }
-
-    /// A queue of the controller, and its host's end.
-    fn connected(shared: &Shared, controller: &Controller) -> (Connection, Plain) {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let mut peer = Plain::connect(listener.local_addr().expect("it listens")).expect("it listens");
-        let (socket, _) = listener.accept().expect("the peer waits");
-        socket.set_nonblocking(true).expect("it is a socket");
-        let addr = listener.local_addr().expect("it listens");
-        let mut connection = Connection::new((Socket::Tcp(mio::net::TcpStream::from_std(socket)), addr));
-        let mut bytes = Vec::new();
-        let digests = Digests::default();
-        WRITER.initial_request(&mut bytes, &InitialRequest { version: 0, alignment: 0, digests, ready_count_max: 0 });
-        let connect = Fabrics::Connect(Connect { queue: 1, queue_entries: 7, keep_alive_ms: 0, attributes: 0 });
-        let data = ConnectData {
-            host_id: [7; 16],
-            controller: controller.number,
-            subsystem: shared.subsystem.clone(),
-            host: HOST.to_owned(),
-        };
-        let command = connect.command(1).with_sgl(Sgl::InCapsule { offset: 0, len_bytes: ConnectData::BYTES as u32 });
-        WRITER.command(&mut bytes, &command, &data.encode());
-        peer.write_all(&bytes).expect("it takes them");
-        turns_until(&mut connection, shared, |connection| connection.session.queue().is_some());
-        (connection, peer)
-    }
-
-    /// The host stores three bytes as "k".
-    fn send_store(peer: &mut Plain, value: &[u8; 3]) {
-        let key = Key::new(b"k").expect("it is short");
-        let command = Kv::Store { key, value_bytes: 3, when: StoreIf::Always }.command(2, 1);
-        let mut bytes = Vec::new();
-        WRITER.command(&mut bytes, &command.with_sgl(Sgl::InCapsule { offset: 0, len_bytes: 3 }), value);
-        peer.write_all(&bytes).expect("it takes them");
-    }
-
-    fn head(connection: &Connection) -> Option<u16> {
-        connection.session.queue().map(|queue| queue.head)
-    }
-
-    fn volatile() -> hikv::Options {
-        hikv::Options::new().durability(hikv::Durability::Process)
-    }
-
-    /// A host that has reset a controller, and writes on, must not find the new write replaced by one that was given up.
-    #[test]
-    fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
-        let (_dir, shared, controller) = enabled(&volatile());
-        let (mut connection, mut peer) = connected(&shared, &controller);
-        send_store(&mut peer, b"old");
-        for configuration in [Configuration(0), Configuration::ENABLED] {
-            controller.configure(configuration).expect("it is told");
-        }
-        shared.store.put("k", "new").expect("it is written");
-        turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
-        assert_eq!(connection.conclude(&shared), Turn::Close);
-        assert_eq!(shared.store.get("k").expect("it reads").as_deref(), Some(&b"new"[..]));
-    }
-
-    /// A reset that comes while a command is carried out waits for the end of that. The callback for expired keys stands in the middle of
-    /// the command.
-    #[test]
-    fn a_queue_has_the_turn_while_it_carries_out_a_command() {
-        let clock = hikv::Clock::manual(1);
-        let (_dir, shared, controller) = enabled(&volatile().background(false).clock(clock.clone()));
-        let (mut connection, mut peer) = connected(&shared, &controller);
-        shared.store.put_with_ttl("k", "old", Duration::from_millis(1)).expect("it is written");
-        clock.advance(Duration::from_millis(1));
-        let ((told, tells), asked) = (mpsc::channel(), Arc::clone(&controller));
-        let tell = move |_: &[u8]| told.send(asked.is_in_turn()).expect("it is listened to");
-        shared.store.on_expired(Some(Arc::new(tell))).expect("it is told");
-        assert!(!controller.is_in_turn());
-        send_store(&mut peer, b"new");
-        turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
-        assert_eq!(tells.try_iter().collect::<Vec<_>>(), [true]);
-        assert!(!controller.is_in_turn());
-    }
-}
+mod tests;

@@ -129,14 +129,15 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Looks at shared memory until something comes, or so many times in vain; false if the poller is to be asked.
+    /// Looks at shared memory: once beside turns that are to be given, else until something comes, or so many times in vain; false if the poller is
+    /// to be asked.
     fn finds_news(&mut self) -> bool {
         self.unpolled_count += 1;
         if self.unpolled_count > UNPOLLED_COUNT_MAX {
             return false;
         }
         let mut left_count = UNPOLLED_LOOK_COUNT_MAX;
-        while self.ready.is_empty() && !self.awake.is_empty() && left_count > 0 {
+        while !self.awake.is_empty() && left_count > 0 {
             left_count = left_count.saturating_sub(self.awake.len());
             let (connections, ready) = (&mut self.connections, &mut self.ready);
             self.awake.retain(|key| match connections.get_mut(key).map(Connection::look) {
@@ -147,6 +148,9 @@ impl EventLoop {
                 }
                 Some(Look::Sleeps) | None => false,
             });
+            if !self.ready.is_empty() {
+                break;
+            }
             spin_loop();
         }
         !self.ready.is_empty()

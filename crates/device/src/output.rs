@@ -91,8 +91,8 @@ impl Output {
     /// Sends what may be sent; false if the peer takes no more for now.
     pub(crate) fn send(&mut self, carrier: &mut impl Carrier) -> io::Result<bool> {
         let end = self.held.front().map_or(self.len(), |(start, _)| *start);
-        if self.sent < self.staged_bytes {
-            let told = end.min(self.staged_bytes);
+        let told = end.min(self.staged_bytes);
+        if self.sent < told {
             carrier.tell(told - self.sent);
             self.sent = told;
         }
@@ -152,100 +152,4 @@ impl Sink for Outlet<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use hikv::{Durability, Options};
-
-    use super::*;
-
-    /// Takes so much at a time, and then no more for now.
-    struct Slow {
-        has_room: bool,
-    }
-
-    impl Carrier for Slow {}
-
-    impl Write for Slow {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.has_room = !self.has_room;
-            if self.has_room { Err(ErrorKind::WouldBlock.into()) } else { Ok(bytes.len().min(100 << 10)) }
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_peer_that_is_always_a_little_behind_costs_no_more_than_one_that_has_stopped() {
-        let (mut output, mut socket) = (Output::default(), Slow { has_room: true });
-        for _ in 0..1000 {
-            while !output.is_full() {
-                output.put(&mut socket, &[7; 64 << 10]);
-            }
-            assert!(!output.send(&mut socket).expect("it takes some"));
-            assert!(output.len() <= limits::OUTPUT_BYTES_MAX + (64 << 10), "{} bytes", output.len());
-        }
-    }
-
-    /// Memory with so much room, and what the peer was told of it.
-    struct Staging {
-        room_bytes: usize,
-        staged: Vec<u8>,
-        told: Vec<u8>,
-    }
-
-    impl Carrier for Staging {
-        fn stage(&mut self, bytes: &[u8]) -> bool {
-            let has_room = self.told.len() + self.staged.len() + bytes.len() <= self.room_bytes;
-            if has_room {
-                self.staged.extend_from_slice(bytes);
-            }
-            has_room
-        }
-
-        fn tell(&mut self, len_bytes: usize) {
-            self.told.extend(self.staged.drain(..len_bytes));
-        }
-    }
-
-    impl Write for Staging {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            assert!(self.staged.is_empty(), "what was staged comes first");
-            self.told.extend_from_slice(&bytes[..bytes.len().min(4)]);
-            Ok(bytes.len().min(4))
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// Wherever the room ends.
-    #[test]
-    fn what_is_not_durable_is_not_sent_nor_what_follows() {
-        // A journal, if the directory lies on a disk; where writes are durable at once there is nothing to hold.
-        let dir = tempfile::tempdir_in(".").expect("a directory");
-        let store = Options::new().durability(Durability::Power).open(dir.path());
-        let Ok(store) = store else { return };
-        for room_bytes in [0, 6, 10, 16, 18, 21, 64] {
-            let (written, ticket) = store.deferred(|store| store.put("k", "v"));
-            written.expect("it is written");
-            let mut carrier = Staging { room_bytes, staged: Vec::new(), told: Vec::new() };
-            let mut output = Output::default();
-            output.put(&mut carrier, b"before");
-            output.put(&mut carrier, b"completion");
-            output.hold(6, ticket);
-            output.put(&mut carrier, b"after");
-            output.send(&mut carrier).expect("it takes all");
-            let is_held = ticket != Ticket::default();
-            assert_eq!(carrier.told == b"before", is_held, "{:?}", carrier.told);
-            assert_eq!(output.ticket().is_some(), is_held);
-            output.put(&mut carrier, b"!");
-            store.wait(ticket).expect("it becomes durable");
-            output.release(&store).expect("the disk is well");
-            assert!(output.send(&mut carrier).expect("it takes all"));
-            assert_eq!(carrier.told, b"beforecompletionafter!", "room for {room_bytes}");
-            assert!(output.is_empty() && output.ticket().is_none());
-        }
-    }
-}
+pub(crate) mod tests;

@@ -228,6 +228,12 @@ impl HostEnd {
         [ring.tail, ring.head, ring.reader, ring.writer][number].store(value, std::sync::atomic::Ordering::SeqCst);
     }
 
+    /// The word is there that the host sleeps, which the device takes to wake the host.
+    #[cfg(test)]
+    pub(crate) fn says_that_it_sleeps(&self) -> bool {
+        self.memory.ring(Way::ToHost).reader.load(std::sync::atomic::Ordering::SeqCst) == 1
+    }
+
     fn ring_bell(&self) -> io::Result<()> {
         match rustix::io::write(&self.bell, &1u64.to_ne_bytes()) {
             Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),

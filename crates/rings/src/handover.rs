@@ -340,6 +340,17 @@ mod tests {
         }
     }
 
+    /// What is staged wakes nobody before it is told.
+    #[test]
+    fn a_host_that_sleeps_is_woken_for_what_it_is_told() {
+        let (_dir, _listener, mut device, mut host) = pair();
+        host.forge(false, 2, 1);
+        assert!(device.stage(b"bytes") && host.says_that_it_sleeps());
+        device.tell(5);
+        assert!(!host.says_that_it_sleeps());
+        assert_eq!(host.read(&mut [0; 10]).expect("it was told"), 5);
+    }
+
     /// A host that was late has rung for bytes that were read, and taken the word of a later sleep.
     #[test]
     fn a_device_that_was_woken_for_nothing_is_rung_for_again() {

@@ -41,7 +41,8 @@ impl Bench {
     pub(crate) fn of(dir: TempDir, store: Store, config: Config) -> Bench {
         let shm = dir.path().join("device.socket");
         let shm_of = Some((shm.clone(), 0o600));
-        let config = Config { addr: "127.0.0.1:0".into(), shm: shm_of, thread_count: 2, ..config };
+        let thread_count = if config.thread_count == 0 { 2 } else { config.thread_count };
+        let config = Config { addr: "127.0.0.1:0".into(), shm: shm_of, thread_count, ..config };
         let stop = StopHandle::new();
         let device = Device::new(store.clone(), &config, stop.clone()).expect("a free port");
         let (addr, subsystem) = (device.local_addr(), device.subsystem().to_owned());

@@ -2,27 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use device_client::{Operation, Outcome, StoreIf};
+use device::Config;
+use device_client::{Operation, Options, Outcome, StoreIf};
+use nvme::Digests;
 
 use crate::support::Bench;
 
 /// Operations drawn by chance, in groups in which a key comes once, so that their order tells nothing, and mostly of the kind of the one
 /// before, so that the device carries them out together.
-#[test]
-fn groups_of_commands_do_what_a_map_does() {
-    let bench = Bench::new();
-    let (mut client, mut map) = (bench.client(), BTreeMap::<Vec<u8>, Vec<u8>>::new());
+fn groups_do_what_a_map_does(bench: &Bench, digests: Digests, group_count: usize) {
+    let mut map = BTreeMap::<Vec<u8>, Vec<u8>>::new();
+    let mut client = bench.client_with(Options { digests, ..Options::default() });
     let mut random = fastrand::Rng::with_seed(11);
     let mut kind = 0;
-    for _ in 0..100 {
+    for _ in 0..group_count {
         let mut keys: Vec<u16> = (0..500).collect();
         random.shuffle(&mut keys);
         let operations: Vec<Operation> = keys[..random.usize(1..200)]
             .iter()
             .map(|number| {
                 let key = format!("key{number}").into_bytes();
-                let len = if random.u8(..10) == 0 { random.usize(..20_000) } else { random.usize(..300) };
-                let value = vec![random.u8(..); len];
+                let value = value(&mut random);
                 kind = if random.u8(..4) == 0 { random.u8(..10) } else { kind };
                 match kind {
                     0..3 => Operation::Store { key, value, when: StoreIf::Always },
@@ -50,6 +50,38 @@ fn groups_of_commands_do_what_a_map_does() {
         items.extend(next);
     }
     assert!(items.into_iter().eq(map), "the range is the map");
+}
+
+/// Mostly short; few are longer than the memory that a host shares.
+fn value(random: &mut fastrand::Rng) -> Vec<u8> {
+    let len = match random.u16(..500) {
+        0 => random.usize(..(1 << 20) + 3),
+        1..50 => random.usize(..20_000),
+        _ => random.usize(..300),
+    };
+    std::iter::repeat_with(|| random.u8(..)).take(len).collect()
+}
+
+const PLAIN: Digests = Digests { header: false, data: false };
+
+#[test]
+fn groups_of_commands_do_what_a_map_does() {
+    for by_shm in [false, true] {
+        for digests in [PLAIN, Digests { header: true, data: true }] {
+            groups_do_what_a_map_does(&Bench::new().by_shm(by_shm), digests, 50);
+        }
+    }
+}
+
+/// Completions wait for a disk, and values that were retrieved behind them.
+#[test]
+fn groups_of_commands_that_wait_for_a_disk_do_what_a_map_does() {
+    for by_shm in [false, true] {
+        let dir = tempfile::tempdir_in(".").expect("a directory");
+        // Where there is no journal, nothing waits.
+        let Ok(store) = hikv::Options::new().durability(hikv::Durability::Power).open(dir.path()) else { return };
+        groups_do_what_a_map_does(&Bench::of(dir, store, Config::default()).by_shm(by_shm), PLAIN, 25);
+    }
 }
 
 fn expected(operation: &Operation, map: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Outcome {

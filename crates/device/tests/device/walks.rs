@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use device::limits;
+use device::{Config, limits};
 use device_client::{Client, Options};
+use nvme::{Keys, Kv};
 
-use crate::support::Bench;
+use crate::support::{Bench, key};
 
 /// More keys than a turn shows, which a command has room for.
 const COUNT: u32 = limits::WALK_ITEM_COUNT_MAX as u32 + 1_000;
@@ -32,5 +33,28 @@ fn keys_that_have_no_name_hold_up_no_list() {
         (0..limits::WALK_SEEK_COUNT_MAX * 2).for_each(|number| bench.store.put(long(number), "").expect("it stores"));
         bench.store.put("last", "").expect("it stores");
         assert_eq!(client(&bench).list("").expect("it lists"), [b"last"]);
+    }
+}
+
+/// A list takes turn after turn of the only loop, and another host is answered some times between: a key that is stored then is in the list. Of a
+/// host that shares memory the loop does not hear by the poller.
+#[test]
+fn other_hosts_are_served_beside_a_list() {
+    const TURN_COUNT: usize = 400;
+    for by_shm in [false, true] {
+        let config = Config { thread_count: 1, ..Config::default() };
+        let bench = Bench::with(config, hikv::Options::new()).by_shm(by_shm);
+        let long = |number: usize| format!("{number:016} and more");
+        let count = limits::WALK_SEEK_COUNT_MAX * TURN_COUNT;
+        (0..count).for_each(|number| bench.store.put(long(number), "").expect("it stores"));
+        let (controller, mut other) = (bench.controller(), client(&bench));
+        let mut queue = controller.queue(1, 8).expect("it connects");
+        other.exists("last").expect("it answers");
+        let list = queue.submit(Kv::List { from: key(""), room_bytes: 100 }.command(0, 1), &[], 100);
+        queue.wire().send().expect("it is sent");
+        (0..4).for_each(|_| assert!(!other.exists("last").expect("it answers")));
+        bench.store.put("last", "").expect("it stores");
+        let listed = queue.complete_one(list).expect("it is completed").data;
+        assert_eq!(Keys::new(&listed).collect::<Vec<_>>(), [b"last"], "others waited for its end; by memory: {by_shm}");
     }
 }
