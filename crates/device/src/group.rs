@@ -25,7 +25,6 @@ pub(crate) struct Group<'i> {
 
 impl<'i> Group<'i> {
     /// Gathers a store.
-    #[inline]
     pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
         self.carry_out_deletes(store, reply);
         self.carry_out_retrieves(store, reply);
@@ -36,7 +35,6 @@ impl<'i> Group<'i> {
     }
 
     /// Gathers a delete of a key, which need not be there unless `must_exist`.
-    #[inline]
     pub(crate) fn delete(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, must_exist: bool) {
         self.carry_out_stores(store, reply);
         self.carry_out_retrieves(store, reply);
@@ -47,7 +45,6 @@ impl<'i> Group<'i> {
     }
 
     /// Gathers a retrieve with so much room.
-    #[inline]
     pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
         self.carry_out_stores(store, reply);
         self.carry_out_deletes(store, reply);
