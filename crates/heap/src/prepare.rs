@@ -38,7 +38,7 @@ pub(crate) struct Pace {
     /// The mark when the background began to fill up; 0 where it does not.
     filled_from_bytes: AtomicU64,
     ahead_bytes: AtomicU64,
-    /// The region's length when it could not grow; 0 where it could. Each attempt keeps writers waiting that ask for a growth themselves.
+    /// The region's length when it could not grow last; 0 before that. Each attempt keeps writers waiting that ask for a growth themselves.
     refused_at_bytes: AtomicU64,
 }
 

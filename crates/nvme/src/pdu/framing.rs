@@ -46,11 +46,7 @@ impl Framing {
         let kind = self.check(&header, input)?;
         let Some(bytes) = input.get(..header.len_bytes) else { return Ok(None) };
         self.check_header_digest(&header, kind, bytes)?;
-        let pdu = match kind {
-            Kind::Command => Pdu::Command(command_in(bytes), self.data(&header, bytes)?),
-            kind => self.decode(&header, kind, bytes)?,
-        };
-        Ok(Some((pdu, header.len_bytes)))
+        Ok(Some((self.decode(&header, kind, bytes)?, header.len_bytes)))
     }
 
     /// The most bytes that a PDU can have.
@@ -122,6 +118,7 @@ impl Framing {
         Ok(())
     }
 
+    #[inline]
     fn decode<'a>(&self, header: &Header, kind: Kind, bytes: &'a [u8]) -> Result<Pdu<'a>, Fatal> {
         Ok(match kind {
             Kind::InitialRequest => Pdu::InitialRequest(InitialRequest {
