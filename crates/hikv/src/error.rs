@@ -9,7 +9,7 @@ use journal::JournalError;
 use pmem::Durability;
 use pmem_os::{LockError, MapError};
 
-use crate::handles;
+use crate::{EngineKind, handles};
 
 /// How a lock's holder is named that is this process.
 const OWN_PROCESS: &str = "this process itself";
@@ -64,6 +64,11 @@ pub enum OpenError {
         /// Why no more, and what would give it.
         why: String,
     },
+    /// The store's engine, or the engine that was asked for, is a feature that this build of the library lacks.
+    EngineNotBuilt {
+        /// The engine: the feature has its name.
+        engine: EngineKind,
+    },
     /// An option is outside its range.
     Option {
         /// Which, and what is wrong.
@@ -98,7 +103,13 @@ impl OpenError {
     }
 
     pub(crate) fn unusable(path: &Path) -> impl FnOnce(RegionError) -> OpenError {
-        move |error| OpenError::Unusable { path: path.to_owned(), error }
+        move |error| match error {
+            RegionError::Heap(HeapError::WrongEngine { found, .. }) => match EngineKind::numbered(found) {
+                Some(engine) if !engine.is_built() => OpenError::EngineNotBuilt { engine },
+                _ => OpenError::Unusable { path: path.to_owned(), error },
+            },
+            error => OpenError::Unusable { path: path.to_owned(), error },
+        }
     }
 }
 
@@ -118,6 +129,9 @@ impl fmt::Display for OpenError {
             OpenError::Journal { path, error } => write!(f, "{}: {error}", path.display()),
             OpenError::Durability { path, wanted, given, why } => {
                 write!(f, "{} gives durability {given}, not {wanted}: {why}", path.display())
+            }
+            OpenError::EngineNotBuilt { engine } => {
+                write!(f, "engine {engine} is not part of this build: enable feature '{engine}' of the crate hikv")
             }
             OpenError::Option { what } => f.write_str(what),
             OpenError::Io { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),

@@ -21,15 +21,14 @@ use engine::Engine;
 use heap::salvage::Head;
 use heap::{FEATURE_JOURNAL, Found, Parameters, Region};
 use journal::{Acknowledger, JournalError, Journaled, OsFile};
-use pmem::{Delays, Durability, Latency, Medium, Persist, PersistCounts, Probed};
-use pmem_os::{MapOptions, Mapped, StoreLock, names, ticks};
+use pmem::{Durability, Medium, Persist};
+use pmem_os::{MapOptions, Mapped, StoreLock, names};
 use uuid::Uuid;
 
 use crate::journal_files::Naming;
 use crate::opening::Progress;
-use crate::options::BlockDelays;
 use crate::stats::Identity;
-use crate::{OpenError, Options, copy_mark, engines, journal_files};
+use crate::{OpenError, Options, copy_mark, events, journal_files, probes};
 
 pub(crate) const REGION_NAME: &str = "store.hikv";
 pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
@@ -324,7 +323,7 @@ fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(
             "it gave that when the store was made: mount it as it was then, or ask for less if writes may be lost",
         ),
         (Some(_), Some(made_for)) => {
-            tracing::warn!(store = %file.display(), %made_for, %given, why, "writes survive less than the store was made for");
+            events::level_is_lower(file, made_for, given, why);
             Ok(())
         }
         _ => Ok(()),
@@ -337,7 +336,7 @@ pub(crate) enum Begin<'a> {
     Open(&'a Progress<'a>),
 }
 
-/// Puts the probes that are asked for around the medium.
+/// Makes or opens the store of `file`.
 pub(crate) fn start<M: Medium>(
     medium: M,
     identity: Identity,
@@ -346,41 +345,9 @@ pub(crate) fn start<M: Medium>(
     locks: Locks,
     begin: Begin<'_>,
 ) -> Result<Opened, OpenError> {
-    let delays = delays(options)?;
-    let counts = options.count_persists.then(PersistCounts::default);
-    // One type for every choice of probes: each medium that an engine is compiled for is a copy of the engine.
-    let engine = match (&delays, &counts) {
-        (None, None) => engine(medium, options, begin),
-        _ => engine(Probed::with_probe(medium, (delays, counts)), options, begin),
-    }
-    .map_err(OpenError::unusable(file))?;
+    let engine = probes::engine(medium, options, begin, file)?;
     let identity = identity.with_uuid(Uuid::from_bytes(engine.uuid()));
     Ok(Opened { engine, identity, journal: None, locks })
-}
-
-/// The delays that are asked for.
-fn delays(options: &Options) -> Result<Option<Delays>, OpenError> {
-    let blocks = options.block_delays;
-    if blocks != BlockDelays::default() && !blocks.block_bytes.is_power_of_two() {
-        let what = format!("delays by blocks of {} bytes: a power of two is wanted", blocks.block_bytes);
-        return Err(OpenError::Option { what });
-    }
-    let latency = Latency {
-        persist_ticks: ticks(options.persist_delay),
-        read_ticks: ticks(options.read_delay),
-        persist_block_ticks: ticks(blocks.persist),
-        read_block_ticks: ticks(blocks.read),
-        block_bytes: blocks.block_bytes,
-    };
-    let is_slower = latency != Latency { block_bytes: blocks.block_bytes, ..Latency::default() };
-    Ok(is_slower.then(|| Delays::new(latency)))
-}
-
-fn engine<M: Medium>(medium: M, options: &Options, begin: Begin<'_>) -> Result<Arc<dyn Engine>, engine::OpenError> {
-    match begin {
-        Begin::Format(parameters) => engines::format(medium, options, &parameters),
-        Begin::Open(progress) => engines::open(medium, options, progress),
-    }
 }
 
 /// A new file's bytes and length reach the disk, where there is one, before its name does.

@@ -184,7 +184,8 @@ impl Options {
         Options { ordered, ..self }
     }
 
-    /// Count flushes and fences, for [`crate::Stats::fences`]; a few nanoseconds an operation (default: no).
+    /// Count flushes and fences, for [`crate::Stats::fences`]; a few nanoseconds an operation (default: no). It needs the feature
+    /// `probes`.
     #[must_use]
     pub fn count_persists(self, count_persists: bool) -> Options {
         Options { count_persists, ..self }
@@ -217,20 +218,20 @@ impl Options {
         Options { partition_count, ..self }
     }
 
-    /// Slow every persist down by this much, to emulate slower memory (HiKV paper, section 4.1: 600 ns).
+    /// Slow every persist down by this much, to emulate slower memory (HiKV paper, section 4.1: 600 ns). It needs the feature `probes`.
     #[must_use]
     pub fn persist_delay(self, persist_delay: Duration) -> Options {
         Options { persist_delay, ..self }
     }
 
-    /// Slow every access to an item down by this much, to emulate slower memory (HiKV paper, section 4.6).
+    /// Slow every access to an item down by this much, to emulate slower memory (HiKV paper, section 4.6). It needs the feature `probes`.
     #[must_use]
     pub fn read_delay(self, read_delay: Duration) -> Options {
         Options { read_delay, ..self }
     }
 
     /// Slow down every block of `block_bytes`, a power of two, that is read or written back while the emulated device does not hold
-    /// it, as memory does whose unit is longer than a line (Rewo-Hash paper, section 2: 256 bytes).
+    /// it, as memory does whose unit is longer than a line (Rewo-Hash paper, section 2: 256 bytes). It needs the feature `probes`.
     #[must_use]
     pub fn block_delays(self, block_bytes: u64, read: Duration, persist: Duration) -> Options {
         Options { block_delays: BlockDelays { block_bytes, read, persist }, ..self }
@@ -349,6 +350,9 @@ impl Options {
 
     /// What an engine has no use for is not taken in silence.
     fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
+        if !engine.is_built() {
+            return Err(OpenError::EngineNotBuilt { engine });
+        }
         let asked = [
             (self.read_cache_threads > 0, engine.has_read_cache_threads(), "threads for a read cache"),
             (self.read_cache_bytes > 0, engine.has_read_cache(), "read cache"),
@@ -381,6 +385,7 @@ impl Options {
         {
             return error(format!("{count} queues of {bound}: one is wanted at least, of a power of two"));
         }
+        #[cfg(feature = "ink")]
         if let Some(order) = self.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
             return error(format!("a tree of order {order}: one of {:?} is wanted", engine_ink::ORDERS));
         }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use journal::{Figures, Journaled, OsFile};
 use pmem::{Durability, Medium, Persist, arch};
 use pmem_os::Mapped;
+#[cfg(feature = "serde")]
 use serde::ser::SerializeMap;
+#[cfg(feature = "serde")]
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
@@ -49,7 +51,8 @@ impl Identity {
 }
 
 /// A journal's figures at one moment.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct JournalStats {
     /// The length of the log's file.
@@ -100,7 +103,8 @@ impl JournalStats {
 }
 
 /// A store's figures at one moment.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct Stats {
     /// The engine's name.
@@ -143,7 +147,7 @@ pub struct Stats {
     /// Keys that expired and whose room was taken back since open.
     pub reaped_count: u64,
     /// What only the store's engine has, by name.
-    #[serde(flatten, serialize_with = "by_name")]
+    #[cfg_attr(feature = "serde", serde(flatten, serialize_with = "by_name"))]
     pub figures: Vec<Figure>,
     /// Lines flushed since open, with [`crate::Options::count_persists`].
     pub flushed_lines: Option<u64>,
@@ -180,7 +184,7 @@ pub struct Stats {
     /// Bytes of those items, whose room is not free.
     pub kept_bytes: u64,
     /// The journal, where there is one.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub journal: Option<JournalStats>,
     /// The instruction that writes lines back.
     pub flush_instruction: &'static str,
@@ -251,6 +255,7 @@ impl Stats {
 }
 
 /// Whole numbers as such.
+#[cfg(feature = "serde")]
 fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(figures.len()))?;
     for figure in figures {

@@ -16,7 +16,7 @@ use crate::handles::{Handle, Kind};
 use crate::opening::Progress;
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::walk::Walks;
-use crate::{EngineKind, OpenError, Options};
+use crate::{EngineKind, OpenError, Options, events};
 
 /// An open store. Clones share it; the last one to go closes it.
 pub struct Store {
@@ -71,7 +71,7 @@ impl Inner {
         own.end_with(move || {
             drop(workers);
             if let Err(error) = engine.close() {
-                tracing::error!(store = %path.display(), %error, "not closed as it should be");
+                events::close_failed(&path, &error);
             }
             drop(engine);
             drop(locks);
@@ -88,7 +88,7 @@ impl Drop for Inner {
         } else if !thread::panicking() {
             let closed = self.shut();
             if let Err(error) = closed {
-                tracing::error!(store = %self.path.display(), %error, "not closed as it should be");
+                events::close_failed(&self.path, &error);
             }
         }
     }
@@ -230,7 +230,7 @@ impl Store {
     /// disk, whatever they were acknowledged with.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
     /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of the
-    /// level `ERROR` for programs that collect those of `tracing`, and nothing else. So does either within a callback that the
+    /// level `ERROR` for programs that collect those of `tracing` (feature `tracing`), and nothing else. So does either within a callback that the
     /// background calls ([`Store::on_expired`]): the store is closed soon after that has returned.
     ///
     /// # Errors

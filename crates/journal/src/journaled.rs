@@ -289,7 +289,8 @@ impl<F: File> Drop for Journaled<F> {
         self.threads.stop(&self.journal);
         if self.journal.options.writable && !std::thread::panicking() {
             let closed = self.journal.shut();
-            if let Err(error) = closed {
+            #[cfg(feature = "tracing")]
+            if let Err(error) = &closed {
                 tracing::error!(%error, "the end of the log could not be made durable");
             }
             let _ = self.journal.ending.closed.set(closed);

@@ -1,28 +1,26 @@
-//! Which engine keeps a store: the one place that knows them all. A new engine is a kind here, and an arm of each `match`.
+//! The table of engines: the one place that knows them all. A new engine is a kind here, an arm of each `match`, and a module that
+//! makes and opens its stores. Every engine except the default one is a feature of this crate.
+
+mod hikv;
+#[cfg(feature = "ink")]
+mod ink;
+#[cfg(feature = "pmekv")]
+mod pmekv;
+#[cfg(feature = "rewo-hash")]
+mod rewo_hash;
+#[cfg(feature = "toy")]
+mod toy;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use engine::{Engine, OpenError};
-use engine_hikv::{HiKv, Ordered};
-use engine_ink::Ink;
-use engine_pmekv::Pmekv;
-use engine_rewo_hash::RewoHash;
-#[cfg(feature = "toy")]
-use engine_toy::Toy;
 use heap::{EngineNumber, HeapError, Parameters, Region};
 use pmem::Medium;
-use pmem_os::HostDram;
 
+use crate::Options;
 use crate::opening::Progress;
-use crate::{OpenProgress, Options};
-
-/// Writers of InK that can be under way at once: each has a log of 64 KiB in the region.
-const INK_LANE_COUNT_MAX: u32 = 16;
-
-/// Lanes of PMEKV: each has a log of two segments of 64 KiB at least.
-const PMEKV_LANE_COUNT_MAX: u32 = 16;
 
 /// An engine that can keep a store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -38,14 +36,27 @@ pub enum EngineKind {
     Ink,
     /// An ordered index in volatile memory, and a log that acknowledges a write with one fence (PMEKV).
     Pmekv,
-    /// The smallest engine that persists, which shows how one is added. No release has it.
+    /// The smallest engine that persists, which shows how an engine is added. No release has it.
     #[cfg(feature = "toy")]
     Toy,
 }
 
 impl EngineKind {
-    /// All that this build has.
+    /// The engines of this build: the default one, and those whose features are on (`rewo-hash`, `ink`, `pmekv`).
     pub const ALL: &[EngineKind] = &[
+        EngineKind::HiKv,
+        #[cfg(feature = "rewo-hash")]
+        EngineKind::RewoHash,
+        #[cfg(feature = "ink")]
+        EngineKind::Ink,
+        #[cfg(feature = "pmekv")]
+        EngineKind::Pmekv,
+        #[cfg(feature = "toy")]
+        EngineKind::Toy,
+    ];
+
+    /// The engines that a build can have.
+    const KNOWN: &[EngineKind] = &[
         EngineKind::HiKv,
         EngineKind::RewoHash,
         EngineKind::Ink,
@@ -53,6 +64,16 @@ impl EngineKind {
         #[cfg(feature = "toy")]
         EngineKind::Toy,
     ];
+
+    /// Whether this build has the engine.
+    pub(crate) fn is_built(self) -> bool {
+        EngineKind::ALL.contains(&self)
+    }
+
+    /// The engine of this number, if a build can have it.
+    pub(crate) fn numbered(number: EngineNumber) -> Option<EngineKind> {
+        EngineKind::KNOWN.iter().copied().find(|kind| kind.number() == number)
+    }
 
     /// Whether it keeps copies of hot items in volatile memory: [`Options::read_cache_bytes`].
     pub(crate) fn has_read_cache(self) -> bool {
@@ -98,8 +119,7 @@ impl EngineKind {
     /// The kind that keeps the region of `medium`, whichever was asked for.
     fn of<M: Medium>(medium: &M, wanted: Option<EngineKind>) -> Result<EngineKind, HeapError> {
         let found = Region::engine(medium)?;
-        let kind = EngineKind::ALL.iter().copied().find(|kind| kind.number() == found);
-        match (kind, wanted) {
+        match (EngineKind::numbered(found), wanted) {
             (Some(kind), None) => Ok(kind),
             (Some(kind), Some(wanted)) if kind == wanted => Ok(kind),
             (_, wanted) => Err(HeapError::WrongEngine { found, wanted: wanted.unwrap_or_default().number() }),
@@ -133,7 +153,7 @@ impl FromStr for EngineKind {
     type Err = UnknownEngine;
 
     fn from_str(name: &str) -> Result<EngineKind, UnknownEngine> {
-        let kind = EngineKind::ALL.iter().copied().find(|kind| kind.name() == name);
+        let kind = EngineKind::KNOWN.iter().copied().find(|kind| kind.name() == name);
         kind.ok_or_else(|| UnknownEngine { name: name.to_owned() })
     }
 }
@@ -145,20 +165,17 @@ pub(crate) fn format<M: Medium>(
     parameters: &Parameters,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match options.engine.unwrap_or_default() {
-        EngineKind::HiKv => hikv(HiKv::format(medium, HostDram, parameters)?, options),
-        EngineKind::RewoHash => rewo_hash(RewoHash::format(medium, HostDram, parameters)?, options),
-        EngineKind::Ink => {
-            let parameters = with_lanes(parameters, INK_LANE_COUNT_MAX);
-            let order = options.tree_order.unwrap_or(engine_ink::Options::default().order);
-            let tree = engine_ink::Options { order, ..engine_ink::Options::default() };
-            Ok(ink(Ink::format(medium, HostDram, &parameters, tree)?, options))
-        }
-        EngineKind::Pmekv => {
-            let parameters = with_lanes(parameters, PMEKV_LANE_COUNT_MAX);
-            Ok(pmekv(Pmekv::format(medium, HostDram, &parameters, engine_pmekv::Options::default())?, options))
-        }
+        EngineKind::HiKv => hikv::format(medium, options, parameters),
+        #[cfg(feature = "rewo-hash")]
+        EngineKind::RewoHash => rewo_hash::format(medium, options, parameters),
+        #[cfg(feature = "ink")]
+        EngineKind::Ink => ink::format(medium, options, parameters),
+        #[cfg(feature = "pmekv")]
+        EngineKind::Pmekv => pmekv::format(medium, options, parameters),
         #[cfg(feature = "toy")]
-        EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?)),
+        EngineKind::Toy => toy::format(medium, parameters),
+        #[allow(unreachable_patterns, reason = "a build with all engines knows no other kind")]
+        left_out => Err(not_built(left_out)),
     }
 }
 
@@ -166,50 +183,31 @@ pub(crate) fn format<M: Medium>(
 pub(crate) fn open<M: Medium>(
     medium: M,
     options: &Options,
+    #[cfg_attr(not(feature = "pmekv"), allow(unused_variables, reason = "only PMEKV reports progress"))]
     progress: &Progress<'_>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
-        EngineKind::HiKv => hikv(HiKv::open(medium, HostDram)?, options),
-        EngineKind::RewoHash => rewo_hash(RewoHash::open(medium, HostDram)?, options),
-        EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
-        EngineKind::Pmekv => {
-            let indexing = |done, total| progress(OpenProgress::Indexing { done, total });
-            let is_past = options.past_damage && options.read_only;
-            let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_watched };
-            let store = open(medium, HostDram, engine_pmekv::Options::default(), &indexing)?;
-            Ok(pmekv(store, options))
-        }
+        EngineKind::HiKv => hikv::open(medium, options),
+        #[cfg(feature = "rewo-hash")]
+        EngineKind::RewoHash => rewo_hash::open(medium, options),
+        #[cfg(feature = "ink")]
+        EngineKind::Ink => ink::open(medium, options),
+        #[cfg(feature = "pmekv")]
+        EngineKind::Pmekv => pmekv::open(medium, options, progress),
         #[cfg(feature = "toy")]
-        EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?)),
+        EngineKind::Toy => toy::open(medium),
+        #[allow(unreachable_patterns, reason = "a build with all engines knows no other kind")]
+        left_out => Err(not_built(left_out)),
     }
 }
 
+/// [`crate::OpenError::unusable`] makes [`crate::OpenError::EngineNotBuilt`] of it.
+fn not_built(kind: EngineKind) -> OpenError {
+    OpenError::Heap(HeapError::WrongEngine { found: kind.number(), wanted: EngineKind::default().number() })
+}
+
+/// Parameters with at most `lane_count_max` lanes.
+#[cfg(any(feature = "ink", feature = "pmekv"))]
 fn with_lanes(parameters: &Parameters, lane_count_max: u32) -> Parameters {
     Parameters { partition_count: parameters.partition_count.min(lane_count_max), ..*parameters }
-}
-
-fn pmekv<M: Medium>(pmekv: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(pmekv.verifying(options.verify).by_clock(options.clock.clone()))
-}
-
-fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
-    let store = store.verifying(options.verify).by_clock(options.clock.clone()).pre_evicting(options.pre_evict);
-    Ok(Arc::new(store.caching(options.read_cache_bytes, HostDram)?.copying_by(options.read_cache_threads)?))
-}
-
-fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(ink.verifying(options.verify).by_clock(options.clock.clone()))
-}
-
-fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
-    let hikv = hikv
-        .verifying(options.verify)
-        .compacting_above(options.compact_above)
-        .caching(options.read_cache_bytes, HostDram)?;
-    let order = match options.order_queues {
-        _ if !options.ordered => Ordered::never(HostDram),
-        Some((queue_count, queue_bound)) => Ordered::bounded(queue_count, queue_bound, HostDram),
-        None => Ordered::new(options.worker_count().max(1), HostDram),
-    };
-    Ok(Arc::new(hikv.by_clock(options.clock.clone()).keeping_order(order)))
 }

@@ -1,0 +1,73 @@
+//! Probes between an engine and its medium: counts of flushes and fences ([`Options::count_persists`]), and the delays of a slower
+//! medium. Each type of medium compiles every engine once more, so a build without the feature `probes` is half as large.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::Engine;
+use pmem::Medium;
+#[cfg(feature = "probes")]
+use pmem::{Delays, Latency, PersistCounts, Probed};
+#[cfg(feature = "probes")]
+use pmem_os::ticks;
+
+use crate::files::Begin;
+use crate::options::BlockDelays;
+use crate::{OpenError, Options, engines};
+
+/// The store in `file`, whose medium has the probes that `options` name.
+pub(crate) fn engine<M: Medium>(
+    medium: M,
+    options: &Options,
+    begin: Begin<'_>,
+    file: &Path,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    let made = match are_wanted(options)? {
+        false => start(medium, options, begin),
+        #[cfg(feature = "probes")]
+        true => {
+            let counts = options.count_persists.then(PersistCounts::default);
+            // One type for every choice of probes, since each is a copy of the engine.
+            start(Probed::with_probe(medium, (delays(options), counts)), options, begin)
+        }
+        #[cfg(not(feature = "probes"))]
+        true => {
+            let what = "counts of persists and delays need the feature 'probes' of the crate hikv".to_owned();
+            return Err(OpenError::Option { what });
+        }
+    };
+    made.map_err(OpenError::unusable(file))
+}
+
+fn start<M: Medium>(medium: M, options: &Options, begin: Begin<'_>) -> Result<Arc<dyn Engine>, engine::OpenError> {
+    match begin {
+        Begin::Format(parameters) => engines::format(medium, options, &parameters),
+        Begin::Open(progress) => engines::open(medium, options, progress),
+    }
+}
+
+/// Whether `options` ask for a probe.
+fn are_wanted(options: &Options) -> Result<bool, OpenError> {
+    let blocks = options.block_delays;
+    if blocks != BlockDelays::default() && !blocks.block_bytes.is_power_of_two() {
+        let what = format!("delays by blocks of {} bytes: a power of two is wanted", blocks.block_bytes);
+        return Err(OpenError::Option { what });
+    }
+    let delays = [options.persist_delay, options.read_delay, blocks.persist, blocks.read];
+    Ok(options.count_persists || delays.iter().any(|delay| !delay.is_zero()))
+}
+
+/// The delays that `options` ask for.
+#[cfg(feature = "probes")]
+fn delays(options: &Options) -> Option<Delays> {
+    let blocks = options.block_delays;
+    let latency = Latency {
+        persist_ticks: ticks(options.persist_delay),
+        read_ticks: ticks(options.read_delay),
+        persist_block_ticks: ticks(blocks.persist),
+        read_block_ticks: ticks(blocks.read),
+        block_bytes: blocks.block_bytes,
+    };
+    let is_slower = latency != Latency { block_bytes: blocks.block_bytes, ..Latency::default() };
+    is_slower.then(|| Delays::new(latency))
+}
