@@ -28,6 +28,7 @@ mod conditional;
 mod copy_mark;
 pub mod dump;
 mod durable;
+mod engine_kind;
 mod engines;
 mod error;
 mod events;
@@ -40,6 +41,7 @@ mod handles;
 mod helping;
 mod journal_files;
 mod latest;
+mod open;
 mod opening;
 mod options;
 mod ordered;
@@ -62,7 +64,7 @@ pub use engine::{
     Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
     OnExpired, Order, Ttl, Upkeep, Verify, Version,
 };
-pub use engines::{EngineKind, UnknownEngine};
+pub use engine_kind::{EngineKind, UnknownEngine};
 pub use error::OpenError;
 pub use format::Format;
 pub use frozen::Frozen;

@@ -1,14 +1,13 @@
 //! How a store is opened.
 
 use std::num::NonZero;
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use engine::{Clock, Verify};
 use pmem::Durability;
 
-use crate::{EngineKind, OpenError, OpenProgress, Store};
+use crate::{EngineKind, OpenError};
 
 /// How a store is opened. The defaults suit most: created if it is not there, read and written.
 ///
@@ -304,52 +303,13 @@ impl Options {
         Options { clock, ..self }
     }
 
-    /// Opens the store at `path`, a directory or a DAX device.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Store, OpenError> {
-        self.open_watched(path, &|_| {})
-    }
-
-    /// As [`Options::open`]; `progress` is told how far a journal has come whose log is read, and then an engine that puts keys in order
-    /// before it serves. A journal's region is read into memory later: [`crate::JournalStats::loaded_bytes`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let dir = tempfile::tempdir()?;
-    /// use hikv::{OpenProgress, Options};
-    ///
-    /// let store = Options::new().open_watched(dir.path(), &|progress| match progress {
-    ///     OpenProgress::Replaying { done, total } => println!("{done} of {total} parts of the log are read"),
-    ///     OpenProgress::Indexing { done, total } => println!("{done} of {total} keys are in order"),
-    ///     _ => {}
-    /// })?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn open_watched(
-        &self,
-        path: impl AsRef<Path>,
-        progress: &(dyn Fn(OpenProgress) + Sync),
-    ) -> Result<Store, OpenError> {
-        self.check()?;
-        let store = Store::with_options(path.as_ref(), self, progress)?;
-        // Which engine an existing store has is known only now.
-        self.check_engine(store.engine_kind())?;
-        Ok(store)
-    }
-
     /// Comes before a new store is made.
     pub(crate) fn check_new(&self) -> Result<(), OpenError> {
         self.check_engine(self.engine.unwrap_or_default())
     }
 
     /// What an engine has no use for is not taken in silence.
-    fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
+    pub(crate) fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
         if !engine.is_built() {
             return Err(OpenError::EngineNotBuilt { engine });
         }
@@ -373,7 +333,7 @@ impl Options {
         self.background_threads.unwrap_or_else(if self.ordered { core_count } else { || 1 })
     }
 
-    fn check(&self) -> Result<(), OpenError> {
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
         let error = |what| Err(OpenError::Option { what });
         if !self.partition_count.is_power_of_two() || self.partition_count > 256 {
             return error(format!("{} partitions: a power of two up to 256 is wanted", self.partition_count));
