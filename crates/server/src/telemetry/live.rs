@@ -16,6 +16,10 @@ struct Live<'a> {
     kinds: [&'static str; Kind::COUNT],
     roles: [&'static str; Role::COUNT],
     version: &'static str,
+    /// The store's directory, as the server was given it.
+    store: String,
+    /// The port of Redis clients, if there is one.
+    port: Option<u16>,
     uptime_seconds: u64,
     health: &'a Health,
     medium: &'static str,
@@ -56,6 +60,8 @@ pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after:
         kinds: Kind::ALL.map(Kind::name),
         roles: Role::ALL.map(Role::name),
         version: env!("CARGO_PKG_VERSION"),
+        store: shared.keyspace.store.path().display().to_string(),
+        port: shared.administration.port,
         uptime_seconds: reading.uptime.as_secs(),
         health: &reading.health,
         medium: stats.medium,

@@ -6,6 +6,7 @@
 mod certificates;
 mod handshakes;
 mod plain;
+mod refusal;
 mod tls;
 
 use std::io;

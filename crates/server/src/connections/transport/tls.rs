@@ -8,6 +8,7 @@ use std::io::{self, BufRead, ErrorKind, Write};
 use mio::net::TcpStream;
 use rustls::ServerConnection;
 
+use super::refusal::explained;
 use super::{Arrived, Certificates};
 
 /// Decrypted for a connection before others get their turn: as much as a socket delivers at once.
@@ -90,7 +91,7 @@ impl TlsStream {
         let Err(error) = self.tls.process_new_packets() else { return Ok(()) };
         // The client is told what was wrong, if it still listens.
         let _ = self.flush();
-        Err(io::Error::new(ErrorKind::InvalidData, error))
+        Err(explained(error))
     }
 
     /// Encrypts the start of `bytes` once all that was encrypted before is sent.
