@@ -14,7 +14,7 @@ use crate::vm::time::Time;
 use crate::vm::{lines_of, machine};
 
 const TOOLS: [(&str, &str); 2] = [("ndctl", "ndctl"), ("mkfs.ext4", "e2fsprogs")];
-const MODULES: [&str; 3] = ["nfit", "nd_pmem", "ext4"];
+const MODULES: [&str; 5] = ["nfit", "nd_pmem", "ext4", "virtio_pci", "virtio_pmem"];
 const APPLETS: [&str; 12] =
     ["sh", "mount", "insmod", "rmmod", "poweroff", "cat", "dmesg", "grep", "sleep", "cut", "mknod", "mkdir"];
 const EXAMPLES: [&str; 3] = ["ink", "ink_cut", "ink_hostile"];
@@ -47,10 +47,15 @@ if [ $region = raw ]; then
 else
     where=dev=/dev/pmem0
     for module in $(cat /modules/order); do insmod /modules/$module; done
-    [ $region = old ] || ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
+    [ $region = old ] || [ $region = write-back ] || ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
 fi
 show() { echo "\$ $*"; "$@"; }
 case $region in
+    write-back)
+        show insmod /hikv_ink.ko $where && echo "lost: the module takes a device whose writes are not durable"
+        dmesg | grep hikv_ink | cut -d']' -f2
+        echo "ended 0"
+        poweroff -f;;
     ext4*)
         mkfs.ext4 -q -F -b 4096 /dev/pmem0
         mkdir /store
@@ -87,6 +92,8 @@ pub(super) enum Region {
     Raw,
     /// None: the NVDIMM has a file system, for the library.
     Ext4 { has_dax: bool },
+    /// `/dev/pmem0` of another kind: its host has a cache before it, which takes writes that the guest believes to be durable.
+    WriteBack,
 }
 
 /// What does not change from boot to boot.
@@ -220,7 +227,9 @@ impl Guest {
             Region::Raw => "raw",
             Region::Ext4 { has_dax: true } => "ext4-always",
             Region::Ext4 { has_dax: false } => "ext4-never",
+            Region::WriteBack => "write-back",
         };
+        let kind = if boot.region == Region::WriteBack { "virtio-pmem-pci" } else { "nvdimm" };
         let memory = format!(
             "memory-backend-file,id=nvdimm,share=on,mem-path={},size={}",
             self.nvdimm.display(),
@@ -234,7 +243,7 @@ impl Guest {
             boot.run.join(",")
         );
         let mut qemu: Command = machine(MEMORY_MIB, boot.processor_count);
-        qemu.args(["-object", &memory, "-device", "nvdimm,memdev=nvdimm"]).args(boot.arguments);
+        qemu.args(["-object", &memory, "-device", &format!("{kind},memdev=nvdimm")]).args(boot.arguments);
         qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.initrd).args(["-append", &append]);
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))

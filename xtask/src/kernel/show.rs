@@ -1,5 +1,6 @@
 //! `cargo xtask kernel run`: the module in a guest, before one's eyes. Keys are put by one process and read by another; a program
-//! writes, and says what is acknowledged; the machine is cut off; the next boot has every acknowledged key.
+//! writes, and says what is acknowledged; the machine is cut off; the next boot has every acknowledged key. A device whose writes are not
+//! durable when the module believes so is refused (virtio-pmem).
 
 use super::guest::{self, Boot, Guest, Kind, Region, THREAD_COUNT};
 use crate::failure::Failure;
@@ -24,7 +25,33 @@ pub(super) fn show(work: &std::path::Path) -> Result<(), Failure> {
     println!(
         "\nevery acknowledged key is there: what the program found is what those changes leave, and so are the three fruits"
     );
-    Ok(())
+    println!(
+        "\nthe machine gets a virtio-pmem device in the place of the NVDIMM: its host has a write cache before it"
+    );
+    refused(&guest)
+}
+
+/// The module takes no device whose writes are not durable when it believes so.
+fn refused(guest: &Guest) -> Result<(), Failure> {
+    guest.empty()?;
+    let boot = Boot {
+        region: Region::WriteBack,
+        twin: None,
+        processor_count: 1,
+        run: &["none".to_owned()],
+        arguments: &[],
+        append: "",
+    };
+    let mut is_named = false;
+    let objection = guest.attend(&boot, &mut |line| is_named |= line.contains("write cache"))?;
+    match objection {
+        Some(objection) => Err(objection),
+        None if !is_named => Err("the kernel's log does not say why the module is not loaded".to_owned()),
+        None => {
+            println!("\nthe module refuses it: what it acknowledged would not survive a loss of power");
+            Ok(())
+        }
+    }
 }
 
 fn live(guest: &Guest, lives: &mut Lives, is_new: bool) -> Result<(), Failure> {
