@@ -20,8 +20,8 @@
 //! - A controller ends with the admin queue's connection, and then all its queues do.
 //!
 //! # Lock order
-//! The controllers' table -> a controller's state. Neither is held while the store is used. A change of feature 20h has a lock of its own,
-//! which is held while the store is used, and no other within it.
+//! The controllers' table -> a controller's state. Neither is held while the store is used. A change of feature 20h holds a third lock
+//! while the store is used, and takes no other within.
 
 mod accept;
 mod admin;

@@ -1,5 +1,5 @@
-//! Feature 20h, bit 0: deleting a key that is not there is an error. It survives resets and power cycles (Key Value command set, figure
-//! 33) as an item of the store itself.
+//! Feature 20h, bit 0: deleting a key that is not there is an error. The feature survives resets and power cycles (Key Value command set,
+//! figure 33) as an item of the store.
 //!
 //! The item's key is longer than the command set allows: no host can name the item, and no list shows it.
 //!

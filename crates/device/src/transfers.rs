@@ -4,7 +4,7 @@
 //! - The values that were asked for have at most [`limits::TRANSFER_BYTES_MAX`] bytes together.
 //! - Data is taken only for a tag that was given, for the tag's command, and in its order: no byte twice, and none left out.
 //! - A queue has no two commands of one identifier among those that wait, and no more than it has entries.
-//! - A value of which a part was spoilt on its way is taken to its end, so that what follows it is understood, and then not stored.
+//! - A value of which a part was spoilt on the way is taken to the end, so that the PDUs behind are understood, and then not stored.
 
 use std::collections::VecDeque;
 

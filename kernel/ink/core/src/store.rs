@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use heap::{Found, HeapError, Parameters, Region as HeapRegion};
 use pbtree::{AtOnce, Error, Options, Tree};
-use pmem::Dram;
+use pmem::{Bytes, Dram};
 
 use crate::errno;
 use crate::host::{self, Kernel};
