@@ -22,7 +22,6 @@ struct ink_answer {
 };
 
 s64 ink_core_open(void *base, u64 len, u32 lanes, const u8 uuid[16], struct ink_core_store **store);
-s64 ink_core_erase(void *base, u64 len);
 void ink_core_close(struct ink_core_store *store);
 s64 ink_core_put(struct ink_core_store *store, u32 agent, struct ink_bytes key, struct ink_bytes value, u32 when);
 s64 ink_core_get(struct ink_core_store *store, struct ink_bytes key, struct ink_answer *answer);
@@ -32,6 +31,7 @@ s64 ink_core_clear(struct ink_core_store *store, u32 agent);
 s64 ink_core_sweep(struct ink_core_store *store);
 s64 ink_core_merge(struct ink_core_store *store, u32 agent);
 s64 ink_core_check(struct ink_core_store *store, struct ink_answer *answer);
+/* All but the durability, which C knows. */
 void ink_core_stat(struct ink_core_store *store, struct ink_stat *stat);
 bool ink_core_break(struct ink_bytes name);
 void ink_core_order(u32 order);

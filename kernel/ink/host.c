@@ -32,7 +32,8 @@ void *ink_host_lend(size_t bytes, size_t align)
 		return NULL;
 	if (align > ARCH_KMALLOC_MINALIGN && bytes <= KMALLOC_MAX_CACHE_SIZE)
 		bytes = roundup_pow_of_two(max(bytes, align));
-	return kvzalloc(bytes, GFP_KERNEL);
+	/* A process' requests pay for it; what opening and work items ask for is the root's. */
+	return kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
 }
 
 void ink_host_give_back(void *memory)

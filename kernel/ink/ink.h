@@ -2,8 +2,8 @@
 /*
  * The device /dev/hikv-ink: keys and values in persistent memory, in the order of their keys.
  *
- * Every ioctl takes a struct ink_request. It returns 0, or -1 with errno; the request is written back where it returned 0, and
- * with EMSGSIZE. What a request that returned 0 has written is durable.
+ * Every ioctl takes a struct ink_request. It returns 0, or -1 with errno; the request is written back where it returned 0,
+ * with EMSGSIZE, and by SUBMIT in any case. What a request that returned 0 has written is durable, as far as ink_stat's durability says.
  *
  *	EBADF	 the descriptor was not opened for this
  *	EFAULT	 an address that is not the process's
@@ -17,7 +17,7 @@
  *	EUCLEAN	 the store is damaged there
  *	EINTR	 the process is being killed
  *	EPERM	 CAP_SYS_ADMIN is missing
- *	EIO	 the store has stopped
+ *	EIO	 the store has stopped: it has met what must not be, or memory of the region has failed
  */
 #ifndef HIKV_INK_H
 #define HIKV_INK_H
@@ -76,7 +76,10 @@ struct ink_request {
  * count: how many, 0 at the end; result: their bytes. With EMSGSIZE the first had no room: result: what it takes.
  */
 #define INK_SCAN	_IOWR(0xd7, 4, struct ink_request)
-/* Carries out `count` requests, which lie at `value`, one after the other, each for itself; its errno is in `error`. */
+/*
+ * Carries out `count` requests, which lie at `value`, one after the other, each for itself; its errno is in `error`. result: how many
+ * were carried out, which is fewer with EINTR and EFAULT; with EFAULT the last one's `error` may not have been written.
+ */
 #define INK_SUBMIT	_IOWR(0xd7, 5, struct ink_request)
 /* Copies a struct ink_stat, or so much of it as there is room for, but no less than INK_STAT_MIN; result: the whole's length. */
 #define INK_STAT	_IOWR(0xd7, 6, struct ink_request)
@@ -90,6 +93,10 @@ struct ink_item {
 	__u32 value_len;
 };
 
+/* What a request that returned 0 has written survives. */
+#define INK_DURABILITY_UNKNOWN	0u	/* the end of the kernel's work; nobody knows what the memory is made of (phys=) */
+#define INK_DURABILITY_POWER	1u	/* a loss of power */
+
 struct ink_stat {
 	__u64 region_bytes;
 	__u64 used_bytes;	/* up to the end of the last chunk */
@@ -100,6 +107,7 @@ struct ink_stat {
 	__u64 swept;		/* 1: all free space is known */
 	__u64 undone;		/* changes that opening took back */
 	__u64 merged;		/* nodes fewer since then, by merges of what deletes left low */
+	__u64 durability;	/* INK_DURABILITY_... */
 };
 
 #endif

@@ -25,9 +25,6 @@
 #define LANES_MIN 4u
 #define LANES_MAX 64u
 
-static bool erase;
-module_param(erase, bool, 0444);
-MODULE_PARM_DESC(erase, "wipes the whole region, whatever is there, and makes a new store");
 #ifdef HIKV_INK_TRACE
 static char *twin;
 module_param(twin, charp, 0444);
@@ -55,6 +52,7 @@ static bool break_step(void)
 
 static struct ink_region region;
 static struct ink_core_store *store;
+static struct ink_open opened;
 
 static void sweep(struct work_struct *work)
 {
@@ -69,7 +67,7 @@ static bool is_ending;
 
 bool ink_host_is_ending(void)
 {
-	return READ_ONCE(is_ending);
+	return READ_ONCE(is_ending) || ink_region_has_failed();
 }
 
 static void merge(struct work_struct *work)
@@ -88,7 +86,7 @@ void ink_host_merge_soon(void)
 
 static long ioctl(struct file *file, unsigned int command, unsigned long at)
 {
-	return ink_request(store, file, command, (void __user *)at);
+	return ink_request(&opened, file, command, (void __user *)at);
 }
 
 static const struct file_operations operations = {
@@ -116,8 +114,6 @@ static long open_store(void)
 	/* The model of the cache takes the first line that is written back for the region's first. */
 	asm volatile("nopl 0x7e571337(%%rax)\n\tmovb (%0),%%al" :: "r"(region.base) : "rax", "memory");
 #endif
-	if (erase)
-		ink_core_erase(region.base, region.len);
 	get_random_bytes(uuid, sizeof(uuid));
 	return ink_core_open(region.base, region.len, clamp(2 * num_online_cpus(), LANES_MIN, LANES_MAX), uuid, &store);
 }
@@ -132,11 +128,13 @@ static int __init ink_init(void)
 	error = open_store();
 	if (error)
 		goto unmap;
+	opened = (struct ink_open){ .store = store, .durability = region.durability };
 	error = misc_register(&device);
 	if (error)
 		goto close;
 	ink_core_stat(store, &stat);
-	pr_info("%llu bytes, %llu lanes, %llu changes taken back\n", stat.region_bytes, stat.lanes, stat.undone);
+	pr_info("%llu bytes, %llu lanes, %llu changes taken back; durability: %s\n", stat.region_bytes, stat.lanes, stat.undone,
+		region.durability == INK_DURABILITY_POWER ? "power" : "unknown");
 	queue_work(system_unbound_wq, &sweeping);
 	return 0;
 close:

@@ -10,10 +10,14 @@
 struct ink_region {
 	void *base;
 	u64 len;
+	u64 durability;		/* INK_DURABILITY_... */
 };
 
 int ink_region_map(struct ink_region *region);
 void ink_region_unmap(void);
+
+/* True once the kernel has reported that memory of the region has failed: nothing is done any more. */
+bool ink_region_has_failed(void);
 
 struct ink_kept;
 
@@ -32,8 +36,14 @@ void ink_room_give_back(struct ink_room *room);
 /* No request runs, and none comes. */
 void ink_rooms_free(void);
 
-/* An ioctl on an open store. */
-long ink_request(struct ink_core_store *store, struct file *file, unsigned int command, void __user *at);
+/* An open store, and what its writes survive. */
+struct ink_open {
+	struct ink_core_store *store;
+	u64 durability;
+};
+
+/* An ioctl on it. */
+long ink_request(const struct ink_open *on, struct file *file, unsigned int command, void __user *at);
 
 /* True once the Rust code has met what must not be: nothing is done any more. */
 bool ink_is_dead(void);

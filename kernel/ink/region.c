@@ -3,6 +3,13 @@
  * Where the store lies: a whole device with DAX, opened exclusively (dev=), or a range of physical memory that nobody has
  * claimed (phys=, size=; for tests). One store a module.
  *
+ * What a request has written survives a loss of power only if writing back the processor's cache makes it durable. A device whose own
+ * cache needs a command of the host's beside that (virtio-pmem; dax_synchronous() is false of it) is refused, as MAP_SYNC is of a file
+ * there, and so is a device of volatile memory. Of a physical range nobody knows what it is made of; STAT and the kernel's log say so.
+ *
+ * Memory that a scrubber, or an administrator, finds to have failed is reported to the device's holder. From then on every request is
+ * refused: a load from there would stop the machine. Memory that is known to have failed when the module is loaded is refused then.
+ *
  * An open device may still be taken from its driver (unbind, ndctl), which would unmap it under requests that run. So its pages
  * are held as well: who takes the device away waits until the module is unloaded.
  */
@@ -15,6 +22,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pfn_t.h>
+#include <linux/string.h>
 #include "module.h"
 
 #define HOW (FMODE_READ | FMODE_WRITE | FMODE_EXCL)
@@ -37,26 +45,71 @@ static struct dev_pagemap *pages_held;
 static void *remapped;
 static struct resource *claimed;
 
+static bool has_failed;
+
+bool ink_region_has_failed(void)
+{
+	return READ_ONCE(has_failed);
+}
+
+static int notify_failure(struct dax_device *failed, u64 offset, u64 len, int flags)
+{
+	WRITE_ONCE(has_failed, true);
+	pr_emerg("%s: %llu bytes of its memory at %#llx have failed; the store is stopped\n", dev, len, offset);
+	return 0;
+}
+
+static const struct dax_holder_operations holding = {
+	.notify_failure = notify_failure,
+};
+
+/* Whether the device's memory loses everything with the power: the kernel names the kind of region that the device is a part of. */
+static bool is_volatile(void)
+{
+	const struct device *at;
+
+	for (at = disk_to_dev(bdev->bd_disk)->parent; at; at = at->parent)
+		if (at->type && at->type->name && !strcmp(at->type->name, "nd_volatile"))
+			return true;
+	return false;
+}
+
+/* 0, if what is written back from the processor's cache survives a loss of power. */
+static int check_durable(void)
+{
+	if (!dax_synchronous(dax)) {
+		pr_err("%s has a write cache that only its host can flush (virtio-pmem): writes would not survive a loss of power\n", dev);
+		return -EOPNOTSUPP;
+	}
+	if (is_volatile()) {
+		pr_err("%s is volatile memory: writes would not survive a loss of power\n", dev);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 static int map_device(struct ink_region *region)
 {
 	u64 offset = 0;
 	long pages, wanted;
+	int id, error;
 	pfn_t pfn;
-	int id;
 
 	bdev = blkdev_get_by_path(dev, HOW, &holder);
 	if (IS_ERR(bdev)) {
-		int error = PTR_ERR(bdev);
-
+		error = PTR_ERR(bdev);
 		bdev = NULL;
 		pr_err("%s cannot be opened exclusively: %d\n", dev, error);
 		return error;
 	}
-	dax = fs_dax_get_by_bdev(bdev, &offset, &holder, NULL);
+	dax = fs_dax_get_by_bdev(bdev, &offset, &holder, &holding);
 	if (!dax) {
 		pr_err("%s has no DAX: a raw namespace?\n", dev);
 		return -EOPNOTSUPP;
 	}
+	error = check_durable();
+	if (error)
+		return error;
 	wanted = bdev_nr_bytes(bdev) >> PAGE_SHIFT;
 	id = dax_read_lock();
 	pages = dax_direct_access(dax, offset >> PAGE_SHIFT, wanted, DAX_ACCESS, &region->base, &pfn);
@@ -72,6 +125,7 @@ static int map_device(struct ink_region *region)
 		return -EOPNOTSUPP;
 	}
 	region->len = (u64)wanted << PAGE_SHIFT;
+	region->durability = INK_DURABILITY_POWER;
 	return 0;
 }
 
@@ -87,7 +141,7 @@ static int map_physical(struct ink_region *region)
 	remapped = memremap(phys, size, MEMREMAP_WB);
 	if (!remapped)
 		return -ENOMEM;
-	*region = (struct ink_region){ .base = remapped, .len = size };
+	*region = (struct ink_region){ .base = remapped, .len = size, .durability = INK_DURABILITY_UNKNOWN };
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 
 struct context {
 	struct ink_core_store *store;
+	u64 durability;
 	fmode_t mode;
 };
 
@@ -145,6 +146,7 @@ static long stat(const struct context *in, struct ink_request *r)
 	struct ink_stat stat;
 
 	ink_core_stat(in->store, &stat);
+	stat.durability = in->durability;
 	r->result = sizeof(stat);
 	if (r->value_len < INK_STAT_MIN)
 		return -EMSGSIZE;
@@ -207,40 +209,43 @@ static long submit(const struct context *in, struct ink_request *r)
 		return -EINVAL;
 	if (r->count > INK_SUBMIT_MAX)
 		return -E2BIG;
-	for (i = 0; i < r->count; i++) {
+	/* The caller learns how far this came whatever ends it: what was carried out before is done. */
+	for (r->result = 0; r->result < r->count; cond_resched()) {
+		i = r->result;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (copy_from_user(&each, at + i, sizeof(each)))
 			return -EFAULT;
 		each.error = -one(in, &each);
+		r->result++;
 		if (copy_to_user(at + i, &each, sizeof(each)))
 			return -EFAULT;
-		cond_resched();
 	}
-	r->result = i;
 	return 0;
 }
 
-long ink_request(struct ink_core_store *store, struct file *file, unsigned int command, void __user *at)
+long ink_request(const struct ink_open *on, struct file *file, unsigned int command, void __user *at)
 {
-	struct context in = { .store = store, .mode = file->f_mode };
+	struct context in = { .store = on->store, .durability = on->durability, .mode = file->f_mode };
 	struct ink_request r;
+	bool is_several;
 	long error;
 
 	if (_IOC_TYPE(command) != _IOC_TYPE(INK_READ) || command != _IOWR(0xd7, _IOC_NR(command), struct ink_request))
 		return -ENOTTY;
 	if (_IOC_NR(command) < INK_OP_INSERT || _IOC_NR(command) > INK_OP_CLEAR)
 		return -ENOTTY;
-	if (ink_is_dead())
+	if (ink_is_dead() || ink_region_has_failed())
 		return -EIO;
 	if (copy_from_user(&r, at, sizeof(r)))
 		return -EFAULT;
 	if (r.op)
 		return -EINVAL;
 	r.op = _IOC_NR(command);
-	error = r.op == INK_OP_SUBMIT ? submit(&in, &r) : one(&in, &r);
+	is_several = r.op == INK_OP_SUBMIT;
+	error = is_several ? submit(&in, &r) : one(&in, &r);
 	r.op = 0;
-	if ((!error || error == -EMSGSIZE) && copy_to_user(at, &r, sizeof(r)))
+	if ((!error || error == -EMSGSIZE || is_several) && copy_to_user(at, &r, sizeof(r)))
 		return -EFAULT;
 	return error;
 }

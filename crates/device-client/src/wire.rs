@@ -107,6 +107,7 @@ impl Wire {
     pub(crate) fn next(&self, behind_bytes: usize) -> Result<Option<(Pdu<'_>, usize)>, Error> {
         match self.framing.next(&self.input[self.read + behind_bytes..self.arrived])? {
             Some((Pdu::Terminate { cause, information }, _)) => Err(Error::Terminated { cause, information }),
+            Some((Pdu::SpoiltData(_), _)) => Err(Error::Unexpected("data does not have its digest")),
             next => Ok(next),
         }
     }

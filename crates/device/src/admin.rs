@@ -1,19 +1,20 @@
 //! Commands of the admin queue.
 
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 
 use nvme::{Admin, Command, ControllerKind, Feature, Status};
 
+use crate::apply::status_of;
 use crate::controller::{Controller, keep_alive_of};
 use crate::events::Events;
 use crate::limits;
-use crate::pages;
+use crate::pages::{self, ALL_NAMESPACES, NAMESPACE};
 use crate::reply::Reply;
 use crate::shared::Shared;
 
 /// What a feature is asked for that its owner may change.
 const SELECT_CAPABILITIES: u8 = 3;
+const OF_NAMESPACE: u64 = 2;
 const CHANGEABLE: u64 = 4;
 
 /// Carries out a command of the admin queue.
@@ -42,8 +43,11 @@ pub(crate) fn carry_out(
             Err(status) => Err(status),
         },
         Ok(Admin::SetFeature { save: true, .. }) => Err(Status::NOT_SAVEABLE),
-        Ok(Admin::SetFeature { number, value, .. }) => set_feature(shared, controller, number, value),
-        Ok(Admin::GetFeature { number, select }) => feature(shared, controller, number, select),
+        Ok(Admin::SetFeature { number: Feature::KEY_VALUE, value, .. }) if controller.kind == ControllerKind::Io => {
+            set_must_exist(shared, command.namespace(), value)
+        }
+        Ok(Admin::SetFeature { number, value, .. }) => set_feature(controller, number, value),
+        Ok(Admin::GetFeature { number, select }) => feature(shared, controller, (number, select), command.namespace()),
         // A command is given up by closing its queue, and by nothing else: bit 0 says that it was not.
         Ok(Admin::Abort { .. }) => Ok(1),
         // Its completion comes with the event.
@@ -62,7 +66,19 @@ pub(crate) fn carry_out(
     reply.conclude(id, outcome);
 }
 
-fn set_feature(shared: &Shared, controller: &Controller, number: u8, value: u32) -> Result<u64, Status> {
+/// The one feature that is the namespace's: no lock is held while the store is used.
+fn set_must_exist(shared: &Shared, namespace: u32, value: u32) -> Result<u64, Status> {
+    match namespace {
+        NAMESPACE | ALL_NAMESPACES if value & !1 != 0 => Err(Status::INVALID_FIELD),
+        NAMESPACE | ALL_NAMESPACES => {
+            let set = shared.must_exist.set(&shared.store, value != 0);
+            set.map(|()| 0).map_err(|error| status_of(&error))
+        }
+        _ => Err(Status::INVALID_NAMESPACE),
+    }
+}
+
+fn set_feature(controller: &Controller, number: u8, value: u32) -> Result<u64, Status> {
     let is_io = controller.kind == ControllerKind::Io;
     let mut state = controller.state();
     match number {
@@ -85,27 +101,30 @@ fn set_feature(shared: &Shared, controller: &Controller, number: u8, value: u32)
             state.keep_alive_ms = keep_alive_of(controller.kind, value);
             Ok(0)
         }
-        Feature::KEY_VALUE if is_io && value & !1 == 0 => {
-            shared.must_exist.store(value & 1 != 0, Ordering::Relaxed);
-            Ok(0)
-        }
         _ => Err(Status::INVALID_FIELD),
     }
 }
 
-fn feature(shared: &Shared, controller: &Controller, number: u8, select: u8) -> Result<u64, Status> {
+fn feature(
+    shared: &Shared,
+    controller: &Controller,
+    (number, select): (u8, u8),
+    namespace: u32,
+) -> Result<u64, Status> {
     let is_io = controller.kind == ControllerKind::Io;
     let state = controller.state();
     let (now, at_first) = match number {
         Feature::QUEUE_COUNT if is_io => (pair(state.queue_count), pair(limits::QUEUE_COUNT_MAX - 1)),
         Feature::EVENTS => (state.events.wanted.into(), 0),
         Feature::KEEP_ALIVE => (state.keep_alive_ms.into(), 0),
-        Feature::KEY_VALUE if is_io => (shared.must_exist.load(Ordering::Relaxed).into(), 0),
+        Feature::KEY_VALUE if is_io && namespace != NAMESPACE => return Err(Status::INVALID_NAMESPACE),
+        Feature::KEY_VALUE if is_io => (shared.must_exist.get().into(), 0),
         _ => return Err(Status::INVALID_FIELD),
     };
     match select {
         0 => Ok(now),
         1 | 2 => Ok(at_first),
+        SELECT_CAPABILITIES if number == Feature::KEY_VALUE => Ok(CHANGEABLE | OF_NAMESPACE),
         SELECT_CAPABILITIES => Ok(CHANGEABLE),
         _ => Err(Status::INVALID_FIELD),
     }

@@ -3,14 +3,12 @@
 use hikv::{Decision, Error, MediumError, Store};
 use nvme::{Key, Status, StoreIf};
 
-/// The status of an operation that failed.
+/// The status of an operation that failed. A medium that has failed, and damage that is met on the way, are failures of the device, which
+/// its events and its page of health tell more of.
 pub(crate) fn status_of(error: &Error) -> Status {
     match error {
         error if error.is_full() => Status::CAPACITY_EXCEEDED,
-        Error::Medium(MediumError::ReadOnly | MediumError::Poisoned { .. }) => Status::NAMESPACE_NOT_READY,
-        Error::Medium(MediumError::Unreadable { .. } | MediumError::OutOfBounds { .. }) | Error::Corrupt { .. } => {
-            Status::UNRECOVERED_ERROR
-        }
+        Error::Medium(MediumError::ReadOnly) => Status::WRITE_PROTECTED,
         Error::KeyTooLong { .. } => Status::INVALID_KEY_SIZE,
         Error::ValueTooLong { .. } => Status::INVALID_VALUE_SIZE,
         Error::Unsupported { .. } | Error::HashOnly => Status::INVALID_OPCODE,
@@ -18,9 +16,19 @@ pub(crate) fn status_of(error: &Error) -> Status {
     }
 }
 
+/// The status of a read of values that failed: damage has a status of its own there, and there alone (figure 4).
+pub(crate) fn status_of_read(error: &Error) -> Status {
+    match error {
+        Error::Medium(MediumError::Unreadable { .. } | MediumError::OutOfBounds { .. }) | Error::Corrupt { .. } => {
+            Status::UNRECOVERED_ERROR
+        }
+        error => status_of(error),
+    }
+}
+
 /// Stores a value, if `when` holds.
-pub(crate) fn store(store: &Store, key: &Key, value: &[u8], when: StoreIf) -> Result<(), Status> {
-    let key = key.as_bytes();
+pub(crate) fn store(store: &Store, name: &Key, value: &[u8], when: StoreIf) -> Result<(), Status> {
+    let key = name.as_bytes();
     let done = match when {
         StoreIf::Always => store.put(key, value).map(|()| true),
         StoreIf::Absent => store.insert_if_absent(key, value),
@@ -28,6 +36,7 @@ pub(crate) fn store(store: &Store, key: &Key, value: &[u8], when: StoreIf) -> Re
             Some(_) => Decision::Put(value.into()),
             None => Decision::Keep,
         }),
+        StoreIf::Never => return exist(store, name).and(Err(Status::KEY_EXISTS)),
     };
     match done.map_err(|error| status_of(&error))? {
         true => Ok(()),

@@ -10,6 +10,7 @@
 //! - When a reset is completed, or an end told of, no command of an older queue is carried out any more: a queue holds `turns` while
 //!   carrying out commands, and looks, once `turns` is held, whether it is over; a reset and an end wait for `turns` behind their
 //!   change.
+//! - A shutdown notification does the same, and takes the readiness away until the next reset: commands that come later get a status.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ pub(crate) struct Controller {
     pub(crate) made: Instant,
     state: Mutex<State>,
     is_over: AtomicBool,
-    /// As `state` has it, for every command.
+    /// As [`State::takes_commands`], for every command.
     is_ready: AtomicBool,
     /// Shared by queues that carry out commands.
     turns: RwLock<()>,
@@ -158,8 +159,9 @@ impl Controller {
             }
             state.status = StatusRegister { is_ready: true, ..StatusRegister::default() };
         }
-        if configuration.is_shutdown() {
-            // What was completed is durable: there is nothing to wait for.
+        let is_shutdown = configuration.is_shutdown() && state.status.shutdown == ShutdownState::Normal;
+        if is_shutdown {
+            // What was completed is durable: commands that are carried out now are waited for, and nothing else.
             state.status.shutdown = ShutdownState::Complete;
         }
         let is_reset = was_enabled && !configuration.is_enabled();
@@ -170,9 +172,9 @@ impl Controller {
             self.enabling.fetch_add(1, Ordering::AcqRel);
         }
         state.configuration = configuration;
-        self.is_ready.store(state.status.is_ready, Ordering::Release);
+        self.is_ready.store(state.takes_commands(), Ordering::Release);
         drop(state);
-        if is_reset {
+        if is_reset || is_shutdown {
             self.await_turns();
         }
         Ok(is_reset)
@@ -203,9 +205,14 @@ pub(crate) fn keep_alive_of(kind: ControllerKind, promised_ms: u32) -> u32 {
 }
 
 impl State {
+    /// Whether commands are carried out: from when the host has enabled the controller to when it has it shut down.
+    fn takes_commands(&self) -> bool {
+        self.status.is_ready && self.status.shutdown == ShutdownState::Normal
+    }
+
     /// The bit of a queue that can be connected.
     fn place_of(&self, queue: u16) -> Result<u64, Status> {
-        if !self.status.is_ready {
+        if !self.takes_commands() {
             return Err(Status::COMMAND_SEQUENCE_ERROR);
         }
         let bit = 1u64.checked_shl(u32::from(queue) - 1).ok_or(Status::CONNECT_INVALID)?;

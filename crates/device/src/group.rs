@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 use hikv::Store;
 use nvme::{Key, Status};
 
-use crate::apply::status_of;
+use crate::apply::{status_of, status_of_read};
 use crate::limits;
 use crate::reply::Reply;
 
@@ -119,7 +119,7 @@ fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes
     match store.get_with(key.as_bytes(), |value| show(reply, id, room_bytes, Some(value))) {
         Ok(Some(())) => {}
         Ok(None) => show(reply, id, room_bytes, None),
-        Err(error) => reply.conclude(id, Err(status_of(&error))),
+        Err(error) => reply.conclude(id, Err(status_of_read(&error))),
     }
 }
 

@@ -20,7 +20,8 @@
 //! - A controller ends with the admin queue's connection, and then all its queues do.
 //!
 //! # Lock order
-//! The controllers' table -> a controller's state. Neither is held while the store is used.
+//! The controllers' table -> a controller's state. Neither is held while the store is used. A change of feature 20h holds a third lock
+//! while the store is used, and takes no other within.
 
 mod accept;
 mod admin;
@@ -37,6 +38,7 @@ mod input;
 mod keys;
 pub mod limits;
 mod listening;
+mod must_exist;
 mod output;
 mod pages;
 mod queue;
@@ -46,6 +48,7 @@ mod session;
 mod shared;
 mod socket;
 mod stop;
+mod table;
 mod transfers;
 mod walk;
 

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 
 use nvme::{
-    ControllerKind, DiscoveryEntry, DiscoveryLog, IdentifyController, KV_COMMAND_SET, KvNamespace, LogPage, Status,
+    ControllerKind, DiscoveryEntry, DiscoveryLog, Feature, IdentifyController, KV_COMMAND_SET, KvNamespace, LogPage,
+    Status,
 };
 
 use crate::controller::Controller;
+use crate::events::Event;
 use crate::limits;
 use crate::shared::Shared;
 
@@ -39,7 +41,7 @@ pub(crate) fn identify(
         0x05 => of_command_set().and_then(|()| of_namespace(identify_namespace(shared).encode())),
         0x06 => of_command_set().map(|()| vec![0; nvme::IDENTIFY_BYTES]),
         0x07 => of_command_set().map(|()| nvme::active_namespaces(namespace, NAMESPACE)),
-        0x08 => of_namespace(nvme::independent_namespace()),
+        0x08 => of_namespace(nvme::independent_namespace(is_write_protected(shared))),
         0x1c => Ok(nvme::command_sets()),
         _ => Err(Status::INVALID_FIELD),
     }
@@ -66,11 +68,21 @@ fn identify_controller(shared: &Shared, controller: &Controller) -> IdentifyCont
 fn identify_namespace(shared: &Shared) -> KvNamespace {
     KvNamespace {
         size_bytes: shared.capacity_bytes,
-        used_bytes: shared.used_bytes(),
+        // Items and index may be more than was offered, of a store that was larger before.
+        used_bytes: shared.used_bytes().min(shared.capacity_bytes),
         value_bytes_max: limits::VALUE_BYTES_MAX,
         uuid: shared.store.uuid(),
+        is_write_protected: is_write_protected(shared),
     }
 }
+
+fn is_write_protected(shared: &Shared) -> bool {
+    shared.holds(Event::MediumFailed)
+}
+
+/// The log pages of controllers for commands, and of those of discovery.
+const LOG_PAGES: [u8; 7] = [0x00, 0x01, 0x02, 0x03, 0x05, 0x12, 0x13];
+const DISCOVERY_LOG_PAGES: [u8; 3] = [0x00, 0x01, 0x70];
 
 /// A part of a log page, of the length that was asked for.
 pub(crate) fn log(
@@ -81,15 +93,24 @@ pub(crate) fn log(
 ) -> Result<Vec<u8>, Status> {
     const ERROR_ENTRY_BYTES: usize = 64;
     let is_discovery = controller.kind == ControllerKind::Discovery;
+    let pages = if is_discovery { &DISCOVERY_LOG_PAGES[..] } else { &LOG_PAGES };
+    if !pages.contains(&asked.page) {
+        return Err(Status::INVALID_LOG_PAGE);
+    }
     let page = match asked.page {
-        // No error is kept: each is told where it happens.
-        0x01 => vec![0; ERROR_ENTRY_BYTES],
-        0x70 if is_discovery => discovery(shared, local).encode(),
-        _ if is_discovery => return Err(Status::INVALID_LOG_PAGE),
+        0x00 => nvme::supported_logs(pages),
         0x02 => shared.health().encode(),
         0x03 => nvme::firmware(env!("CARGO_PKG_VERSION")),
         0x05 => nvme::effects(asked.command_set),
-        _ => return Err(Status::INVALID_LOG_PAGE),
+        0x12 => nvme::supported_features(
+            &[Feature::QUEUE_COUNT, Feature::EVENTS, Feature::KEEP_ALIVE],
+            &[Feature::KEY_VALUE],
+        ),
+        // There is no management interface, so none of its commands.
+        0x13 => vec![0; nvme::IDENTIFY_BYTES],
+        0x70 => discovery(shared, local).encode(),
+        // No error is kept: each is told where it happens.
+        _ => vec![0; ERROR_ENTRY_BYTES],
     };
     if asked.len_bytes > u64::from(limits::VALUE_BYTES_MAX) {
         return Err(Status::INVALID_FIELD);

@@ -3,7 +3,6 @@
 use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use nvme::{Command, Configuration, Data, Fabrics, Fatal, FatalCause, Kv, Property, Sgl, Status, StoreIf};
@@ -105,8 +104,7 @@ impl Queue {
         group: &mut Group<'i>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Fatal> {
-        self.head = if self.head + 1 < self.entry_count { self.head + 1 } else { 0 };
-        reply.queue_head = self.head;
+        self.advance(reply);
         let outcome = match command.opcode() {
             Fabrics::OPCODE => self.fabrics(shared, command, data, reply),
             _ if !self.is_authenticated() => Err(Status::AUTHENTICATION_REQUIRED),
@@ -136,19 +134,41 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes a part of a value that was asked for.
+    /// A command whose data was spoilt on its way is not carried out; the host may send it again.
+    pub(crate) fn spoilt(&mut self, command: &Command, reply: &mut Reply<'_>) {
+        self.advance(reply);
+        reply.complete(command.id(), Status::TRANSIENT_TRANSPORT_ERROR, 0);
+    }
+
+    /// Takes a part of a value that was asked for, which has its digest or is spoilt.
     pub(crate) fn data<'i>(
         &mut self,
         shared: &Shared,
-        data: &Data<'_>,
+        (data, is_spoilt): (&Data<'_>, bool),
         group: &mut Group<'i>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Fatal> {
-        if let Some(Transfer { id, key, when, value, .. }) = self.transfers.take(data)? {
+        if let Some(transfer) = self.transfers.take(data, is_spoilt)? {
             group.carry_out(&shared.store, reply);
-            reply.conclude(id, apply::store(&shared.store, &key, &value, when).map(|()| 0));
+            self.store(shared, &transfer, reply);
         }
         self.ask_for_values(reply)
+    }
+
+    /// Stores a value that has arrived behind its command.
+    fn store(&self, shared: &Shared, transfer: &Transfer, reply: &mut Reply<'_>) {
+        let Transfer { id, key, when, ref value, is_spoilt, .. } = *transfer;
+        match () {
+            () if is_spoilt => reply.complete(id, Status::TRANSIENT_TRANSPORT_ERROR, 0),
+            () if !self.controller.is_ready() => reply.conclude(id, Err(Status::COMMAND_SEQUENCE_ERROR)),
+            () => reply.conclude(id, apply::store(&shared.store, &key, value, when).map(|()| 0)),
+        }
+    }
+
+    /// A command was taken from the queue.
+    fn advance(&mut self, reply: &mut Reply<'_>) {
+        self.head = if self.head + 1 < self.entry_count { self.head + 1 } else { 0 };
+        reply.queue_head = self.head;
     }
 
     /// A list is not done: no further command is carried out before.
@@ -293,7 +313,7 @@ impl Queue {
                 Ok(None)
             }
             Kv::Delete { key } => {
-                group.delete(store, reply, id, key, shared.must_exist.load(Ordering::Relaxed));
+                group.delete(store, reply, id, key, shared.must_exist.get());
                 Ok(None)
             }
             Kv::Exist { key } => {

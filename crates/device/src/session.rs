@@ -96,7 +96,12 @@ impl Session {
             (Phase::Queue(queue), Pdu::Command(command, data)) => {
                 queue.command(shared, command, data, group, &mut reply)?;
             }
-            (Phase::Queue(queue), Pdu::Data(data)) => queue.data(shared, data, group, &mut reply)?,
+            (Phase::Queue(queue), Pdu::Data(data)) => queue.data(shared, (data, false), group, &mut reply)?,
+            (Phase::Queue(queue), Pdu::SpoiltData(data)) => queue.data(shared, (data, true), group, &mut reply)?,
+            (Phase::Queue(queue), Pdu::SpoiltCommand(command)) => queue.spoilt(command, &mut reply),
+            (Phase::Open, Pdu::SpoiltCommand(command)) => {
+                reply.complete(command.id(), Status::TRANSIENT_TRANSPORT_ERROR, 0);
+            }
             _ => return Err(Fatal::new(FatalCause::Sequence, 0, &[])),
         }
         Ok(Flow::Go)

@@ -1,7 +1,7 @@
 //! What all connections share: the store, the controllers, and what the device counts.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -9,7 +9,6 @@ use hikv::{Ordered, Store};
 use mio::Waker;
 use nvme::{ControllerKind, Health, Status};
 use parking_lot::Mutex;
-use slab::Slab;
 use uuid::Uuid;
 
 use crate::apply::status_of;
@@ -18,7 +17,9 @@ use crate::config::Config;
 use crate::controller::Controller;
 use crate::events::Event;
 use crate::limits;
+use crate::must_exist::MustExist;
 use crate::stop::StopHandle;
+use crate::table::Table;
 
 pub(crate) struct Shared {
     pub(crate) store: Store,
@@ -28,12 +29,11 @@ pub(crate) struct Shared {
     pub(crate) secrets: Option<Secrets>,
     pub(crate) capacity_bytes: u64,
     store_dir: Option<PathBuf>,
-    controllers: Mutex<Slab<Arc<Controller>>>,
+    controllers: Mutex<Table>,
     pub(crate) connection_count: AtomicUsize,
     /// Places for connections.
     pub(crate) connection_count_max: usize,
-    /// Deleting a key that is not there is an error.
-    pub(crate) must_exist: AtomicBool,
+    pub(crate) must_exist: MustExist,
     read_count: AtomicU64,
     write_count: AtomicU64,
     /// How often queues were ended that other loops may have.
@@ -47,16 +47,16 @@ impl Shared {
         let own = || format!("nqn.2014-08.org.nvmexpress:uuid:{}", Uuid::from_bytes(store.uuid()));
         Shared {
             subsystem: config.subsystem.clone().unwrap_or_else(own),
+            must_exist: MustExist::of(&store),
             store,
             ordered: OnceLock::new(),
             hosts: config.hosts.clone(),
             secrets: config.secrets.clone(),
             capacity_bytes: config.capacity_bytes,
             store_dir: config.store_dir.clone(),
-            controllers: Mutex::new(Slab::new()),
+            controllers: Mutex::new(Table::default()),
             connection_count: AtomicUsize::new(0),
             connection_count_max: limits::CONNECTION_COUNT_MAX,
-            must_exist: AtomicBool::new(false),
             read_count: AtomicU64::new(0),
             write_count: AtomicU64::new(0),
             ending_count: AtomicU64::new(0),
@@ -93,20 +93,18 @@ impl Shared {
         if controllers.len() >= limits::CONNECTION_COUNT_MAX {
             return Err(Status::CONNECT_BUSY);
         }
-        let entry = controllers.vacant_entry();
-        let controller = Arc::new(Controller::new(entry.key() as u16 + 1, kind, host, keep_alive_ms));
-        Ok(Arc::clone(entry.insert(controller)))
+        Ok(controllers.add(|number| Controller::new(number, kind, host, keep_alive_ms)))
     }
 
     /// The controller of this number.
     pub(crate) fn controller(&self, number: u16) -> Option<Arc<Controller>> {
-        self.controllers.lock().get(usize::from(number).checked_sub(1)?).map(Arc::clone)
+        self.controllers.lock().get(number)
     }
 
     /// Ends a controller, once: its queues are closed by the loops that have them.
     pub(crate) fn end_controller(&self, controller: &Controller) {
         if controller.end() {
-            self.controllers.lock().try_remove(usize::from(controller.number) - 1);
+            self.controllers.lock().remove(controller.number);
             self.tell_of_endings();
         }
     }
@@ -127,11 +125,10 @@ impl Shared {
     pub(crate) fn end_silent(&self, now: Instant) -> Option<Weak<Controller>> {
         let ended = {
             let controllers = self.controllers.lock();
-            let silent = controllers.iter().filter_map(|(_, controller)| Some((controller.silence(now)?, controller)));
+            let silent = controllers.iter().filter_map(|controller| Some((controller.silence(now)?, controller)));
             let silent = silent.filter(|(silence, _)| *silence >= limits::SILENCE_MAX);
             let longest = silent.max_by_key(|(silence, _)| *silence).map(|(_, controller)| controller);
-            let of_discovery =
-                || controllers.iter().map(|(_, other)| other).filter(|other| other.kind == ControllerKind::Discovery);
+            let of_discovery = || controllers.iter().filter(|other| other.kind == ControllerKind::Discovery);
             longest.or_else(|| of_discovery().min_by_key(|other| other.made)).map(Arc::clone)
         }?;
         self.end_controller(&ended);

@@ -4,6 +4,7 @@
 //! - The values that were asked for have at most [`limits::TRANSFER_BYTES_MAX`] bytes together.
 //! - Data is taken only for a tag that was given, for the tag's command, and in its order: no byte twice, and none left out.
 //! - A queue has no two commands of one identifier among those that wait, and no more than it has entries.
+//! - A value of which a part was spoilt on the way is taken to the end, so that the PDUs behind are understood, and then not stored.
 
 use std::collections::VecDeque;
 
@@ -20,11 +21,13 @@ pub(crate) struct Transfer {
     len_bytes: usize,
     tag: u16,
     pub(crate) value: Vec<u8>,
+    /// A part of the value did not have its digest.
+    pub(crate) is_spoilt: bool,
 }
 
 impl Transfer {
     pub(crate) fn new(id: u16, key: Key, when: StoreIf, len_bytes: usize) -> Transfer {
-        Transfer { id, key, when, len_bytes, tag: 0, value: Vec::new() }
+        Transfer { id, key, when, len_bytes, tag: 0, value: Vec::new(), is_spoilt: false }
     }
 }
 
@@ -78,8 +81,8 @@ impl Transfers {
         }
     }
 
-    /// Takes data, and returns the command whose value is whole with it.
-    pub(crate) fn take(&mut self, data: &Data<'_>) -> Result<Option<Transfer>, Fatal> {
+    /// Takes data, which has its digest or is spoilt, and returns the command whose value has arrived with it.
+    pub(crate) fn take(&mut self, data: &Data<'_>, is_spoilt: bool) -> Result<Option<Transfer>, Fatal> {
         let fatal = |cause, at| Fatal::new(cause, at, &[]);
         let place = self.active.iter().position(|transfer| transfer.tag == data.tag);
         let place = place.ok_or_else(|| fatal(FatalCause::InvalidHeader, 10))?;
@@ -95,6 +98,7 @@ impl Transfers {
             return Err(fatal(FatalCause::InvalidHeader, 1));
         }
         transfer.value.extend_from_slice(data.bytes);
+        transfer.is_spoilt |= is_spoilt;
         if !data.is_last {
             return Ok(None);
         }
@@ -124,7 +128,7 @@ mod tests {
         let ready = transfers.next_ready().expect("there is room");
         assert_eq!((ready.id, ready.offset, ready.len_bytes), (7, 0, 6));
         let tag = ready.tag;
-        assert_eq!(transfers.take(&data(7, tag, 0, b"abc", false)), Ok(None));
+        assert_eq!(transfers.take(&data(7, tag, 0, b"abc", false), false), Ok(None));
         for (wrong, cause) in [
             (data(7, tag + 1, 3, b"def", true), FatalCause::InvalidHeader),
             (data(8, tag, 3, b"def", true), FatalCause::InvalidHeader),
@@ -134,11 +138,11 @@ mod tests {
             (data(7, tag, 3, b"de", true), FatalCause::InvalidHeader),
             (data(7, tag, 3, b"", false), FatalCause::DataOutOfRange),
         ] {
-            assert_eq!(transfers.take(&wrong).expect_err("it is wrong").cause, cause, "{wrong:?}");
+            assert_eq!(transfers.take(&wrong, false).expect_err("it is wrong").cause, cause, "{wrong:?}");
         }
-        let whole = transfers.take(&data(7, tag, 3, b"def", true)).expect("it is right").expect("it is whole");
+        let whole = transfers.take(&data(7, tag, 3, b"def", true), false).expect("it is right").expect("it is whole");
         assert_eq!(whole.value, b"abcdef");
-        assert!(transfers.take(&data(7, tag, 3, b"def", true)).is_err(), "it comes once more");
+        assert!(transfers.take(&data(7, tag, 3, b"def", true), false).is_err(), "it comes once more");
     }
 
     /// One value is on its way while as many others come as there are tags.
@@ -150,10 +154,21 @@ mod tests {
         for _ in 0..=u16::MAX {
             transfers.add(transfer(2, 1)).expect("it is another");
             let tag = transfers.next_ready().expect("there is room").tag;
-            assert!(transfers.take(&data(2, tag, 0, b"v", true)).expect("it is right").is_some());
+            assert!(transfers.take(&data(2, tag, 0, b"v", true), false).expect("it is right").is_some());
         }
-        let whole = transfers.take(&data(1, slow.tag, 0, b"vv", true)).expect("it is right").expect("it is whole");
+        let whole =
+            transfers.take(&data(1, slow.tag, 0, b"vv", true), false).expect("it is right").expect("it is whole");
         assert_eq!(whole.value, b"vv");
+    }
+
+    #[test]
+    fn spoilt_value_is_taken_to_its_end() {
+        let mut transfers = Transfers::default();
+        transfers.add(transfer(7, 6)).expect("it is the first");
+        let tag = transfers.next_ready().expect("there is room").tag;
+        assert_eq!(transfers.take(&data(7, tag, 0, b"abc", false), true), Ok(None));
+        let arrived = transfers.take(&data(7, tag, 3, b"def", true), false).expect("it is right").expect("it is all");
+        assert!(arrived.is_spoilt);
     }
 
     #[test]
@@ -166,7 +181,7 @@ mod tests {
         assert!(transfers.next_ready().is_some());
         assert_eq!(transfers.next_ready(), None);
         let value = vec![1; limits::TRANSFER_BYTES_MAX / 2];
-        transfers.take(&data(first.id, first.tag, 0, &value, true)).expect("it is right").expect("it is whole");
+        transfers.take(&data(first.id, first.tag, 0, &value, true), false).expect("it is right").expect("it is whole");
         assert!(transfers.next_ready().is_some());
         assert_eq!(transfers.len(), 2);
     }

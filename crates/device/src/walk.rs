@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use hikv::{Error, Ordered};
 use nvme::{Key, ListWriter, RangeWriter, Status};
 
-use crate::apply::status_of;
+use crate::apply::{status_of, status_of_read};
 use crate::limits;
 
 /// A list that is being written.
@@ -65,7 +65,7 @@ impl Walk {
             });
             match scanned {
                 Err(Error::NotOrderedYet { .. }) => return Ok(Piece::Later),
-                scanned => scanned.map_err(|error| status_of(&error))?,
+                scanned => scanned.map_err(|error| self.list.status_of(&error))?,
             }
             match stop {
                 None | Some(Stop::Long(None)) => return Ok(self.end(0)),
@@ -113,6 +113,11 @@ impl List {
             List::Keys(list) => (!list.push(key)).then_some(0),
             List::Items(list) => (!list.push(key, value)).then(|| RangeWriter::alone_bytes(key, value) as u64),
         }
+    }
+
+    /// The status of a walk that failed: one of items reads values.
+    fn status_of(&self, error: &Error) -> Status {
+        if matches!(self, List::Items(_)) { status_of_read(error) } else { status_of(error) }
     }
 
     fn bytes_of(&self, value: &[u8]) -> usize {

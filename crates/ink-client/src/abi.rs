@@ -18,6 +18,8 @@ pub const IF_PRESENT: u32 = 2;
 pub const BEHIND: u32 = 1;
 /// The most room that a scan's answer has: what the longest item takes.
 pub const SCAN_BYTES_MAX: usize = ITEM_HEAD_BYTES + KEY_BYTES_MAX + VALUE_BYTES_MAX;
+/// Of [`Stat`]: a loss of power is survived. 0 of memory of which nobody knows what it is made of, and of a module that does not say.
+pub const DURABILITY_POWER: u64 = 1;
 /// A scan's item before its key: the lengths of key and value, 4 bytes each.
 pub const ITEM_HEAD_BYTES: usize = 8;
 
@@ -105,6 +107,8 @@ pub struct Stat {
     pub undone: u64,
     /// Nodes fewer since then, by merges of what deletes left low; 0 of a module that has no merges.
     pub merged: u64,
+    /// What a call that has returned has written survives: [`DURABILITY_POWER`], or nobody knows.
+    pub durability: u64,
 }
 
 /// What is asked for.

@@ -33,9 +33,10 @@ fn structures_have_the_headers_fields() {
     let request = offsets!(Request, version flags key value key_len op value_len result count error reserved);
     assert_eq!(laid_out("ink_request"), request);
     assert_eq!(size_of::<Request>(), 64);
-    let stat = offsets!(Stat, region_bytes used_bytes live_bytes free_bytes dram_bytes lanes swept undone merged);
+    let stat =
+        offsets!(Stat, region_bytes used_bytes live_bytes free_bytes dram_bytes lanes swept undone merged durability);
     assert_eq!(laid_out("ink_stat"), stat);
-    assert_eq!(size_of::<Stat>(), 72);
+    assert_eq!(size_of::<Stat>(), 80);
 }
 
 #[test]
@@ -57,6 +58,7 @@ fn numbers_are_the_headers() {
         );
         assert_eq!(op.number() as u32, 0xc040_d700 | op as u32);
     }
+    assert!(HEADER.contains(&format!("#define INK_DURABILITY_POWER\t{}u", abi::DURABILITY_POWER)));
     assert!(HEADER.contains("#define INK_SCAN_MAX\t(8u + INK_KEY_MAX + INK_VALUE_MAX)"));
     assert_eq!(abi::SCAN_BYTES_MAX, 8 + abi::KEY_BYTES_MAX + abi::VALUE_BYTES_MAX);
     assert!(HEADER.contains(&format!("#define INK_KEY_MAX\t{}u", abi::KEY_BYTES_MAX)));

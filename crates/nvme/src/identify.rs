@@ -45,8 +45,12 @@ const KEEP_ALIVE_UNITS: u16 = 1;
 const TRAFFIC_KEEPS_ALIVE: u32 = 1 << 6;
 /// SGLs, without an alignment, and with data in a capsule.
 const SGL_SUPPORT: u32 = 1 | 1 << 20;
-/// Namespaces of other command sets, log pages from an offset on.
+/// The page of commands' effects, log pages from an offset on.
 const LOG_ATTRIBUTES: u8 = 1 << 1 | 1 << 2;
+/// Pages of the log pages that there are, and of features and management commands and their effects.
+const LOG_OF_LOGS: u8 = 1 << 5;
+/// The subsystem may have several controllers: a host's further paths, or further hosts.
+const SEVERAL_CONTROLLERS: u8 = 1 << 1;
 
 impl IdentifyController {
     /// The page.
@@ -69,6 +73,8 @@ impl IdentifyController {
         put(&mut page, 536, &SGL_SUPPORT.to_le_bytes());
         put_text(&mut page, 768, 255, &self.subsystem, 0);
         if self.kind == ControllerKind::Io {
+            page[76] = SEVERAL_CONTROLLERS;
+            page[261] |= LOG_OF_LOGS;
             // Sizes of entries: 64 and 16 bytes, neither more nor less.
             page[512] = 0x66;
             page[513] = 0x44;
@@ -114,6 +120,8 @@ pub struct KvNamespace {
     pub value_bytes_max: u32,
     /// An identifier for ever.
     pub uuid: [u8; 16],
+    /// Nothing can be written, for whatever reason.
+    pub is_write_protected: bool,
 }
 
 impl KvNamespace {
@@ -125,6 +133,7 @@ impl KvNamespace {
         put(&mut page, 16, &self.used_bytes.to_le_bytes());
         // It may be shared by controllers.
         page[26] = 1;
+        page[43] = u8::from(self.is_write_protected);
         put(&mut page, 48, &self.uuid);
         put(&mut page, 72, &(Key::BYTES_MAX as u16).to_le_bytes());
         put(&mut page, 76, &self.value_bytes_max.to_le_bytes());
@@ -139,15 +148,17 @@ impl KvNamespace {
             used_bytes: u64_at(page, 16),
             value_bytes_max: u32_at(page, 76),
             uuid: crate::bytes::bytes_at(page, 48),
+            is_write_protected: u8_at(page, 43) & 1 != 0,
         }
     }
 }
 
 /// What every namespace says of itself, whatever its command set (page 08h): it is ready, and may be shared.
 #[must_use]
-pub fn independent_namespace() -> Vec<u8> {
+pub fn independent_namespace(is_write_protected: bool) -> Vec<u8> {
     let mut page = vec![0; IDENTIFY_BYTES];
     page[1] = 1;
+    page[8] = u8::from(is_write_protected);
     page[14] = 1;
     page
 }

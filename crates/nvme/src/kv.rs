@@ -19,6 +19,8 @@ const RANGE: u8 = 0xc2;
 
 const IF_THERE: u32 = 1;
 const IF_ABSENT: u32 = 2;
+/// The value is not to be compressed, which no device here does.
+const UNCOMPRESSED: u32 = 4;
 
 /// A key of the command set: up to 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -51,17 +53,17 @@ impl Key {
         let own = match len {
             0 => 0,
             1..=16 => u128::MAX >> (u128::BITS - 8 * len),
-            _ => return Err(Status::INVALID_KEY_SIZE),
+            _ => return Err(Status::INVALID_FIELD),
         };
         let [first, last] = [8, 56].map(|at| u128::from(u64_at(&command.0, at)));
         // What lies behind the key's end is none of it.
         Ok(Key { bytes: ((first | last << 64) & own).to_le_bytes(), len: len as u8 })
     }
 
-    /// The key of a command for one key.
+    /// The key of a command for one key. A key without bytes gets `empty`, which differs from command to command (figure 4).
     #[inline]
-    fn of_one(command: &Command) -> Result<Key, Status> {
-        Key::of(command).and_then(|key| if key.len == 0 { Err(Status::INVALID_KEY_SIZE) } else { Ok(key) })
+    fn of_one(command: &Command, empty: Status) -> Result<Key, Status> {
+        Key::of(command).and_then(|key| if key.len == 0 { Err(empty) } else { Ok(key) })
     }
 
     fn put(&self, mut command: Command) -> Command {
@@ -88,6 +90,29 @@ pub enum StoreIf {
     There,
     /// If it is not.
     Absent,
+    /// Never: both conditions at once. The status reports whether the key is there.
+    Never,
+}
+
+impl StoreIf {
+    fn of(options: u32) -> Result<StoreIf, Status> {
+        match options & !UNCOMPRESSED {
+            0 => Ok(StoreIf::Always),
+            IF_THERE => Ok(StoreIf::There),
+            IF_ABSENT => Ok(StoreIf::Absent),
+            3 => Ok(StoreIf::Never),
+            _ => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    fn options(self) -> u32 {
+        match self {
+            StoreIf::Always => 0,
+            StoreIf::There => IF_THERE,
+            StoreIf::Absent => IF_ABSENT,
+            StoreIf::Never => IF_THERE | IF_ABSENT,
+        }
+    }
 }
 
 /// A command of the command set.
@@ -153,20 +178,15 @@ impl Kv {
         Ok(match command.opcode() {
             FLUSH => Kv::Flush,
             STORE => {
-                let when = match options {
-                    0 => StoreIf::Always,
-                    IF_THERE => StoreIf::There,
-                    IF_ABSENT => StoreIf::Absent,
-                    _ => return Err(Status::INVALID_FIELD),
-                };
-                Kv::Store { key: Key::of_one(command)?, value_bytes: len_bytes, when }
+                let when = StoreIf::of(options)?;
+                Kv::Store { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, value_bytes: len_bytes, when }
             }
             // Option 0: as it is stored, where a device compresses. This one does not.
             RETRIEVE if options > 1 => return Err(Status::INVALID_FIELD),
-            RETRIEVE => Kv::Retrieve { key: Key::of_one(command)?, room_bytes: len_bytes },
+            RETRIEVE => Kv::Retrieve { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, room_bytes: len_bytes },
             LIST => Kv::List { from: Key::of(command)?, room_bytes: len_bytes },
-            DELETE => Kv::Delete { key: Key::of_one(command)? },
-            EXIST => Kv::Exist { key: Key::of_one(command)? },
+            DELETE => Kv::Delete { key: Key::of_one(command, Status::INVALID_FIELD)? },
+            EXIST => Kv::Exist { key: Key::of_one(command, Status::INVALID_FIELD)? },
             RANGE => Kv::Range { from: Key::of(command)?, room_bytes: len_bytes },
             _ => return Err(Status::INVALID_OPCODE),
         })
@@ -179,12 +199,7 @@ impl Kv {
         match *self {
             Kv::Flush => new(FLUSH),
             Kv::Store { key, value_bytes, when } => {
-                let options = match when {
-                    StoreIf::Always => 0,
-                    StoreIf::There => IF_THERE,
-                    StoreIf::Absent => IF_ABSENT,
-                };
-                key.put(new(STORE).with_dword(10, value_bytes).with_dword(11, options << 8))
+                key.put(new(STORE).with_dword(10, value_bytes).with_dword(11, when.options() << 8))
             }
             Kv::Retrieve { key, room_bytes } => key.put(new(RETRIEVE).with_dword(10, room_bytes)),
             Kv::List { from, room_bytes } => from.put(new(LIST).with_dword(10, room_bytes)),

@@ -39,7 +39,7 @@ pub use identify::{ControllerKind, IdentifyController, KvNamespace, active_names
 pub use identify::{command_sets, namespace_descriptors};
 pub use kv::{Key, Kv, StoreIf};
 pub use listing::{Items, Keys, ListWriter, RangeWriter};
-pub use logs::{Health, effects, firmware};
+pub use logs::{Health, effects, firmware, supported_features, supported_logs};
 pub use pdu::{
     Data, Digests, Fatal, FatalCause, Framing, InitialRequest, InitialResponse, Pdu, Ready, Side, Sink, Writer,
 };

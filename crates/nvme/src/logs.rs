@@ -54,6 +54,32 @@ impl Health {
     }
 }
 
+/// Bytes of a page with a dword for each of 256 numbers.
+const BY_NUMBER_BYTES: usize = 1024;
+
+fn by_number(entries: impl IntoIterator<Item = (u8, u32)>) -> Vec<u8> {
+    let mut page = vec![0; BY_NUMBER_BYTES];
+    entries.into_iter().for_each(|(number, entry)| put(&mut page, 4 * usize::from(number), &entry.to_le_bytes()));
+    page
+}
+
+/// The page of the log pages that a controller has (00h).
+#[must_use]
+pub fn supported_logs(pages: &[u8]) -> Vec<u8> {
+    const SUPPORTED: u32 = 1;
+    by_number(pages.iter().map(|page| (*page, SUPPORTED)))
+}
+
+/// The page of the features that a controller has, and whether each is the namespace's or the controller's (12h).
+#[must_use]
+pub fn supported_features(of_controller: &[u8], of_namespace: &[u8]) -> Vec<u8> {
+    const SUPPORTED: u32 = 1;
+    const OF_NAMESPACE: u32 = 1 << 20;
+    const OF_CONTROLLER: u32 = 1 << 21;
+    let controllers = of_controller.iter().map(|number| (*number, SUPPORTED | OF_CONTROLLER));
+    by_number(controllers.chain(of_namespace.iter().map(|number| (*number, SUPPORTED | OF_NAMESPACE))))
+}
+
 /// The page of firmware (03h): one slot, with this version.
 #[must_use]
 pub fn firmware(version: &str) -> Vec<u8> {

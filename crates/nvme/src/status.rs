@@ -41,7 +41,7 @@ statuses! {
     /// Its data could not be transferred.
     DATA_TRANSFER_ERROR = 0x004, "its data could not be transferred";
     /// Something failed within the device.
-    INTERNAL_ERROR = 0x006, "the device failed";
+    INTERNAL_ERROR = 0x006, "the device failed: see its health";
     /// It was given up because its queue was deleted.
     ABORTED_QUEUE_DELETED = 0x008, "the queue was deleted";
     /// There is no such namespace, or it is of another format.
@@ -60,13 +60,17 @@ statuses! {
     KEEP_ALIVE_EXPIRED = 0x019, "the keep-alive timer ran out";
     /// The keep-alive timer cannot be set like that.
     KEEP_ALIVE_INVALID = 0x01a, "no such keep-alive time";
+    /// Nothing may be written to the namespace.
+    WRITE_PROTECTED = 0x020, "the namespace is write protected";
+    /// Its data was spoilt on the way. The same command may succeed.
+    TRANSIENT_TRANSPORT_ERROR = 0x022, "its data was spoilt on the way";
     /// There is no room for the key and its value.
     CAPACITY_EXCEEDED = 0x081, "no room is left";
-    /// The namespace takes no commands now: its medium failed.
-    NAMESPACE_NOT_READY = 0x082, "the medium failed: nothing is written any more";
+    /// The namespace takes no commands now.
+    NAMESPACE_NOT_READY = 0x082, "the namespace is not ready";
     /// The value is longer than the namespace allows.
     INVALID_VALUE_SIZE = 0x085, "a value of such a length is not taken";
-    /// The key is empty, or longer than the namespace allows.
+    /// The key is empty. One of more than 16 bytes is a wrong field.
     INVALID_KEY_SIZE = 0x086, "a key of such a length is not taken";
     /// There is no such key.
     KEY_NOT_FOUND = 0x087, "there is no such key";

@@ -14,7 +14,7 @@ use crate::vm::time::Time;
 use crate::vm::{lines_of, machine};
 
 const TOOLS: [(&str, &str); 2] = [("ndctl", "ndctl"), ("mkfs.ext4", "e2fsprogs")];
-const MODULES: [&str; 3] = ["nfit", "nd_pmem", "ext4"];
+const MODULES: [&str; 5] = ["nfit", "nd_pmem", "ext4", "virtio_pci", "virtio_pmem"];
 const APPLETS: [&str; 12] =
     ["sh", "mount", "insmod", "rmmod", "poweroff", "cat", "dmesg", "grep", "sleep", "cut", "mknod", "mkdir"];
 const EXAMPLES: [&str; 3] = ["ink", "ink_cut", "ink_hostile"];
@@ -24,6 +24,8 @@ pub(super) const SPEED: &str = "ink_speed";
 const MERGES: &str = "ink_merges";
 /// Where a guest of this memory finds its NVDIMM.
 const NVDIMM_AT: u64 = 4 << 30;
+/// Memory that has failed, from the NVDIMM's start: behind what a namespace has for itself.
+const FAILS_AT: u64 = 16 << 20;
 const MEMORY_MIB: u32 = 768;
 /// A part of a wave of hostile processes takes less, not counting what the emulator waits for a processor.
 const SILENCE_MAX: Duration = Duration::from_secs(900);
@@ -47,10 +49,27 @@ if [ $region = raw ]; then
 else
     where=dev=/dev/pmem0
     for module in $(cat /modules/order); do insmod /modules/$module; done
-    [ $region = old ] || ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
+    case $region in
+        old|failing|write-back) ;;
+        *) ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null;;
+    esac
 fi
 show() { echo "\$ $*"; "$@"; }
 case $region in
+    failing)
+        show insmod /hikv_ink.ko $where || echo "NOT_LOADED"
+        show ink get pear
+        echo FAILS > /sys/devices/system/memory/hard_offline_page
+        show ink get pear
+        dmesg | grep hikv_ink | cut -d']' -f2
+        echo "ended 0"
+        poweroff -f;;
+    write-back)
+        until [ -e /dev/pmem0 ]; do sleep 1; done
+        show insmod /hikv_ink.ko $where && echo "lost: the module takes a device whose writes are not durable"
+        dmesg | grep hikv_ink | cut -d']' -f2
+        echo "ended 0"
+        poweroff -f;;
     ext4*)
         mkfs.ext4 -q -F -b 4096 /dev/pmem0
         mkdir /store
@@ -87,6 +106,10 @@ pub(super) enum Region {
     Raw,
     /// None: the NVDIMM has a file system, for the library.
     Ext4 { has_dax: bool },
+    /// `/dev/pmem0` as it was left, of which the kernel is made to believe that some memory has failed.
+    Failing,
+    /// `/dev/pmem0` of another kind: its host has a cache before it, which takes writes that the guest believes to be durable.
+    WriteBack,
 }
 
 /// What does not change from boot to boot.
@@ -192,6 +215,7 @@ impl Guest {
         println!("hikv_ink.ko: {}", built.facts);
         let programs = [examples, &TOOLS.iter().filter_map(|(tool, _)| place_of(tool)).collect::<Vec<_>>()].concat();
         let init = INIT.replace("PHYS", &format!("{NVDIMM_AT:#x}"));
+        let init = init.replace("FAILS", &format!("{:#x}", NVDIMM_AT + FAILS_AT));
         let init = init.replace("NOT_LOADED", NOT_LOADED).replace("NOT_MOUNTED", NOT_MOUNTED);
         // The kernel that looks for its own faults has all that it needs in itself.
         let wanted = if kind.is_kasan { &[] } else { &MODULES[..] };
@@ -220,7 +244,10 @@ impl Guest {
             Region::Raw => "raw",
             Region::Ext4 { has_dax: true } => "ext4-always",
             Region::Ext4 { has_dax: false } => "ext4-never",
+            Region::Failing => "failing",
+            Region::WriteBack => "write-back",
         };
+        let kind = if boot.region == Region::WriteBack { "virtio-pmem-pci" } else { "nvdimm" };
         let memory = format!(
             "memory-backend-file,id=nvdimm,share=on,mem-path={},size={}",
             self.nvdimm.display(),
@@ -234,7 +261,7 @@ impl Guest {
             boot.run.join(",")
         );
         let mut qemu: Command = machine(MEMORY_MIB, boot.processor_count);
-        qemu.args(["-object", &memory, "-device", "nvdimm,memdev=nvdimm"]).args(boot.arguments);
+        qemu.args(["-object", &memory, "-device", &format!("{kind},memdev=nvdimm")]).args(boot.arguments);
         qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.initrd).args(["-append", &append]);
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))

@@ -24,7 +24,7 @@ const TOOLS: [(&str, &str); 5] =
 /// What a C program expects of the header.
 const HEADER_USER: &str = r#"#include "ink.h"
 _Static_assert(sizeof(struct ink_request) == 64, "a request has 64 bytes");
-_Static_assert(sizeof(struct ink_stat) == 72, "figures have 72 bytes");
+_Static_assert(sizeof(struct ink_stat) == 80, "figures have 80 bytes");
 _Static_assert(INK_READ == 0xc040d702u, "the number of a read");
 "#;
 

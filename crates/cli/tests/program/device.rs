@@ -256,7 +256,7 @@ fn a_device_whose_disk_fails_says_so() {
     let mut other = Client::connect(device.address(), once.clone()).unwrap();
     // Its connection ends, and if it is repeated it is refused.
     let lost = other.store("lost", "2");
-    let is_refused = |error: &Error| matches!(error, Error::Refused(status) if status.is(Status::NAMESPACE_NOT_READY));
+    let is_refused = |error: &Error| matches!(error, Error::Refused(status) if status.is(Status::INTERNAL_ERROR));
     assert!(lost.as_ref().is_err_and(|error| error.is_of_connection() || is_refused(error)), "{lost:?}");
     // What is there is read, and nothing is written.
     let mut third = Client::connect(device.address(), once).unwrap();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use nvme::Status;
 
 use crate::support::{Bench, is_given};
-use crate::{authentication, controllers, keys};
+use crate::{authentication, controllers, keys, transport};
 
 /// A line, and what has to hold for it.
 type Line = (&'static str, fn(&Bench));
@@ -18,30 +18,35 @@ const LIST: &[Line] = &[
     ("commands come in order: connect, enable, then others", controllers::order),
     ("identify 01h: the controller, with its limits", controllers::identify_controller),
     ("identify 00h, 02h, 03h, 05h, 06h, 07h, 08h, 1Ch", controllers::identify_pages),
-    ("log pages 01h, 02h, 03h, 05h, and parts of them", controllers::logs),
+    ("properties: a shutdown notification, after which nothing is carried out (0Ch)", controllers::shutdown),
+    ("controllers: several of one host and of others, and a path that is cut", controllers::paths),
+    ("log pages 00h, 01h, 02h, 03h, 05h, 12h, 13h, and parts of them", controllers::logs),
     ("features 07h, 0Bh, 0Fh, 20h", controllers::features),
+    ("feature 20h: the namespace's, and kept when the device ends", controllers::feature_of_namespace),
     ("keep-alive: a controller that hears nothing ends, with its queues", controllers::keep_alive),
     ("asynchronous events: four, and told when little room is left", controllers::events),
     ("abort: not aborted", controllers::abort),
     ("store and retrieve, in the capsule and without data", keys::store_and_retrieve),
     ("retrieve: cut to its room, with the whole length", keys::retrieve_cut),
     ("store: if there, if absent (87h, 89h)", keys::store_conditions),
+    ("store: without compression; both conditions at once", keys::store_options),
     ("delete, exist (87h); delete of what is not there, by feature 20h", keys::delete_and_exist),
     ("list: in order, from a key on, as many as there is room for", keys::list),
     ("list: of an engine that puts keys in order when it is first asked", keys::list_first),
     ("range: keys and values, and how much room the next one takes", keys::range),
     ("flush, of the namespace and of all", keys::flush),
-    ("keys of 0 and of 17 bytes (86h)", keys::key_sizes),
+    ("keys of 0 bytes (86h of store and retrieve, 02h of delete and exist), and of 17 (02h)", keys::key_sizes),
     ("values above the limit (85h)", keys::value_sizes),
     ("a full namespace (81h)", keys::full),
     ("stores at once, of which some find no room (81h): each has its own fate", keys::full_among_others),
-    ("a medium that takes nothing any more (82h)", keys::medium_failed),
-    ("damage (88h)", keys::damaged),
+    ("a store that takes no writes (20h)", keys::write_protected),
+    ("damage (88h, of retrieve)", keys::damaged),
     ("other namespaces, opcodes, options and fused commands", keys::wrong_commands),
-    ("two commands of one identifier at once (03h)", keys::same_identifier),
-    ("data descriptors: kinds, lengths, offsets", keys::descriptors),
-    ("R2T: values above 8 KiB, many at once, up to 1 MiB", keys::ready_to_transfer),
-    ("digests of headers, of data, of both", keys::digests),
+    ("two commands of one identifier at once (03h)", transport::same_identifier),
+    ("data descriptors: kinds, lengths, offsets", transport::descriptors),
+    ("R2T: values above 8 KiB, many at once, up to 1 MiB", transport::ready_to_transfer),
+    ("digests of headers, of data, of both", transport::digests),
+    ("data without its digest (22h): in the capsule, and behind R2T", transport::spoilt_data),
     ("limits: 64 queues, 128 entries, transfers", controllers::queue_limits),
     ("hosts that are not named are refused", controllers::hosts),
     ("DH-HMAC-CHAP: one way, both ways; each refusal", authentication::authentication),
@@ -50,7 +55,8 @@ const LIST: &[Line] = &[
 /// Statuses that hosts know and no device here gives, or none that can be brought about.
 const NOT_GIVEN: &[(Status, &str)] = &[
     (Status::DATA_TRANSFER_ERROR, "data that contradicts what was asked for ends the connection"),
-    (Status::INTERNAL_ERROR, "of no cause that is known"),
+    (Status::INTERNAL_ERROR, "a disk that fails under a device: the test `program device` of `hikv-cli`"),
+    (Status::NAMESPACE_NOT_READY, "the namespace is ready as long as the device runs"),
     (Status::ABORTED_QUEUE_DELETED, "a queue ends with its connection, on which nothing is said any more"),
     (Status::KEEP_ALIVE_EXPIRED, "the same"),
     (Status::KEEP_ALIVE_INVALID, "any time may be set"),

@@ -3,13 +3,13 @@
 use std::io::Read;
 
 use device::{Config, limits};
-use device_client::{Host, Wire, discover_at};
+use device_client::{Host, StoreIf, Wire, discover_at};
 use nvme::{
-    Admin, ConnectData, ControllerKind, DISCOVERY_NQN, Digests, Fabrics, Feature, Health, Kv, Property, Sgl, Status,
-    StatusRegister,
+    Admin, ConnectData, ControllerKind, DISCOVERY_NQN, Data, Digests, Fabrics, Feature, Health, Kv, Pdu, Property,
+    Ready, Sgl, Status, StatusRegister,
 };
 
-use crate::support::{Bench, note, refused, run, run_raw, send, status_of};
+use crate::support::{Bench, completion, directory, key, note, refused, run, run_raw, send, status_of};
 
 fn identify(page: u8, command_set: u8) -> Admin {
     Admin::Identify { page, command_set }
@@ -30,6 +30,8 @@ pub(crate) fn discovery_controller(bench: &Bench) {
     assert_eq!((identified.kind, &*identified.subsystem), (ControllerKind::Discovery, DISCOVERY_NQN));
     assert!(refused(&mut controller, identify(0x02, 0), 0).is(Status::INVALID_FIELD));
     assert!(status_of(controller.log(0x02, 0, 512)).is(Status::INVALID_LOG_PAGE));
+    let pages = controller.log(0x00, 0, 1024).expect("it tells");
+    assert_eq!([0x00, 0x01, 0x02, 0x70].map(|page| pages[4 * page]), [1, 1, 0, 1]);
     assert!(status_of(controller.queue(1, 8)).is(Status::CONNECT_INVALID));
     controller.keep_alive().expect("it hears");
     // It does not become endless, either.
@@ -67,6 +69,66 @@ pub(crate) fn properties(bench: &Bench) {
     }
     let unknown = Fabrics::PropertyGet { offset: 0x24, len_bytes: 4 };
     assert!(run_raw(&mut controller.admin, unknown.command(0), &[], 0).status.is(Status::INVALID_FIELD));
+}
+
+pub(crate) fn shutdown(bench: &Bench) {
+    const NORMAL: u64 = 1 << 14;
+    let mut controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    assert!(run(&mut queue, Kv::Flush, &[], 0).status.is_success());
+    // A value that was asked for before comes too late.
+    let store = Kv::Store { key: key("k"), value_bytes: 4, when: StoreIf::Always };
+    let command = store.command(7, 1).with_sgl(Sgl::Transport { len_bytes: 4 });
+    queue.wire().write(|writer, out| writer.command(out, &command, &[]));
+    let ready = queue.wire().receive(|pdu| match pdu {
+        Pdu::Ready(ready) => Ok(ready),
+        other => panic!("{other:?}"),
+    });
+    let Ready { id, tag, .. } = ready.expect("it asks");
+    controller.set(Property::Configuration, u64::from(nvme::Configuration::ENABLED.0) | NORMAL).expect("it is told");
+    let data = Data { id, tag, offset: 0, is_last: true, is_success: false, bytes: b"late" };
+    queue.wire().write(|writer, out| writer.data(out, &data));
+    assert!(completion(queue.wire()).status.is(Status::COMMAND_SEQUENCE_ERROR));
+    assert!(run(&mut queue, store, b"late", 0).status.is(Status::COMMAND_SEQUENCE_ERROR));
+    assert!(status_of(controller.queue(2, 8)).is(Status::COMMAND_SEQUENCE_ERROR));
+    assert!(refused(&mut controller, Admin::KeepAlive, 0).is(Status::COMMAND_SEQUENCE_ERROR));
+    assert_eq!(bench.store.len().expect("it counts"), 0);
+    let status = StatusRegister::of_bits(controller.property(Property::Status).expect("it tells") as u32);
+    assert_eq!(status.shutdown, nvme::ShutdownState::Complete, "properties are read as before");
+    for configuration in [0, nvme::Configuration::ENABLED.0] {
+        controller.set(Property::Configuration, configuration.into()).expect("it is told");
+    }
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    assert!(run(&mut queue, store, b"next", 0).status.is_success(), "a reset makes it ready again");
+}
+
+/// Two paths of one host, and another host beside them: each sees what the others have stored, and outlives them.
+pub(crate) fn paths(bench: &Bench) {
+    const SEVERAL_CONTROLLERS: u8 = 2;
+    let (host, other) = (Host::new(), Host::new());
+    let mut paths = [&host, &host, &other].map(|host| bench.controller_of(host, 0));
+    let page = paths[0].admin(identify(0x01, 0), 0, 4096).expect("it tells").data;
+    assert_eq!(page[76], SEVERAL_CONTROLLERS);
+    assert_eq!(paths[0].admin(identify(0x08, 1), 1, 4096).expect("it tells").data[1], 1, "the namespace is shared");
+    let mut queues = [0, 1, 2].map(|number: usize| paths[number].queue(1, 8).expect("it connects"));
+    let numbers = [0, 1, 2].map(|number: usize| paths[number].admin.controller);
+    let store = |number: u8| Kv::Store { key: key([number]), value_bytes: 1, when: StoreIf::Always };
+    for (number, queue) in queues.iter_mut().enumerate() {
+        assert!(run(queue, store(number as u8), b"v", 0).status.is_success());
+    }
+    let [first, mut second, mut third] = queues;
+    // One path is cut: both of its connections.
+    let [admin, _kept, _other] = paths;
+    drop((first, admin));
+    for queue in [&mut second, &mut third] {
+        for number in 0..3 {
+            let retrieve = Kv::Retrieve { key: key([number]), room_bytes: 1 };
+            assert_eq!(run(queue, retrieve, &[], 1).data, b"v");
+        }
+    }
+    let again = bench.controller_of(&host, 0);
+    assert!(!numbers.contains(&again.admin.controller), "a number comes again late");
+    assert!(run(&mut again.queue(1, 8).expect("it connects"), store(3), b"v", 0).status.is_success());
 }
 
 pub(crate) fn connect(bench: &Bench) {
@@ -162,6 +224,17 @@ pub(crate) fn logs(bench: &Bench) {
     client.store("k", "v").expect("it stores");
     client.retrieve("k").expect("it reads");
     let mut controller = bench.controller();
+    let supported = controller.log(0x00, 0, 1024).expect("it tells");
+    let pages: Vec<usize> = (0..256).filter(|page| supported[4 * page] & 1 != 0).collect();
+    assert_eq!(pages, [0x00, 0x01, 0x02, 0x03, 0x05, 0x12, 0x13]);
+    for page in 0..=u8::MAX {
+        let is_there = controller.log(page, 0, 64).is_ok();
+        assert_eq!(is_there, pages.contains(&page.into()), "page {page:#x}");
+    }
+    let features = controller.log(0x12, 0, 1024).expect("it tells");
+    let scope = |number: u8| u32::from_le_bytes(*features[4 * usize::from(number)..].first_chunk().expect("a dword"));
+    assert_eq!([scope(0x07), scope(0x20), scope(0x06)], [0x20_0001, 0x10_0001, 0]);
+    assert_eq!(controller.log(0x13, 0, 4096).expect("it tells"), [0; 4096]);
     assert_eq!(controller.log(0x01, 0, 64).expect("it tells"), [0; 64]);
     let health = Health::decode(&controller.log(0x02, 0, 512).expect("it tells"));
     assert_eq!((health.read_count, health.write_count, health.is_spare_low), (1, 1, false));
@@ -184,7 +257,8 @@ pub(crate) fn features(bench: &Bench) {
     assert!(refused(&mut controller, set(Feature::QUEUE_COUNT, 0xffff), 0).is(Status::INVALID_FIELD));
     for (number, value) in [(Feature::EVENTS, 9), (Feature::KEEP_ALIVE, 60_000), (Feature::KEY_VALUE, 1)] {
         let mut told = |select| controller.admin(get(number, select), 1, 0).expect("it tells").result;
-        assert_eq!([told(0), told(1), told(3)], [0, 0, 4], "feature {number:#x}");
+        let can = if number == Feature::KEY_VALUE { 6 } else { 4 };
+        assert_eq!([told(0), told(1), told(3)], [0, 0, can], "feature {number:#x}");
         controller.admin(set(number, value), 1, 0).expect("it is told");
         assert_eq!(controller.admin(get(number, 0), 1, 0).expect("it tells").result, u64::from(value));
     }
@@ -195,6 +269,33 @@ pub(crate) fn features(bench: &Bench) {
     assert!(refused(&mut controller, saved, 0).is(Status::NOT_SAVEABLE));
     let _queue = controller.queue(1, 8).expect("it connects");
     assert!(refused(&mut controller, set(Feature::QUEUE_COUNT, 0), 0).is(Status::COMMAND_SEQUENCE_ERROR));
+}
+
+pub(crate) fn feature_of_namespace(asked: &Bench) {
+    let dir = directory();
+    let options = hikv::Options::new().engine(hikv::EngineKind::Pmekv).durability(hikv::Durability::Process);
+    let started = || {
+        let store = options.clone().open(dir.path()).expect("a store");
+        Bench::of(directory(), store, Config::default()).by_shm(asked.by_shm)
+    };
+    let set = |value| Admin::SetFeature { number: Feature::KEY_VALUE, value, save: false };
+    let get = Admin::GetFeature { number: Feature::KEY_VALUE, select: 0 };
+    for (value, namespace) in [(1, 1), (0, u32::MAX)] {
+        let device = started();
+        let mut controller = device.controller();
+        for wrong in [0, 2] {
+            assert!(refused(&mut controller, set(value), wrong).is(Status::INVALID_NAMESPACE));
+            assert!(refused(&mut controller, get, wrong).is(Status::INVALID_NAMESPACE));
+        }
+        controller.admin(set(value), namespace, 0).expect("it is told");
+        drop((controller, device));
+        let again = started();
+        let mut controller = again.controller();
+        assert_eq!(controller.admin(get, 1, 0).expect("it tells").result, u64::from(value));
+        let deleted = again.client().delete("missing");
+        assert_eq!(deleted.is_err(), value == 1, "{deleted:?}");
+        assert_eq!(again.client().list("").expect("it lists"), Vec::<Vec<u8>>::new(), "no host sees where it is kept");
+    }
 }
 
 pub(crate) fn keep_alive(bench: &Bench) {

@@ -5,9 +5,9 @@ use std::os::unix::fs::FileExt;
 use device::{Config, limits};
 use device_client::{Operation, Outcome, StoreIf};
 use hikv::EngineKind;
-use nvme::{Admin, Command, Data, Digests, Fabrics, Feature, Keys, Kv, Pdu, Ready, Sgl, Status};
+use nvme::{Admin, Command, Fabrics, Feature, Keys, Kv, Status};
 
-use crate::support::{Bench, directory, key, run, run_raw, send, status_of};
+use crate::support::{Bench, directory, key, run, run_raw, status_of};
 
 pub(crate) fn store_and_retrieve(bench: &Bench) {
     let mut client = bench.client();
@@ -51,6 +51,22 @@ pub(crate) fn store_conditions(bench: &Bench) {
         let store = Kv::Store { key: key(name), value_bytes: 1, when };
         assert!(run(&mut queue, store, b"5", 0).status.is(status));
     }
+}
+
+pub(crate) fn store_options(bench: &Bench) {
+    const UNCOMPRESSED: u32 = 1 << 10;
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let mut store = |value: &[u8], when| {
+        let command = Kv::Store { key: key("k"), value_bytes: 1, when }.command(0, 1);
+        run_raw(&mut queue, command.with_dword(11, command.dword(11) | UNCOMPRESSED), value, 0).status
+    };
+    // Both conditions at once never hold, and the status reports which one did not.
+    assert!(store(b"1", StoreIf::Never).is(Status::KEY_NOT_FOUND));
+    assert!(store(b"2", StoreIf::There).is(Status::KEY_NOT_FOUND));
+    assert!(store(b"3", StoreIf::Always).is_success());
+    assert!(store(b"4", StoreIf::Never).is(Status::KEY_EXISTS));
+    assert_eq!(bench.store.get("k").expect("it reads").as_deref(), Some(&b"3"[..]));
 }
 
 pub(crate) fn delete_and_exist(bench: &Bench) {
@@ -129,17 +145,19 @@ pub(crate) fn key_sizes(bench: &Bench) {
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
     let k = key("k");
-    for kv in [
-        Kv::Store { key: k, value_bytes: 0, when: StoreIf::Always },
-        Kv::Retrieve { key: k, room_bytes: 0 },
-        Kv::Delete { key: k },
-        Kv::Exist { key: k },
+    for (kv, empty) in [
+        (Kv::Store { key: k, value_bytes: 0, when: StoreIf::Always }, Status::INVALID_KEY_SIZE),
+        (Kv::Retrieve { key: k, room_bytes: 0 }, Status::INVALID_KEY_SIZE),
+        (Kv::Delete { key: k }, Status::INVALID_FIELD),
+        (Kv::Exist { key: k }, Status::INVALID_FIELD),
     ] {
-        for len in [0, 17, 255] {
+        for (len, expected) in [(0, empty), (17, Status::INVALID_FIELD), (255, Status::INVALID_FIELD)] {
             let command = kv.command(0, 1).with_dword(11, len);
-            assert!(run_raw(&mut queue, command, &[], 0).status.is(Status::INVALID_KEY_SIZE), "{kv:?} {len}");
+            assert!(run_raw(&mut queue, command, &[], 0).status.is(expected), "{kv:?} {len}");
         }
     }
+    let list = Kv::List { from: k, room_bytes: 64 }.command(0, 1).with_dword(11, 17);
+    assert!(run_raw(&mut queue, list, &[], 64).status.is(Status::INVALID_FIELD));
     assert_eq!(bench.store.len().expect("it counts"), 0);
 }
 
@@ -169,7 +187,7 @@ pub(crate) fn full(asked: &Bench) {
     client.delete([0]).expect("a delete needs no room");
 }
 
-pub(crate) fn medium_failed(asked: &Bench) {
+pub(crate) fn write_protected(asked: &Bench) {
     let dir = directory();
     let options = hikv::Options::new().engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
     let store = options.clone().open(dir.path()).expect("a store");
@@ -184,7 +202,7 @@ pub(crate) fn medium_failed(asked: &Bench) {
     let conditional = Kv::Store { key, value_bytes: 1, when: StoreIf::There };
     for (kv, value) in [(plain, &b"w"[..]), (conditional, b"w"), (Kv::Delete { key }, b"")] {
         let status = run(&mut queue, kv, value, 0).status;
-        assert!(status.is(Status::NAMESPACE_NOT_READY), "{kv:?}: {status}");
+        assert!(status.is(Status::WRITE_PROTECTED), "{kv:?}: {status}");
     }
     assert_eq!(run(&mut queue, Kv::Retrieve { key, room_bytes: 1 }, &[], 1).data, b"v", "what is there is read");
 }
@@ -273,87 +291,4 @@ pub(crate) fn wrong_commands(bench: &Bench) {
     let mut controller = controller;
     let unknown = run_raw(&mut controller.admin, Command::new(0x55, 0, 1), &[], 0).status;
     assert!(unknown.is(Status::INVALID_OPCODE));
-}
-
-/// The first is asked for its value, and goes on.
-pub(crate) fn same_identifier(bench: &Bench) {
-    let controller = bench.controller();
-    let mut queue = controller.queue(1, 8).expect("it connects");
-    let value = vec![7; 9000];
-    let store = Kv::Store { key: key("k"), value_bytes: 9000, when: StoreIf::Always };
-    let command = store.command(7, 1).with_sgl(Sgl::Transport { len_bytes: 9000 });
-    let wire = queue.wire();
-    wire.write(|writer, out| writer.command(out, &command, &[]));
-    let ready = wire.receive(|pdu| match pdu {
-        Pdu::Ready(ready) => Ok(ready),
-        other => panic!("{other:?}"),
-    });
-    let Ready { id, tag, .. } = ready.expect("the first is asked for its value");
-    assert!(send(wire, &command, &[]).status.is(Status::COMMAND_ID_CONFLICT));
-    wire.write(|writer, out| {
-        let data = Data { id, tag, offset: 0, is_last: true, is_success: false, bytes: &value };
-        writer.data(out, &data);
-    });
-    assert!(send(wire, &Kv::Flush.command(8, 1), &[]).status.is_success(), "the store");
-    assert_eq!(bench.store.get("k").expect("it reads"), Some(value));
-}
-
-pub(crate) fn descriptors(bench: &Bench) {
-    let controller = bench.controller();
-    let mut queue = controller.queue(1, 8).expect("it connects");
-    let store = Kv::Store { key: key("k"), value_bytes: 8, when: StoreIf::Always }.command(0, 1);
-    let retrieve = Kv::Retrieve { key: key("k"), room_bytes: 8 }.command(0, 1);
-    for (id, (command, sgl, status)) in [
-        (store, Sgl::InCapsule { offset: 1, len_bytes: 8 }, Status::SGL_OFFSET_INVALID),
-        (store, Sgl::InCapsule { offset: 0, len_bytes: 7 }, Status::SGL_LENGTH_INVALID),
-        (store, Sgl::Transport { len_bytes: 7 }, Status::SGL_LENGTH_INVALID),
-        (store, Sgl::Other, Status::SGL_TYPE_INVALID),
-        (retrieve, Sgl::InCapsule { offset: 0, len_bytes: 8 }, Status::SGL_TYPE_INVALID),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let command = command.with_id(id as u16).with_sgl(sgl);
-        assert!(send(queue.wire(), &command, b"12345678").status.is(status), "{sgl:?}");
-    }
-    // Less data than is described.
-    let sgl = Sgl::InCapsule { offset: 0, len_bytes: 8 };
-    assert!(send(queue.wire(), &store.with_sgl(sgl), b"1234").status.is(Status::SGL_LENGTH_INVALID));
-    assert_eq!(bench.store.len().expect("it counts"), 0);
-}
-
-pub(crate) fn ready_to_transfer(bench: &Bench) {
-    let controller = bench.controller();
-    let mut queue = controller.queue(1, 128).expect("it connects");
-    let lens = [8193, 65_536, 65_537, 300_000, 1 << 20, 20_000, 1 << 20];
-    let value = |number: usize| (0..lens[number]).map(|at| (at * 7 + number) as u8).collect::<Vec<_>>();
-    let mut missing: Vec<u16> = (0..lens.len())
-        .map(|number| {
-            let store = Kv::Store { key: key([number as u8]), value_bytes: lens[number] as u32, when: StoreIf::Always };
-            queue.submit(store.command(0, 1), &value(number), 0)
-        })
-        .collect();
-    while !missing.is_empty() {
-        let completed = queue.complete().expect("it is completed");
-        assert!(completed.status.is_success());
-        missing.retain(|id| *id != completed.id);
-    }
-    for (number, len) in lens.into_iter().enumerate() {
-        let retrieve = Kv::Retrieve { key: key([number as u8]), room_bytes: 1 << 20 };
-        let completed = run(&mut queue, retrieve, &[], 1 << 20);
-        assert_eq!(completed.result, len as u64);
-        assert!(completed.data == value(number));
-    }
-}
-
-pub(crate) fn digests(bench: &Bench) {
-    for (header, data) in [(true, false), (false, true), (true, true)] {
-        let options = device_client::Options { digests: Digests { header, data }, ..device_client::Options::default() };
-        let mut client = bench.client_with(options);
-        for len in [0, 5, 8192, 100_000] {
-            client.store("k", vec![len as u8; len]).expect("it stores");
-            assert_eq!(client.retrieve("k").expect("it reads"), Some(vec![len as u8; len]));
-        }
-        assert_eq!(client.list("").expect("it lists"), [b"k"]);
-    }
 }

@@ -11,5 +11,6 @@ mod keys;
 mod reconnect;
 mod speed;
 mod support;
+mod transport;
 mod values;
 mod walks;

@@ -148,6 +148,11 @@ pub(crate) fn is_given(status: Status) -> bool {
 /// Sends a command with so much data behind it, whatever the descriptor says, on a connection or a queue, and returns the completion.
 pub(crate) fn send(wire: &mut Wire, command: &Command, data: &[u8]) -> Completion {
     wire.write(|writer, out| writer.command(out, command, data));
+    completion(wire)
+}
+
+/// The next completion.
+pub(crate) fn completion(wire: &mut Wire) -> Completion {
     let completion = wire.receive(|pdu| match pdu {
         Pdu::Completion(completion) => Ok(completion),
         other => panic!("{other:?}"),

@@ -136,9 +136,12 @@ impl Framing {
             Kind::TerminateByHost | Kind::TerminateByController => {
                 Pdu::Terminate { cause: u16_at(bytes, 8), information: u32_at(bytes, 10) }
             }
-            Kind::Command => Pdu::Command(command_in(bytes), self.data(header, bytes)?),
+            Kind::Command => match self.data(header, bytes) {
+                (data, true) => Pdu::Command(command_in(bytes), data),
+                (_, false) => Pdu::SpoiltCommand(command_in(bytes)),
+            },
             Kind::Completion => Pdu::Completion(Completion::decode(&bytes_at(bytes, 8))),
-            Kind::DataToController | Kind::DataToHost => Pdu::Data(self.decode_data(header, bytes)?),
+            Kind::DataToController | Kind::DataToHost => self.decode_data(header, bytes)?,
             Kind::Ready => Pdu::Ready(Ready {
                 id: u16_at(bytes, 8),
                 tag: u16_at(bytes, 10),
@@ -148,33 +151,30 @@ impl Framing {
         })
     }
 
-    fn decode_data<'a>(&self, header: &Header, bytes: &'a [u8]) -> Result<Data<'a>, Fatal> {
-        let data = self.data(header, bytes)?;
+    fn decode_data<'a>(&self, header: &Header, bytes: &'a [u8]) -> Result<Pdu<'a>, Fatal> {
+        let (data, is_whole) = self.data(header, bytes);
         if u32_at(bytes, 16) as usize != data.len() {
             return Err(Fatal::new(FatalCause::InvalidHeader, 16, bytes));
         }
-        Ok(Data {
+        let data = Data {
             id: u16_at(bytes, 8),
             tag: u16_at(bytes, 10),
             offset: u32_at(bytes, 12),
             is_last: header.flags & LAST != 0,
             is_success: header.flags & SUCCESS != 0,
             bytes: data,
-        })
+        };
+        Ok(if is_whole { Pdu::Data(data) } else { Pdu::SpoiltData(data) })
     }
 
-    /// The data of a PDU whose lengths were checked.
-    fn data<'a>(&self, header: &Header, bytes: &'a [u8]) -> Result<&'a [u8], Fatal> {
+    /// The data of a PDU whose lengths were checked, and whether the data has its digest.
+    fn data<'a>(&self, header: &Header, bytes: &'a [u8]) -> (&'a [u8], bool) {
         if header.len_bytes <= header.header_bytes + self.digests.header_bytes() {
-            return Ok(&[]);
+            return (&[], true);
         }
         let end = bytes.len() - self.digests.data_bytes();
         let data = &bytes[header.data_start..end];
-        // Hosts may repeat a command whose data was spoilt; a connection that spoils data is ended here.
-        if self.digests.data && bytes[end..] != digest_of(data) {
-            return Err(Fatal::new(FatalCause::DataOutOfRange, 0, bytes));
-        }
-        Ok(data)
+        (data, !self.digests.data || bytes[end..] == digest_of(data))
     }
 }
 

@@ -94,10 +94,14 @@ pub enum Pdu<'a> {
     },
     /// A command, with the data that its capsule has.
     Command(&'a Command, &'a [u8]),
+    /// A command whose data does not have its digest.
+    SpoiltCommand(&'a Command),
     /// What became of a command.
     Completion(Completion),
     /// A part of a command's data.
     Data(Data<'a>),
+    /// A part of a command's data that does not have its digest. Header and length are those that the peer sent.
+    SpoiltData(Data<'a>),
     /// The controller is ready for data.
     Ready(Ready),
 }

@@ -9,7 +9,7 @@ fn key(len: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Value =
 }
 
 fn kv() -> impl Strategy<Value = Kv> {
-    let when = prop_oneof![Just(StoreIf::Always), Just(StoreIf::There), Just(StoreIf::Absent)];
+    let when = prop_oneof![Just(StoreIf::Always), Just(StoreIf::There), Just(StoreIf::Absent), Just(StoreIf::Never)];
     prop_oneof![
         Just(Kv::Flush),
         (key(1..=16), any::<u32>(), when).prop_map(|(key, value_bytes, when)| Kv::Store { key, value_bytes, when }),
@@ -104,19 +104,33 @@ proptest! {
 fn keys_have_1_to_16_bytes() {
     assert_eq!(Key::new(&[0; 17]), None);
     let key = Key::new(b"k").expect("it is short");
-    for (len, expected) in
-        [(0, Err(Status::INVALID_KEY_SIZE)), (17, Err(Status::INVALID_KEY_SIZE)), (1, Ok(Kv::Exist { key }))]
-    {
-        assert_eq!(Kv::of(&Kv::Exist { key }.command(0, 1).with_dword(11, len)), expected);
+    let of_len = |kv: Kv, len| Kv::of(&kv.command(0, 1).with_dword(11, len));
+    let store = Kv::Store { key, value_bytes: 0, when: StoreIf::Always };
+    let (retrieve, delete, exist) = (Kv::Retrieve { key, room_bytes: 0 }, Kv::Delete { key }, Kv::Exist { key });
+    for (kv, empty) in [
+        (store, Status::INVALID_KEY_SIZE),
+        (retrieve, Status::INVALID_KEY_SIZE),
+        (delete, Status::INVALID_FIELD),
+        (exist, Status::INVALID_FIELD),
+    ] {
+        assert_eq!(
+            [0, 1, 17, 255].map(|len| of_len(kv, len)).map(|read| read.err()),
+            [Some(empty), None, Some(Status::INVALID_FIELD), Some(Status::INVALID_FIELD)]
+        );
     }
+    assert_eq!(of_len(Kv::List { from: key, room_bytes: 0 }, 17), Err(Status::INVALID_FIELD));
 }
 
 #[test]
 fn options_that_are_not_known_are_refused() {
     let key = Key::new(b"k").expect("it is short");
     let store = Kv::Store { key, value_bytes: 1, when: StoreIf::Always }.command(0, 1);
-    for options in [3, 4, 0x80] {
+    for options in [8, 0x10, 0x80] {
         assert_eq!(Kv::of(&store.with_dword(11, 1 | options << 8)), Err(Status::INVALID_FIELD));
+    }
+    // Whether a value is compressed is the device's own affair.
+    for (options, when) in [(4, StoreIf::Always), (5, StoreIf::There), (6, StoreIf::Absent), (7, StoreIf::Never)] {
+        assert_eq!(Kv::of(&store.with_dword(11, 1 | options << 8)), Ok(Kv::Store { key, value_bytes: 1, when }));
     }
     assert_eq!(Kv::of(&Kv::Exist { key }.command(0, 1).with_dword(11, 0x101)), Err(Status::INVALID_FIELD));
 }

@@ -61,7 +61,13 @@ fn pages_survive() {
         subsystem: "nqn.2024-01.org.example:a".into(),
     };
     assert_eq!(IdentifyController::decode(&controller.encode()), controller);
-    let namespace = KvNamespace { size_bytes: 1 << 40, used_bytes: 77, value_bytes_max: 1 << 20, uuid: [9; 16] };
+    let namespace = KvNamespace {
+        size_bytes: 1 << 40,
+        used_bytes: 77,
+        value_bytes_max: 1 << 20,
+        uuid: [9; 16],
+        is_write_protected: true,
+    };
     assert_eq!(KvNamespace::decode(&namespace.encode()), namespace);
     let health =
         Health { spare_percent: 9, threshold_percent: 10, is_spare_low: true, read_count: 1, ..Health::default() };
@@ -80,7 +86,7 @@ fn pages_survive() {
 fn namespaces_are_listed_above_a_number() {
     let first = |above| u32::from_le_bytes(*active_namespaces(above, 1).first_chunk().expect("a page"));
     assert_eq!([first(0), first(1), first(u32::MAX)], [1, 0, 0]);
-    assert_eq!(independent_namespace()[14], 1);
+    assert_eq!(independent_namespace(true)[..15], [0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
     assert_eq!(namespace_descriptors([5; 16])[..4], [3, 16, 0, 0]);
     assert_eq!(command_sets()[0], 2);
     assert_eq!(effects(1)[1024 + 4], 3);

@@ -11,7 +11,7 @@ use crate::host;
 use crate::medium::Region;
 use crate::requests::{Room, When};
 use crate::scan::Scanned;
-use crate::store::{self, New, Store};
+use crate::store::{New, Store};
 
 /// Bytes of kernel memory, as C tells them.
 #[repr(C)]
@@ -49,7 +49,7 @@ impl Answer {
     }
 }
 
-/// What `INK_STAT` tells.
+/// The figures of `struct ink_stat`; its last field, the durability, is C's.
 #[repr(C)]
 pub struct Stat {
     region_bytes: u64,
@@ -93,18 +93,6 @@ pub unsafe extern "C" fn ink_core_open(
             errno::of_heap(error)
         }
     }
-}
-
-/// Wipes a range: the next opening makes a new store there.
-///
-/// # Safety
-/// The range is as for [`Region::new`], and nobody has opened it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ink_core_erase(base: *mut u8, len: u64) -> i64 {
-    let Some(base) = NonNull::new(base) else { return EINVAL };
-    // SAFETY: the caller's promise.
-    store::erase(&unsafe { Region::new(base, len) });
-    0
 }
 
 /// Closes a store.

@@ -2,12 +2,12 @@
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
+#[cfg(feature = "trace")]
 use core::sync::atomic::Ordering;
 
-use heap::layout::{FORMAT_MARK, FORMAT_UNFINISHED, UNIT_BYTES};
 use heap::{Found, HeapError, Parameters, Region as HeapRegion};
 use pbtree::{AtOnce, Error, Options, Tree};
-use pmem::{Bytes, Dram, LINE_BYTES, Medium, Offset, Persist, Span};
+use pmem::{Bytes, Dram};
 
 use crate::errno;
 use crate::host::{self, Kernel};
@@ -109,39 +109,6 @@ fn options() -> Options {
 /// Pairs of a node of a new store; 0 for as many as any store has.
 #[cfg(feature = "trace")]
 pub(crate) static ORDER: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
-
-/// Wipes a range that nobody has opened.
-///
-/// # Steps
-/// 1. The format mark says 'unfinished'; order. *Crash from here on:* the range is fresh.
-/// 2. Everything behind the head becomes zero: what an older store has left in a log must never be taken for this one's. Order.
-/// 3. The head becomes zero, all but the mark's line; order; then that line.
-pub(crate) fn erase(region: &Region) {
-    let head_bytes = UNIT_BYTES.min(region.len_bytes());
-    if head_bytes > FORMAT_MARK.0 {
-        region.store(FORMAT_MARK, FORMAT_UNFINISHED, Ordering::Release);
-        region.flush(FORMAT_MARK.span(8));
-        region.order();
-    }
-    let mark = FORMAT_MARK.line();
-    wipe(region, Offset(head_bytes).span(region.len_bytes() - head_bytes));
-    wipe(region, Offset(0).span(mark.0.min(head_bytes)));
-    let behind = mark.plus(LINE_BYTES).0.min(head_bytes);
-    wipe(region, Offset(behind).span(head_bytes - behind));
-    wipe(region, mark.span(behind - mark.0.min(behind)));
-}
-
-fn wipe(region: &Region, span: Span) {
-    static ZEROS: [u8; 4096] = [0; 4096];
-    let past = span.start.0 + span.len_bytes;
-    for at in (span.start.0..past).step_by(ZEROS.len()) {
-        let len = ZEROS.len().min((past - at) as usize);
-        // SAFETY: nobody has opened the range, so it is this caller's alone.
-        unsafe { region.stream(Offset(at), &[&ZEROS[..len]]) };
-        region.breathe();
-    }
-    region.order();
-}
 
 /// Whether a value whose expiry this is counts as absent.
 pub(crate) fn is_past(expiry: Option<u64>) -> bool {
