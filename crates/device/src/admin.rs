@@ -46,6 +46,10 @@ pub(crate) fn carry_out(
         Ok(Admin::SetFeature { number: Feature::KEY_VALUE, value, .. }) if controller.kind == ControllerKind::Io => {
             set_must_exist(shared, command.namespace(), value)
         }
+        // How durable a completed write is was decided when the device was started.
+        Ok(Admin::SetFeature { number: Feature::WRITE_CACHE, .. }) if has_write_cache(shared, controller) => {
+            Err(Status::NOT_CHANGEABLE)
+        }
         Ok(Admin::SetFeature { number, value, .. }) => set_feature(controller, number, value),
         Ok(Admin::GetFeature { number, select }) => feature(shared, controller, (number, select), command.namespace()),
         // A command is given up by closing its queue, and by nothing else: bit 0 says that it was not.
@@ -64,6 +68,10 @@ pub(crate) fn carry_out(
         Err(status) => Err(status),
     };
     reply.conclude(id, outcome);
+}
+
+fn has_write_cache(shared: &Shared, controller: &Controller) -> bool {
+    controller.kind == ControllerKind::Io && shared.has_volatile_cache()
 }
 
 /// The one feature that is the namespace's: no lock is held while the store is used.
@@ -112,6 +120,13 @@ fn feature(
     namespace: u32,
 ) -> Result<u64, Status> {
     let is_io = controller.kind == ControllerKind::Io;
+    if number == Feature::WRITE_CACHE && has_write_cache(shared, controller) {
+        return match select {
+            0..SELECT_CAPABILITIES => Ok(1),
+            SELECT_CAPABILITIES => Ok(0),
+            _ => Err(Status::INVALID_FIELD),
+        };
+    }
     let state = controller.state();
     let (now, at_first) = match number {
         Feature::QUEUE_COUNT if is_io => (pair(state.queue_count), pair(limits::QUEUE_COUNT_MAX - 1)),

@@ -61,6 +61,7 @@ fn identify_controller(shared: &Shared, controller: &Controller) -> IdentifyCont
         event_count_max: limits::EVENT_COUNT_MAX as u8,
         capsule_bytes_max: limits::CAPSULE_BYTES_MAX as u32,
         capacity_bytes: if is_discovery { 0 } else { shared.capacity_bytes },
+        has_volatile_cache: shared.has_volatile_cache(),
         subsystem: if is_discovery { nvme::DISCOVERY_NQN.to_owned() } else { shared.subsystem.clone() },
     }
 }
@@ -84,6 +85,11 @@ fn is_write_protected(shared: &Shared) -> bool {
 const LOG_PAGES: [u8; 7] = [0x00, 0x01, 0x02, 0x03, 0x05, 0x12, 0x13];
 const DISCOVERY_LOG_PAGES: [u8; 3] = [0x00, 0x01, 0x70];
 
+fn features_of_controller(shared: &Shared) -> &'static [u8] {
+    const ALL: &[u8] = &[Feature::QUEUE_COUNT, Feature::EVENTS, Feature::KEEP_ALIVE, Feature::WRITE_CACHE];
+    if shared.has_volatile_cache() { ALL } else { &ALL[..ALL.len() - 1] }
+}
+
 /// A part of a log page, of the length that was asked for.
 pub(crate) fn log(
     shared: &Shared,
@@ -102,10 +108,7 @@ pub(crate) fn log(
         0x02 => shared.health().encode(),
         0x03 => nvme::firmware(env!("CARGO_PKG_VERSION")),
         0x05 => nvme::effects(asked.command_set),
-        0x12 => nvme::supported_features(
-            &[Feature::QUEUE_COUNT, Feature::EVENTS, Feature::KEEP_ALIVE],
-            &[Feature::KEY_VALUE],
-        ),
+        0x12 => nvme::supported_features(features_of_controller(shared), &[Feature::KEY_VALUE]),
         // There is no management interface, so none of its commands.
         0x13 => vec![0; nvme::IDENTIFY_BYTES],
         0x70 => discovery(shared, local).encode(),

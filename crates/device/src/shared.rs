@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
-use hikv::{Ordered, Store};
+use hikv::{Durability, Ordered, Store};
 use mio::Waker;
 use nvme::{ControllerKind, Health, Status};
 use parking_lot::Mutex;
@@ -160,6 +160,11 @@ impl Shared {
         self.store.stats_now().map_or(0, |stats| stats.live_bytes)
     }
 
+    /// Whether a completed write may be lost with the power.
+    pub(crate) fn has_volatile_cache(&self) -> bool {
+        self.store.durability() != Durability::Power
+    }
+
     /// Whether this is so now.
     pub(crate) fn holds(&self, event: Event) -> bool {
         match event {
@@ -205,7 +210,7 @@ fn room_beside(dir: &Path) -> Option<u64> {
 mod tests {
     use std::time::Duration;
 
-    use hikv::{Durability, EngineKind, Options};
+    use hikv::{EngineKind, Options};
 
     use super::*;
 

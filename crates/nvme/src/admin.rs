@@ -79,6 +79,8 @@ pub struct LogPage {
 pub struct Feature;
 
 impl Feature {
+    /// Whether the volatile write cache is in use.
+    pub const WRITE_CACHE: u8 = 0x06;
     /// How many I/O queues there are: submission below, completion above, each less one.
     pub const QUEUE_COUNT: u8 = 0x07;
     /// Which asynchronous events are told.

@@ -35,6 +35,8 @@ pub struct IdentifyController {
     pub capsule_bytes_max: u32,
     /// Bytes of the region that there can be.
     pub capacity_bytes: u64,
+    /// A write that is completed may be lost with the power, unless Flush is completed behind it.
+    pub has_volatile_cache: bool,
     /// The subsystem's name.
     pub subsystem: String,
 }
@@ -79,8 +81,8 @@ impl IdentifyController {
             page[512] = 0x66;
             page[513] = 0x44;
             put(&mut page, 516, &1u32.to_le_bytes());
-            // A volatile write cache is not there; Flush may be given for all namespaces.
-            page[525] = 1 << 1 | 1 << 2;
+            // Flush may be given for all namespaces.
+            page[525] = u8::from(self.has_volatile_cache) | 1 << 1 | 1 << 2;
             put(&mut page, 1792, &((64 + self.capsule_bytes_max) / 16).to_le_bytes());
             put(&mut page, 1796, &1u32.to_le_bytes());
         }
@@ -104,6 +106,7 @@ impl IdentifyController {
             event_count_max: u8_at(page, 259).saturating_add(1),
             capsule_bytes_max: u32_at(page, 1792).saturating_mul(16).saturating_sub(64),
             capacity_bytes: u64_at(page, 280),
+            has_volatile_cache: u8_at(page, 525) & 1 != 0,
             subsystem: field(768, 256),
         }
     }

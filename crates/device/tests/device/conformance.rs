@@ -22,6 +22,7 @@ const LIST: &[Line] = &[
     ("controllers: several of one host and of others, and a path that is cut", controllers::paths),
     ("log pages 00h, 01h, 02h, 03h, 05h, 12h, 13h, and parts of them", controllers::logs),
     ("features 07h, 0Bh, 0Fh, 20h", controllers::features),
+    ("feature 06h: a volatile cache, unless completions survive a loss of power", controllers::write_cache),
     ("feature 20h: the namespace's, and kept when the device ends", controllers::feature_of_namespace),
     ("keep-alive: a controller that hears nothing ends, with its queues", controllers::keep_alive),
     ("asynchronous events: four, and told when little room is left", controllers::events),
@@ -60,7 +61,6 @@ const NOT_GIVEN: &[(Status, &str)] = &[
     (Status::ABORTED_QUEUE_DELETED, "a queue ends with its connection, on which nothing is said any more"),
     (Status::KEEP_ALIVE_EXPIRED, "the same"),
     (Status::KEEP_ALIVE_INVALID, "any time may be set"),
-    (Status::NOT_CHANGEABLE, "all features that there are can be changed"),
 ];
 
 #[test]

@@ -233,7 +233,7 @@ pub(crate) fn logs(bench: &Bench) {
     }
     let features = controller.log(0x12, 0, 1024).expect("it tells");
     let scope = |number: u8| u32::from_le_bytes(*features[4 * usize::from(number)..].first_chunk().expect("a dword"));
-    assert_eq!([scope(0x07), scope(0x20), scope(0x06)], [0x20_0001, 0x10_0001, 0]);
+    assert_eq!([scope(0x07), scope(0x20), scope(0x06), scope(0x01)], [0x20_0001, 0x10_0001, 0x20_0001, 0]);
     assert_eq!(controller.log(0x13, 0, 4096).expect("it tells"), [0; 4096]);
     assert_eq!(controller.log(0x01, 0, 64).expect("it tells"), [0; 64]);
     let health = Health::decode(&controller.log(0x02, 0, 512).expect("it tells"));
@@ -263,12 +263,31 @@ pub(crate) fn features(bench: &Bench) {
         assert_eq!(controller.admin(get(number, 0), 1, 0).expect("it tells").result, u64::from(value));
     }
     assert!(refused(&mut controller, set(Feature::KEY_VALUE, 2), 1).is(Status::INVALID_FIELD));
-    assert!(refused(&mut controller, set(0x06, 1), 0).is(Status::INVALID_FIELD));
-    assert!(refused(&mut controller, get(0x06, 0), 0).is(Status::INVALID_FIELD));
+    assert!(refused(&mut controller, set(0x01, 1), 0).is(Status::INVALID_FIELD));
+    assert!(refused(&mut controller, get(0x01, 0), 0).is(Status::INVALID_FIELD));
     let saved = Admin::SetFeature { number: Feature::EVENTS, value: 0, save: true };
     assert!(refused(&mut controller, saved, 0).is(Status::NOT_SAVEABLE));
     let _queue = controller.queue(1, 8).expect("it connects");
     assert!(refused(&mut controller, set(Feature::QUEUE_COUNT, 0), 0).is(Status::COMMAND_SEQUENCE_ERROR));
+}
+
+pub(crate) fn write_cache(asked: &Bench) {
+    let set = Admin::SetFeature { number: Feature::WRITE_CACHE, value: 0, save: false };
+    let get = |select| Admin::GetFeature { number: Feature::WRITE_CACHE, select };
+    // This one's completions survive the end of the process, and no more.
+    let mut controller = asked.controller();
+    assert!(controller.identify().expect("it tells").has_volatile_cache);
+    let told = [0, 1, 3].map(|select| controller.admin(get(select), 0, 0).expect("it tells").result);
+    assert_eq!(told, [1, 1, 0], "it is in use, and cannot be changed");
+    assert!(refused(&mut controller, set, 0).is(Status::NOT_CHANGEABLE));
+    // This one's survive a loss of power, where there is a disk.
+    let dir = tempfile::tempdir_in(".").expect("a directory");
+    let Ok(store) = hikv::Options::new().durability(hikv::Durability::Power).open(dir.path()) else { return };
+    let bench = Bench::of(dir, store, Config::default()).by_shm(asked.by_shm);
+    let mut controller = bench.controller();
+    assert!(!controller.identify().expect("it tells").has_volatile_cache);
+    assert!(refused(&mut controller, get(0), 0).is(Status::INVALID_FIELD));
+    assert!(refused(&mut controller, set, 0).is(Status::INVALID_FIELD));
 }
 
 pub(crate) fn feature_of_namespace(asked: &Bench) {

@@ -58,6 +58,7 @@ fn pages_survive() {
         event_count_max: 4,
         capsule_bytes_max: 8192,
         capacity_bytes: 1 << 40,
+        has_volatile_cache: true,
         subsystem: "nqn.2024-01.org.example:a".into(),
     };
     assert_eq!(IdentifyController::decode(&controller.encode()), controller);
