@@ -47,7 +47,7 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     told: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), Error> {
     let count_max = usize::from(entry_count.saturating_sub(1).max(1));
-    let (mut next, mut room_bytes) = (0, 0);
+    let (mut next, mut room_bytes, mut is_spoilt) = (0, 0, false);
     loop {
         while let Some(operation) = operations.get(next) {
             if !is_done[next] {
@@ -68,7 +68,10 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
             let (number, operation) = (completed.number, &operations[completed.number]);
             let room = room_of(operation);
             room_bytes -= room;
-            if room > 0 && completed.status.is_success() && completed.result > ROOM_BYTES as u64 {
+            // It was not carried out. A connection that spoils data is given up for another one.
+            if completed.status.is(Status::TRANSIENT_TRANSPORT_ERROR) {
+                is_spoilt = true;
+            } else if room > 0 && completed.status.is_success() && completed.result > ROOM_BYTES as u64 {
                 long.push(number);
             } else {
                 is_done[number] = true;
@@ -77,6 +80,9 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         };
         queue.complete_with(&mut note)?;
         while queue.completed_with(&mut note)?.is_some() {}
+        if is_spoilt {
+            return Err(Error::Unexpected("data was spoilt on its way to the device"));
+        }
     }
 }
 

@@ -96,10 +96,10 @@ fn shut(socket: &TcpStream) {
 }
 
 /// Passes bytes on, but no end: each side has its own view of a network that breaks. `keep` is asked whether it breaks here.
-fn pass(mut from: TcpStream, mut to: TcpStream, keep: impl Fn(&[u8]) -> bool) {
+fn pass(mut from: TcpStream, mut to: TcpStream, keep: impl Fn(&mut [u8]) -> bool) {
     let mut bytes = [0; 8192];
     while let Ok(len @ 1..) = from.read(&mut bytes) {
-        if keep(&bytes[..len]) || to.write_all(&bytes[..len]).is_err() {
+        if keep(&mut bytes[..len]) || to.write_all(&bytes[..len]).is_err() {
             return;
         }
     }
@@ -130,7 +130,7 @@ fn what_was_repeated_is_not_done_once_more_later() {
                 let (client, _) = listener.accept().expect("a client comes");
                 let device = TcpStream::connect(bench.addr).expect("it listens");
                 let (keep, at_client) = (keep.clone(), copy_of(&client));
-                let is_held = move |bytes: &[u8]| {
+                let is_held = move |bytes: &mut [u8]| {
                     let is_held = bytes.ends_with(HELD) && !was_held.swap(true, Ordering::Relaxed);
                     if is_held {
                         keep.send(bytes.to_vec()).expect("the test waits");
@@ -173,7 +173,7 @@ fn a_client_does_not_connect_for_ever() {
                 let (client, _) = listener.accept().expect("a client comes");
                 let device = TcpStream::connect(bench.addr).expect("it listens");
                 let (at_client, at_device) = (copy_of(&client), copy_of(&device));
-                let breaks = move |bytes: &[u8]| {
+                let breaks = move |bytes: &mut [u8]| {
                     let breaks = bytes.ends_with(HELD);
                     if breaks {
                         shut(&at_client);
@@ -193,6 +193,47 @@ fn a_client_does_not_connect_for_ever() {
         let broken = client.store("k", HELD);
         assert!(matches!(broken, Err(Error::Unknown(_))), "{broken:?}");
     });
+}
+
+/// A value that is spoilt on its way is sent again, although the store is conditional: the device has said that nothing was done.
+#[test]
+fn spoilt_value_is_sent_again() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let addr = listener.local_addr().expect("it listens");
+    let was_spoilt = AtomicBool::new(false);
+    let stored = thread::scope(|scope| {
+        let (bench, was_spoilt) = (&bench, &was_spoilt);
+        scope.spawn(move || {
+            // Two connections before the value is spoilt, and two after.
+            for _ in 0..4 {
+                let (client, _) = listener.accept().expect("a client comes");
+                let device = TcpStream::connect(bench.addr).expect("it listens");
+                let spoils = move |bytes: &mut [u8]| {
+                    let at = bytes.windows(HELD.len()).position(|window| window == HELD);
+                    if let Some(at) = at.filter(|_| !was_spoilt.swap(true, Ordering::Relaxed)) {
+                        bytes[at] ^= 1;
+                    }
+                    false
+                };
+                let (from, to) = (copy_of(&client), copy_of(&device));
+                scope.spawn(move || {
+                    pass(from, copy_of(&to), spoils);
+                    shut(&to);
+                });
+                scope.spawn(move || pass(device, client, |_| false));
+            }
+        });
+        let digests = nvme::Digests { header: false, data: true };
+        let mut client = Client::connect(addr, Options { digests, ..through(bench) }).expect("it connects");
+        let stored = client.store_if("k", HELD, StoreIf::Absent);
+        drop(client);
+        // For a relay that waits for a client which has not come again.
+        (0..4).for_each(|_| drop(TcpStream::connect(addr)));
+        stored
+    });
+    assert!(was_spoilt.into_inner() && stored.expect("it is sent again"));
+    assert_eq!(bench.store.get("k").expect("it reads").as_deref(), Some(HELD));
 }
 
 /// One key of several is wrong: the others are not sent by the next command, over what has been stored since.
