@@ -252,5 +252,5 @@ pub unsafe extern "C" fn ink_core_break(name: Bytes) -> bool {
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 pub extern "C" fn ink_core_order(order: u32) {
-    store::ORDER.store(order as usize, core::sync::atomic::Ordering::Relaxed);
+    crate::store::ORDER.store(order as usize, core::sync::atomic::Ordering::Relaxed);
 }
