@@ -8,9 +8,8 @@ use std::time::Instant;
 use hikv::Store;
 use resp::Parser;
 
-use crate::clients::Place;
-use crate::clients::Record;
 use crate::clients::session::Session;
+use crate::clients::{Peer, Place, Record};
 use crate::connections::buffers::Buffers;
 use crate::connections::output::Output;
 use crate::execution::errands::Errands;
@@ -42,9 +41,9 @@ impl InProcess {
     pub fn answer(&mut self, input: &[u8]) -> io::Result<Vec<u8>> {
         self.client_count += 1;
         let place = Place { loop_index: 0, key: 0, client_id: self.client_count };
-        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let addr = Peer::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let shared = Arc::clone(self.server.shared());
-        let mut session = shared.welcome(Arc::new(Record::new(place, addr, addr)));
+        let mut session = shared.welcome(Arc::new(Record::new(place, addr.clone(), addr)));
         let mut worker = Worker {
             shared: &shared,
             errands: &Errands::default(),

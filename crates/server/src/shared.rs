@@ -13,6 +13,7 @@ use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
 use crate::mail::Post;
 use crate::observers::Observers;
+use crate::observers::tracking::Ways;
 use crate::pool::Pool;
 use crate::telemetry::Telemetry;
 
@@ -39,6 +40,11 @@ impl Shared {
         let mut session = Session::new(record);
         session.log_in(self.administration.acl.initial_login());
         session
+    }
+
+    /// How messages about tracked keys go to clients.
+    pub(crate) fn ways(&self) -> Ways<'_> {
+        Ways { post: &self.post, clients: &self.clients }
     }
 
     /// The client is again as on arrival, but for its login.

@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -138,7 +137,7 @@ pub(crate) struct Log {
 
 impl Log {
     #[cold]
-    pub(crate) fn client_refused(&self, addr: SocketAddr, why: &'static str) {
+    pub(crate) fn client_refused(&self, addr: &dyn fmt::Display, why: &'static str) {
         if let Some(left_out) = self.refused_clients.pass() {
             tracing::warn!(%addr, why, left_out, "client refused");
         }
@@ -146,7 +145,7 @@ impl Log {
 
     /// In the first words of Redis, for which people search.
     #[cold]
-    pub(crate) fn spoke_http(&self, addr: SocketAddr) {
+    pub(crate) fn spoke_http(&self, addr: &dyn fmt::Display) {
         if let Some(left_out) = self.refused_clients.pass() {
             tracing::warn!(
                 %addr,
@@ -160,7 +159,7 @@ impl Log {
     /// A client that comes by `way` and TLS could not be agreed with. What is said of that names nothing that the client
     /// chooses freely.
     #[cold]
-    pub(crate) fn handshake_failed(&self, way: &'static str, addr: SocketAddr, why: &dyn fmt::Display) {
+    pub(crate) fn handshake_failed(&self, way: &'static str, addr: &dyn fmt::Display, why: &dyn fmt::Display) {
         if let Some(left_out) = self.failed_handshakes.pass() {
             tracing::warn!(way, %addr, %why, left_out, "TLS handshake failed");
         }
@@ -168,7 +167,7 @@ impl Log {
 
     /// A client that comes by `way` has given a wrong password, or a name that nobody has.
     #[cold]
-    pub(crate) fn auth_failed(&self, way: &'static str, addr: SocketAddr, user: Option<&str>) {
+    pub(crate) fn auth_failed(&self, way: &'static str, addr: &dyn fmt::Display, user: Option<&str>) {
         if let Some(left_out) = self.failed_logins.pass() {
             tracing::warn!(way, %addr, user = user.unwrap_or("(unknown)"), left_out, "authentication failed");
         }

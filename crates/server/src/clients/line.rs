@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::record::{CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
+use super::record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
 use super::session::Session;
 use crate::table;
 
@@ -23,7 +23,7 @@ impl Record {
         line.extend_from_slice(&names.name);
         line.extend_from_slice(
             format!(
-                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name=",
+                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir={} resp={} lib-name=",
                 age_ms / 1000,
                 age_ms.saturating_sub(self.active_ms.load(Ordering::Relaxed)) / 1000,
                 self.letters(),
@@ -39,6 +39,7 @@ impl Record {
                 memory_bytes,
                 command,
                 names.user,
+                self.redirect.load(Ordering::Relaxed),
                 self.resp.load(Ordering::Relaxed),
             )
             .as_bytes(),
@@ -51,13 +52,20 @@ impl Record {
 
     fn letters(&self) -> String {
         let flags = self.flags.load(Ordering::Relaxed);
-        let known =
-            [(MONITORS, 'O'), (SUBSCRIBED, 'P'), (IN_TRANSACTION, 'x'), (DIRTY, 'd'), (CLOSING, 'c'), (TRACKS, 't')];
-        let mut letters: String =
-            known.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, letter)| *letter).collect();
-        if !self.is_evictable.load(Ordering::Relaxed) {
-            letters.push('e');
-        }
+        let has = |flag: u32| flags & flag != 0;
+        let known = [
+            (has(MONITORS), 'O'),
+            (has(SUBSCRIBED), 'P'),
+            (has(IN_TRANSACTION), 'x'),
+            (has(TRACKS), 't'),
+            (self.is_redirect_broken.load(Ordering::Relaxed), 'R'),
+            (has(BROADCASTS), 'B'),
+            (has(DIRTY), 'd'),
+            (has(CLOSING), 'c'),
+            (self.addr.is_unix(), 'U'),
+            (!self.is_evictable.load(Ordering::Relaxed), 'e'),
+        ];
+        let letters: String = known.iter().filter(|(holds, _)| *holds).map(|(_, letter)| *letter).collect();
         if letters.is_empty() { "N".into() } else { letters }
     }
 }

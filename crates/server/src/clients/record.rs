@@ -1,18 +1,18 @@
 //! One client, as the others see it.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use super::peer::Peer;
 use super::place::Place;
 
 /// What is told of a client. Its event loop writes the figures after each turn; a reader may see the last turn's.
 pub(crate) struct Record {
     pub(crate) place: Place,
-    pub(crate) addr: SocketAddr,
-    pub(crate) laddr: SocketAddr,
+    pub(crate) addr: Peer,
+    pub(crate) laddr: Peer,
     pub(crate) connected: Instant,
     pub(crate) names: Mutex<Names>,
     pub(crate) db: AtomicU8,
@@ -33,6 +33,10 @@ pub(crate) struct Record {
     pub(crate) output_bytes: AtomicUsize,
     pub(crate) flags: AtomicU32,
     pub(crate) is_evictable: AtomicBool,
+    /// The client that gets its messages about tracked keys; 0 for itself, and -1 if it tracks none.
+    pub(crate) redirect: AtomicI64,
+    /// That client was gone when the last message was due.
+    pub(crate) is_redirect_broken: AtomicBool,
 }
 
 /// What a client says of itself.
@@ -50,9 +54,12 @@ pub(crate) const MONITORS: u32 = 1 << 2;
 pub(crate) const DIRTY: u32 = 1 << 3;
 pub(crate) const CLOSING: u32 = 1 << 4;
 pub(crate) const TRACKS: u32 = 1 << 5;
+pub(crate) const BROADCASTS: u32 = 1 << 6;
+/// Its next request waits for the end of a pause.
+pub(crate) const POSTPONED: u32 = 1 << 7;
 
 impl Record {
-    pub(crate) fn new(place: Place, addr: SocketAddr, laddr: SocketAddr) -> Record {
+    pub(crate) fn new(place: Place, addr: Peer, laddr: Peer) -> Record {
         Record {
             place,
             addr,
@@ -74,6 +81,8 @@ impl Record {
             output_bytes: AtomicUsize::new(0),
             flags: AtomicU32::new(0),
             is_evictable: AtomicBool::new(true),
+            redirect: AtomicI64::new(-1),
+            is_redirect_broken: AtomicBool::new(false),
         }
     }
 

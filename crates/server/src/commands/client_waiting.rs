@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::times;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
@@ -12,6 +13,8 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
 fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     let length_ms = resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)?;
     let length_ms = u64::try_from(length_ms).map_err(|_| Sentence::Timeout)?;
+    // Its end must be a time of the clock.
+    times::now_ms().checked_add_unsigned(length_ms).ok_or(Sentence::TimeoutRange)?;
     let holds_all = match call.request.arguments().nth(2) {
         None => true,
         Some(mode) if mode.eq_ignore_ascii_case(b"all") => true,

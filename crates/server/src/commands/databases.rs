@@ -58,7 +58,7 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     let shared = call.shared;
     shared.observers.watches.touch_where(|raw| shared.keyspace.store.contains(raw).unwrap_or(true));
     shared.keyspace.databases.clear(call.store())?;
-    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
+    shared.observers.tracking.invalidate_all(shared.ways());
     call.ok();
     Ok(())
 }
@@ -72,14 +72,15 @@ fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
         .observers
         .watches
         .touch_where(|raw| namespace.key_of(raw).is_some() && shared.keyspace.store.contains(raw).unwrap_or(true));
-    if !shared.keyspace.databases.is_stored() {
-        call.store().clear()?;
-    } else if shared.keyspace.databases.is_used(namespace) {
+    let databases = &shared.keyspace.databases;
+    if namespace == Namespace::FIRST && !Namespace::all().skip(1).any(|other| databases.is_used(other)) {
+        databases.clear_first(call.store())?;
+    } else if databases.is_used(namespace) {
         for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
             call.store().delete_range(ordered(shared)?, range)?;
         }
     }
-    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
+    shared.observers.tracking.invalidate_all(shared.ways());
     call.ok();
     Ok(())
 }
@@ -99,7 +100,7 @@ fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
         })
     });
     shared.keyspace.databases.swap(call.store(), a, b)?;
-    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
+    shared.observers.tracking.invalidate_all(shared.ways());
     call.ok();
     Ok(())
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use resp::Protocol;
 
 use super::object;
-use crate::administration;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
@@ -24,7 +23,7 @@ const NAP: Duration = Duration::from_millis(20);
 fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_allowed = match call.shared.administration.settings.named("enable-debug-command").as_str() {
         "yes" => true,
-        "local" => !administration::is_elsewhere(call.session.record.addr.ip()),
+        "local" => !call.session.record.addr.is_elsewhere(),
         _ => false,
     };
     if !is_allowed {

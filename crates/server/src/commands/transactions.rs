@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clients::session::Transaction;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::accounts;
 use crate::execution::call::{Call, Function};
 use crate::execution::dispatch::Execution;
 use crate::execution::permission;
@@ -75,8 +76,9 @@ fn write(call: &Call<'_>, pending: Pending, before: &Table) -> Result<bool, Refu
         shared.keyspace.databases.reload(&shared.keyspace.store, before);
         return told.map(|_| false);
     };
-    for Told { class, event, db, namespace, key } in told {
-        notify::tell_changed(shared, class, event, (db, namespace, &key));
+    for Told { change_count, class, event, db, namespace, key } in told {
+        accounts::note_changes(change_count, shared, call.session);
+        notify::tell_changed(shared, class, event, (db, namespace, &key), call.session.id);
     }
     Ok(true)
 }

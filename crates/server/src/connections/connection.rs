@@ -6,7 +6,6 @@
 
 use std::io;
 use std::mem;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,9 +16,9 @@ use mio::{Poll, Token};
 use resp::{Limits, Parser};
 
 use crate::administration::output_limits::Unread;
-use crate::clients::Place;
 use crate::clients::session::Session;
 use crate::clients::{self, Record};
+use crate::clients::{Peer, Place};
 use crate::connections::admission::Admission;
 use crate::connections::buffers::Buffers;
 use crate::connections::idle;
@@ -79,12 +78,12 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(
         transport: Transport,
-        addr: SocketAddr,
+        addr: Peer,
         place: Place,
         admission: Admission,
         shared: Arc<Shared>,
     ) -> Connection {
-        let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(addr)));
+        let record = Arc::new(Record::new(place, addr.clone(), transport.local_addr().map_or(addr, Peer::Ip)));
         let mut session = shared.welcome(record);
         session.may_be_away = true;
         Connection {
@@ -124,7 +123,8 @@ impl Connection {
     pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
         self.expected_bytes -= parcel.len_bytes();
         if !self.abandoned {
-            self.output.push(parcel.parts(self.session.protocol), ticket);
+            let is_subscribed = self.session.record.has(clients::SUBSCRIBED);
+            self.output.push(parcel.parts(self.session.protocol, is_subscribed), ticket);
         }
         self.look_at_unread();
     }
@@ -235,7 +235,7 @@ impl Connection {
     /// A connection that breaks needs no line; a client that cannot come in does, for the operator of that client.
     fn note_failure(&self, error: &io::Error, shared: &Shared) {
         if error.kind() == io::ErrorKind::InvalidData && self.transport.is_shaking_hands() {
-            shared.administration.log.handshake_failed("client", self.session.record.addr, error);
+            shared.administration.log.handshake_failed("client", &self.session.record.addr, error);
         }
     }
 
@@ -244,7 +244,7 @@ impl Connection {
         if self.transport.is_shaking_hands() {
             self.abandoned = true;
             let why = "it took too long";
-            self.shared.administration.log.handshake_failed("client", self.session.record.addr, &why);
+            self.shared.administration.log.handshake_failed("client", &self.session.record.addr, &why);
         }
     }
 

@@ -13,3 +13,4 @@ pub(crate) mod listen;
 pub(crate) mod output;
 pub(crate) mod patience;
 pub(crate) mod transport;
+pub(crate) mod unix;

@@ -2,7 +2,7 @@
 //! all others each as an `Execution` (`dispatch`); what takes long goes to `errands`. `gate` and `pause` say who waits for whom. What a
 //! command gets is a `Call`.
 
-mod accounts;
+pub(crate) mod accounts;
 pub(crate) mod call;
 mod claims;
 mod cross_protocol;

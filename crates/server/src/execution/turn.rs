@@ -55,6 +55,7 @@ impl Pipeline {
         drop(pass);
         tally.commands = (self.cursor.request - first) as u64;
         worker.counters.add(tally);
+        worker.shared.observers.tracking.announce(worker.shared.ways());
         // Not before the reply of an errand that the client waits for.
         if self.cursor.request == self.requests.len() && session.goes_on() {
             self.report_breach(session, output);
@@ -166,6 +167,7 @@ fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mu
     tally.batch.add_requests(Kind::Other, 1);
     tally.add_error(Kind::Other);
     permission::note_refused(refusal, session, shared);
+    session.forget_caching();
     let text = refusal.text();
     shared.telemetry.errors.note(&text);
     if session.takes_reply() {

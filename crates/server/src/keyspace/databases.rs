@@ -141,6 +141,17 @@ impl Databases {
         Ok(())
     }
 
+    /// Deletes all keys, where only the first namespace has any; the databases stay what they are. A crash between the two steps
+    /// leaves each of them the namespace of its own number, without keys.
+    pub(crate) fn clear_first(&self, items: Items<'_>) -> Result<(), Refusal> {
+        items.clear()?;
+        if self.stored.swap(false, Ordering::AcqRel) {
+            items.put(TABLE_KEY, self.table(0))?;
+            self.stored.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
     fn table(&self, used: u16) -> [u8; TABLE_BYTES] {
         let mut table = [0; TABLE_BYTES];
         table.iter_mut().zip(&self.namespaces).for_each(|(byte, namespace)| *byte = namespace.load(Ordering::Relaxed));
@@ -171,7 +182,7 @@ mod tests {
         let ((told, tells), asked) = (mpsc::channel(), Arc::clone(&databases));
         let tell = move |_: &[u8]| told.send(asked.noting.is_locked()).expect("it is listened to");
         store.on_expired(Some(Arc::new(tell))).expect("it is told");
-        databases.note_use(Items::new(&store, None), Namespace(3)).expect("it is written");
+        databases.note_use(Items::new(&store, &databases, None), Namespace(3)).expect("it is written");
         assert_eq!(tells.try_iter().collect::<Vec<_>>(), [true]);
         assert!(databases.is_used(Namespace(3)) && !databases.noting.is_locked());
     }

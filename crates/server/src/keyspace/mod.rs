@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use hikv::{EngineKind, Error, Features, Store};
 
 use databases::Databases;
+use items::{Items, Pending};
 use memory::MemoryLimit;
 use namespace::Namespace;
 use order::{Asked, Order};
@@ -46,6 +47,12 @@ impl Keyspace {
         let saves = Saves::new(&store, backups)?;
         let (engine, features) = (store.engine_kind(), store.features());
         Ok(Keyspace { store, engine, features, order, databases, memory: MemoryLimit::default(), saves })
+    }
+
+    /// The items, as a transaction sees them that has changed `pending`, if it is one.
+    #[inline]
+    pub(crate) fn items<'a>(&'a self, pending: Option<&'a Pending>) -> Items<'a> {
+        Items::new(&self.store, &self.databases, pending)
     }
 
     /// The namespace of database `db`.

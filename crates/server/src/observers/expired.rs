@@ -32,14 +32,18 @@ impl Drop for Telling {
 }
 
 fn tell(shared: &Shared, raw: &[u8]) {
-    shared.observers.tracking.invalidate(&shared.post, raw);
-    if shared.administration.settings.notified_classes() & EXPIRED == 0 {
+    let tracking = &shared.observers.tracking;
+    let is_notified = shared.administration.settings.notified_classes() & EXPIRED != 0;
+    if !is_notified && tracking.is_empty() {
         return;
     }
     let namespaces = (0..DATABASE_COUNT as u8).map(|db| (db, shared.keyspace.namespace(db)));
     let found =
         namespaces.into_iter().find_map(|(db, namespace): (u8, Namespace)| namespace.key_of(raw).map(|key| (db, key)));
-    if let Some((db, key)) = found {
+    let Some((db, key)) = found else { return };
+    tracking.invalidate(shared.ways(), (raw, key), None);
+    tracking.announce(shared.ways());
+    if is_notified {
         notify::tell(shared, EXPIRED, "expired", db, key);
     }
 }

@@ -6,14 +6,20 @@ use super::events::{Class, KEYEVENT, KEYSPACE};
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
-/// Says that a key, which is in that database, and in that namespace for the store, was changed: to the clients that watch it, have read
-/// it, or listen.
-pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, namespace, key): (u8, Namespace, &[u8])) {
+/// Reports that client `by` has changed a key of that database and namespace: to the clients that watch it, keep a copy, or
+/// subscribe.
+pub(crate) fn tell_changed(
+    shared: &Shared,
+    class: Class,
+    event: &str,
+    (db, namespace, key): (u8, Namespace, &[u8]),
+    by: u64,
+) {
     let observers = &shared.observers;
     observers.watches.touch(namespace, key);
     tell(shared, class, event, db, key);
     if !observers.tracking.is_empty() {
-        observers.tracking.invalidate(&shared.post, &namespace.raw(key));
+        observers.tracking.invalidate(shared.ways(), (&namespace.raw(key), key), Some(by));
     }
 }
 

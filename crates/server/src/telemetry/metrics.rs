@@ -59,7 +59,9 @@ impl Out<'_> {
         if kind == FigureKind::Counter {
             return self.counter(name.trim_end_matches("_count"), help, value as u64);
         }
-        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
+        // A name that ends with _count is a histogram's: `segment_count` becomes `segments`.
+        let name = name.strip_suffix("_count").map_or_else(|| name.to_owned(), |thing| format!("{thing}s"));
+        self.0.encode_descriptor(&name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
@@ -150,7 +152,10 @@ impl Reading {
         }
         let threads = &self.threads;
         let split = [("split", threads.split.to_string())];
-        out.0.encode_descriptor("split", "How threads share the work", None, MetricType::Info)?.encode_info(&split)?;
+        // Not `split`: that is the counter of segments that were split.
+        out.0
+            .encode_descriptor("thread_split", "How threads share the work", None, MetricType::Info)?
+            .encode_info(&split)?;
         let help =
             "Event loops by what the split has them do: serve alone, or apply changes to the ordered index as well";
         let mut metric = out.0.encode_descriptor("loops", help, None, MetricType::Gauge)?;

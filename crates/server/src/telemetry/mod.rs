@@ -98,8 +98,8 @@ impl Telemetry {
         self.figures.rates(|| Totals::of(&self.loops, store))
     }
 
-    /// Commands that write, executed since the start.
-    pub(crate) fn write_count(&self) -> u64 {
-        self.loops.write_count()
+    /// Changes of keys since the start.
+    pub(crate) fn change_count(&self) -> u64 {
+        self.loops.change_count()
     }
 }

@@ -130,6 +130,7 @@ fn keys_of_requests_are_told() {
         ("COMMAND GETKEYS GET a b", error("ERR Invalid number of arguments specified for command")),
         ("COMMAND GETKEYS NOTHING a", error("ERR Invalid command specified")),
         ("COMMAND LIST FILTERBY PATTERN get*x", array([bulk("getex")])),
+        ("COMMAND LIST FILTERBY PATTERN config|re*", array(["config|resetstat", "config|rewrite"].map(bulk))),
     ]);
 }
 
@@ -203,6 +204,7 @@ fn writes_wait_for_the_end_of_a_pause() {
     admin.converse([
         ("CLIENT PAUSE x", error("ERR timeout is not an integer or out of range")),
         ("CLIENT PAUSE -1", error("ERR timeout is negative")),
+        ("CLIENT PAUSE 9223372036854775807", error("ERR timeout is out of range")),
         ("CLIENT PAUSE 1 SOME", error("ERR CLIENT PAUSE mode must be WRITE or ALL")),
         ("CLIENT PAUSE 1000000 WRITE", ok()),
     ]);
@@ -210,6 +212,8 @@ fn writes_wait_for_the_end_of_a_pause() {
     assert_eq!(writer.reply(), Value::Simple("PONG".into()));
     reader.converse([("GET k", Value::Null), ("MULTI", ok()), ("GET k", Value::Simple("QUEUED".into()))]);
     assert_eq!(reader.say("EXEC"), array([Value::Null]));
+    let Value::Bulk(text) = reader.say("INFO clients") else { panic!("not a text") };
+    assert!(String::from_utf8(text).expect("a text").contains("blocked_clients:1\r\n"), "the writer waits");
     assert_eq!(admin.say("CLIENT UNPAUSE"), ok());
     assert_eq!((writer.reply(), writer.reply(), writer.reply()), (ok(), bulk("1"), ok()));
     assert_eq!((writer.reply(), writer.reply()), (Value::Simple("QUEUED".into()), array([int(2)])));
@@ -227,6 +231,23 @@ fn a_pause_of_everything_ends_by_itself_or_when_the_server_stops() {
     other.send(b"SET k v\r\n");
     server.stop.stop();
     assert_eq!(other.reply(), ok());
+}
+
+/// As in Redis a later pause makes an earlier one no shorter, and lets nothing through that the earlier one holds.
+#[test]
+fn a_pause_is_not_weakened_by_another() {
+    let server = TestServer::start();
+    let (mut admin, mut writer) = (server.client(), server.client());
+    admin.converse([("CLIENT PAUSE 1000000 WRITE", ok()), ("CLIENT PAUSE 1 WRITE", ok())]);
+    writer.send(b"PING\r\nSET k 1\r\n");
+    assert_eq!(writer.reply(), Value::Simple("PONG".into()));
+    // The shorter one is over by then.
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_millis(20) {
+        assert_eq!(admin.say("GET k"), Value::Null);
+    }
+    assert_eq!(admin.say("CLIENT UNPAUSE"), ok());
+    assert_eq!(writer.reply(), ok());
 }
 
 #[test]

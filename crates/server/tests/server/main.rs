@@ -26,5 +26,8 @@ mod statistics;
 mod stop;
 mod strings;
 mod tls;
+mod tracking;
 mod transactions;
+mod unchanged;
+mod unix;
 mod watching;

@@ -41,6 +41,7 @@ pub(crate) struct Settings {
     message_limit: SharedLimit,
     idle_seconds_max: AtomicU64,
     keep_alive_seconds: AtomicU32,
+    tracked_key_count_max: AtomicUsize,
 }
 
 impl Settings {
@@ -62,6 +63,7 @@ impl Settings {
             message_limit: SharedLimit::default(),
             idle_seconds_max: AtomicU64::new(0),
             keep_alive_seconds: AtomicU32::new(0),
+            tracked_key_count_max: AtomicUsize::new(0),
         };
         values.into_iter().for_each(|(index, value)| settings.values.lock()[index] = value);
         (0..PARAMETERS.len()).for_each(|index| settings.take_effect(index, &settings.value(index)));
@@ -120,6 +122,7 @@ impl Settings {
             }
             Effect::IdleTime => self.idle_seconds_max.store(number as u64, Ordering::Relaxed),
             Effect::KeepAlive => self.keep_alive_seconds.store(number as u32, Ordering::Relaxed),
+            Effect::TrackedKeys => self.tracked_key_count_max.store(number as usize, Ordering::Relaxed),
             Effect::None | Effect::Fixed | Effect::Constant | Effect::Password | Effect::Tls => {}
         }
     }
@@ -176,6 +179,14 @@ impl Settings {
     /// How often a silent client is asked whether it is there, in seconds; 0 for never.
     pub(crate) fn keep_alive_seconds(&self) -> u32 {
         self.keep_alive_seconds.load(Ordering::Relaxed)
+    }
+
+    /// Keys that clients have read and want to know the changes of, before some are taken for changed.
+    pub(crate) fn tracked_key_count_max(&self) -> usize {
+        match self.tracked_key_count_max.load(Ordering::Relaxed) {
+            0 => usize::MAX,
+            count => count,
+        }
     }
 
     #[inline]

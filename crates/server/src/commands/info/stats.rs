@@ -13,6 +13,7 @@ const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
     let totals = shared.telemetry.totals(&shared.keyspace.store);
     let [commands, input_bytes, output_bytes] = shared.telemetry.rates(&shared.keyspace.store);
+    let tracked = shared.observers.tracking.sizes();
     let names = |kind| shared.observers.pubsub.name_count(kind).to_string();
     Ok(lines([
         ("total_connections_received", totals.tally.connections.to_string()),
@@ -31,6 +32,9 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
         ("pubsub_channels", names(Kind::Channel)),
         ("pubsub_patterns", names(Kind::Pattern)),
         ("pubsubshard_channels", names(Kind::Shard)),
+        ("tracking_total_keys", tracked.key_count.to_string()),
+        ("tracking_total_items", tracked.item_count.to_string()),
+        ("tracking_total_prefixes", tracked.prefix_count.to_string()),
         ("latest_fork_usec", "0".into()),
         ("total_forks", "0".into()),
     ]))

@@ -52,6 +52,7 @@ impl Job {
             let (request, session) = (desk.pipeline.request(number, desk.input.pending()), &mut desk.session);
             let _claimed = (way == Way::Queued).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
             Execution::answered(entry, request, session, shared, &mut output, &mut tally);
+            shared.observers.tracking.announce(shared.ways());
         });
         let ticket = ticket.and(std::mem::take(&mut desk.session.heard));
         desk.tidy();

@@ -32,6 +32,8 @@ const DELETED_COUNT_MAX: usize = 100_000;
 
 /// A change of a key that others are told of.
 pub(crate) struct Told {
+    /// The number of changes that the event stands for.
+    pub(crate) change_count: u64,
     pub(crate) class: Class,
     pub(crate) event: &'static str,
     pub(crate) db: u8,
