@@ -71,6 +71,7 @@ pub(crate) enum Sentence {
     GenpassBits,
     SelfDelete,
     NoReplication,
+    Panicked,
 }
 
 impl Sentence {
@@ -161,6 +162,9 @@ impl Sentence {
                 "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
             }
             Sentence::NoReplication => "ERR there is no replication: the server follows nobody but NO ONE",
+            Sentence::Panicked => {
+                "ERR the request failed inside the server, which may have carried it out or not; the connection is closed"
+            }
             Sentence::SelfDelete => "ERR The 'default' user cannot be removed",
         }
     }

@@ -19,6 +19,7 @@ use crate::connections::listen;
 use crate::connections::transport::TlsReload;
 use crate::execution::errands::Errands;
 use crate::execution::gate::Gate;
+use crate::execution::panics;
 use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
 use crate::mail::{Mailbox, Post};
@@ -54,6 +55,7 @@ impl Server {
     /// If an address can no longer be listened at; if order is asked for and the store has none; if the operating system
     /// refuses a poller.
     pub fn on(store: Store, prepared: Prepared, stop: StopHandle) -> io::Result<Server> {
+        panics::watch();
         let Prepared { config, acl, certificates, bound, tls_bound } = prepared;
         let (listeners, tls_listeners) = (listen::at(bound)?, listen::at(tls_bound)?);
         let port = |listeners: &[TcpListener]| addrs(listeners).next().map(|addr| addr.port());

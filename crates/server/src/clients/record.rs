@@ -33,6 +33,7 @@ pub(crate) struct Record {
     pub(crate) output_bytes: AtomicUsize,
     pub(crate) flags: AtomicU32,
     pub(crate) is_evictable: AtomicBool,
+    is_killed: AtomicBool,
 }
 
 /// What a client says of itself.
@@ -74,12 +75,24 @@ impl Record {
             output_bytes: AtomicUsize::new(0),
             flags: AtomicU32::new(0),
             is_evictable: AtomicBool::new(true),
+            is_killed: AtomicBool::new(false),
         }
     }
 
     /// Whether it has one of these flags, as far as its last turn told.
     pub(crate) fn has(&self, flags: u32) -> bool {
         self.flags.load(Ordering::Relaxed) & flags != 0
+    }
+
+    /// Has no further request of the client executed, once each loop that executes now has ended its turn.
+    pub(crate) fn kill(&self) {
+        self.is_killed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client was killed: a thread that has taken a lane of the gate since then sees it.
+    #[inline]
+    pub(crate) fn is_killed(&self) -> bool {
+        self.is_killed.load(Ordering::Relaxed)
     }
 
     /// `normal` or `pubsub`.

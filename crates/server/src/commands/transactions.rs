@@ -14,6 +14,7 @@ use crate::keyspace::databases::Table;
 use crate::keyspace::items::{Pending, Premises, Seen, Told};
 use crate::observers::notify;
 use crate::observers::watch::Watched;
+use crate::shared::Shared;
 use crate::telemetry::Kind;
 
 /// By the names of their rows.
@@ -47,16 +48,33 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
         overtaken(call);
         return Ok(());
     };
-    let (pending, databases) = (Pending::resting_on(premises), call.shared.keyspace.databases.now());
-    let start = call.reply.len_bytes();
+    let (pending, start) = (Pending::resting_on(premises), call.reply.len_bytes());
+    let mut databases = UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
     call.session.is_executing = true;
     execute_all(call, &transaction, &pending);
     call.session.is_executing = false;
-    if !write(call, pending, &databases)? {
+    databases.is_written = write(call, pending)?;
+    if !databases.is_written {
         call.reply.truncate(start);
         overtaken(call);
     }
     Ok(())
+}
+
+/// The table of databases, as the transaction may have changed it: the one that the store has, unless the transaction is written. So
+/// nothing is left of one that is refused, or panics.
+struct UntilWritten<'a> {
+    shared: &'a Shared,
+    before: Table,
+    is_written: bool,
+}
+
+impl Drop for UntilWritten<'_> {
+    fn drop(&mut self) {
+        if !self.is_written {
+            self.shared.keyspace.databases.reload(&self.shared.keyspace.store, &self.before);
+        }
+    }
 }
 
 /// Says that a watched key was changed.
@@ -68,13 +86,9 @@ fn overtaken(call: &mut Call<'_>) {
 
 /// Writes what the commands have changed; false if a watched key was changed meanwhile. If that fails, nothing of it has happened: the
 /// refusal stands in place of the replies.
-fn write(call: &Call<'_>, pending: Pending, before: &Table) -> Result<bool, Refusal> {
+fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
     let shared = call.shared;
-    let told = pending.commit(&shared.keyspace.store);
-    let Ok(Some(told)) = told else {
-        shared.keyspace.databases.reload(&shared.keyspace.store, before);
-        return told.map(|_| false);
-    };
+    let Some(told) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
     for Told { class, event, db, namespace, key } in told {
         notify::tell_changed(shared, class, event, (db, namespace, &key));
     }

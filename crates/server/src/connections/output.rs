@@ -103,6 +103,12 @@ impl Output {
         self.bytes.len()
     }
 
+    /// Forgets what was written from `start` on, an earlier [`Output::end`] since which nothing was sent.
+    pub(crate) fn take_back(&mut self, start: usize) {
+        self.bytes.truncate(start);
+        self.value = None;
+    }
+
     /// What was written from `start` on, an earlier [`Output::end`], is sent when `ticket` is durable.
     pub(crate) fn hold(&mut self, start: usize, ticket: Ticket) {
         if ticket != Ticket::default() && start < self.bytes.len() {

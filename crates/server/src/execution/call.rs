@@ -6,6 +6,7 @@ use resp::{Reply, Request};
 
 use crate::clients::session::Session;
 use crate::errors::Refusal;
+use crate::keyspace::database::Database;
 use crate::keyspace::items::{Items, Pending, Told};
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
@@ -60,7 +61,7 @@ impl<'a> Call<'a> {
     }
 
     /// As [`Call::changed`], of any key. Of a transaction's changes nobody hears before they are written.
-    pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: u8, key: &[u8]) {
+    pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: Database, key: &[u8]) {
         let namespace = self.shared.keyspace.namespace(db);
         match self.pending {
             None => notify::tell_changed(self.shared, class, event, (db, namespace, key)),

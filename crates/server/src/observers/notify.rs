@@ -3,12 +3,13 @@
 //! Off unless `notify-keyspace-events` asks for them.
 
 use super::events::{Class, KEYEVENT, KEYSPACE};
+use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
 /// Says that a key, which is in that database, and in that namespace for the store, was changed: to the clients that watch it, have read
 /// it, or listen.
-pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, namespace, key): (u8, Namespace, &[u8])) {
+pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, namespace, key): (Database, Namespace, &[u8])) {
     let observers = &shared.observers;
     observers.watches.touch(namespace, key);
     tell(shared, class, event, db, key);
@@ -19,7 +20,7 @@ pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, name
 
 /// Tells of an event, if its class is wanted.
 #[inline]
-pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8]) {
+pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: Database, key: &[u8]) {
     let wanted = shared.administration.settings.notified_classes();
     if wanted & class != 0 {
         publish(shared, wanted, event, db, key);
@@ -27,7 +28,7 @@ pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8
 }
 
 #[cold]
-fn publish(shared: &Shared, wanted: Class, event: &str, db: u8, key: &[u8]) {
+fn publish(shared: &Shared, wanted: Class, event: &str, db: Database, key: &[u8]) {
     let pubsub = &shared.observers.pubsub;
     if wanted & KEYSPACE != 0 {
         let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();

@@ -121,6 +121,7 @@ impl Reading {
                 None,
             )?;
         }
+        out.counter("panics", "Requests that panicked; each has ended its client's connection", self.panics)?;
         out.counter("hits", "Keys that were read and were there", self.totals.hits)?;
         out.counter("misses", "Keys that were read and were not there", self.totals.misses)?;
         out.counter("slow_requests", "Requests that took longer than slowlog-log-slower-than", self.slow_count)

@@ -35,6 +35,7 @@ mod slowlog;
 mod totals;
 mod unanswered;
 
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use hikv::Store;
@@ -66,6 +67,8 @@ pub(crate) struct Telemetry {
     pub(crate) latency: Latency,
     pub(crate) errors: ErrorCounts,
     pub(crate) figures: Figures,
+    /// Panics that were caught.
+    pub(crate) panics: AtomicU64,
     baseline: Baseline,
 }
 
@@ -78,6 +81,7 @@ impl Telemetry {
             latency: Latency::default(),
             errors: ErrorCounts::default(),
             figures: Figures::new(),
+            panics: AtomicU64::new(0),
             baseline: Baseline::default(),
         }
     }

@@ -1,5 +1,6 @@
 //! Everything that is watched, at one moment.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hikv::Stats;
@@ -25,6 +26,7 @@ pub(crate) struct Reading {
     pub(crate) counted: Counted,
     /// Requests that were slow, those among them that the log has forgotten.
     pub(crate) slow_count: u64,
+    pub(crate) panics: u64,
     pub(crate) cpu: [Duration; Role::COUNT],
     pub(crate) threads: Threads,
     pub(crate) stats: Stats,
@@ -49,6 +51,7 @@ impl Reading {
             totals: loops.totals(),
             counted: loops.counted(),
             slow_count: slowlog.total(),
+            panics: shared.telemetry.panics.load(Ordering::Relaxed),
             cpu: cpu::times(&serving),
             threads: Threads::of(shared),
             stats,

@@ -56,6 +56,7 @@ use crate::connections::output::FULL_BYTES;
 use crate::connections::patience::Patience;
 use crate::connections::transport::Handshakes;
 use crate::execution::errands::Errands;
+use crate::execution::panics;
 use crate::execution::worker::Worker;
 use crate::mail::Letter;
 use crate::shared::Shared;
@@ -342,7 +343,11 @@ impl EventLoop {
             seat.queued = false;
             let counters = &self.shared.telemetry.loops[self.index];
             let (shared, errands, buffers) = (&self.shared, &self.errands, &mut self.buffers);
-            seat.connection.turn(&mut Worker { shared, errands, lane: self.index, counters, woke, buffers });
+            let mut worker = Worker { shared, errands, lane: self.index, counters, woke, buffers };
+            if let Err(caught) = panics::catch(|| seat.connection.turn(&mut worker)) {
+                seat.connection.abandon();
+                shared.note_panic("none", &caught);
+            }
             if seat.connection.holds() {
                 self.holders.owe(seat.connection.held_ticket());
                 if !mem::replace(&mut seat.holds, true) {
@@ -359,7 +364,12 @@ impl EventLoop {
 
     fn conclude(&mut self, key: usize) {
         let seat = &mut self.connections[key];
-        let turn = seat.connection.conclude(&self.shared.telemetry.loops[self.index], &mut self.buffers);
+        let (shared, buffers) = (&self.shared, &mut self.buffers);
+        let concluded = panics::catch(|| seat.connection.conclude(&shared.telemetry.loops[self.index], buffers));
+        let turn = concluded.unwrap_or_else(|caught| {
+            shared.note_panic("none", &caught);
+            Turn::Close
+        });
         self.has_unread |= seat.connection.is_over_limit();
         match turn {
             Turn::Again => self.queue(key),

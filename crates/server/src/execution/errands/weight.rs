@@ -8,6 +8,7 @@ use resp::Request;
 
 use super::errand::Way;
 use crate::clients::session::{Session, Transaction};
+use crate::keyspace::database::Database;
 use crate::shared::Shared;
 use crate::table::{self, Entry, Takes, Touches, flag};
 
@@ -50,14 +51,14 @@ fn is_long(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shar
     weight >= LONG_BYTES_MIN
 }
 
-fn of_transaction(transaction: &Transaction, mut db: u8, shared: &Shared) -> u64 {
+fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) -> u64 {
     let requests = (0..transaction.requests.len()).map(|index| transaction.requests.get(index, &[]));
     let (mut sum, mut clears) = (0_u64, false);
     for request in requests {
         let Ok(entry) = table::find(&request) else { continue };
         clears |= entry.command.has(flag::WRITE) && matches!(entry.command.policy.touches, Touches::AllKeys);
         if entry.command.name == "select" {
-            db = resp::parse_integer(request.argument(1)).and_then(|db| db.try_into().ok()).unwrap_or(db);
+            db = resp::parse_integer(request.argument(1)).and_then(Database::of).unwrap_or(db);
         }
         let weight = if entry.command.policy.takes.is_apart(&request) {
             FOR_LONG
@@ -73,7 +74,7 @@ fn of_transaction(transaction: &Transaction, mut db: u8, shared: &Shared) -> u64
     if clears && shared.keyspace.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { FOR_LONG } else { sum }
 }
 
-fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u64 {
+fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared) -> u64 {
     let values = || entry.command.keys_of(request).map(|(index, _)| held_bytes(request.argument(index), db, shared));
     let number = |index: usize| resp::parse_integer(request.argument(index)).map_or(0, |number| number.max(0) as u64);
     let held = || values().fold(0, u64::saturating_add);
@@ -96,7 +97,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u
 }
 
 /// The length of what a key holds; 0 if that cannot be told.
-fn held_bytes(key: &[u8], db: u8, shared: &Shared) -> u64 {
+fn held_bytes(key: &[u8], db: Database, shared: &Shared) -> u64 {
     let reader = shared.keyspace.store.reader(shared.keyspace.namespace(db).raw(key));
     reader.ok().flatten().map_or(0, |reader| reader.len_bytes())
 }
