@@ -14,6 +14,7 @@ mod exec;
 mod keys;
 mod limits;
 mod ordered;
+mod panics;
 mod pipelines;
 mod premises;
 mod pubsub;
