@@ -94,7 +94,8 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
 /// Does at once what a server has another thread do.
 fn do_errand(errand: &Errand, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
     let done = panics::catch(|| {
-        let _claimed = (errand.way == Way::Queued).then(|| shared.gate.claim(Claim::of(errand.entry, &request, session)));
+        let _claimed =
+            (errand.way == Way::Queued).then(|| shared.gate.claim(Claim::of(errand.entry, &request, session)));
         Execution::answered(errand.entry, request, session, shared, output, &mut Tally::default());
     });
     session.is_away = false;

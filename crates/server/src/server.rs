@@ -14,6 +14,7 @@ use crate::administration::start::{ConfigFile, settings_of};
 use crate::administration::{Administration, file_limit};
 use crate::clients::Clients;
 use crate::connections::accept::Acceptor;
+use crate::connections::backlog::Backlogs;
 use crate::connections::event_loop::{EventLoop, Times, WAKER};
 use crate::connections::listen;
 use crate::connections::transport::TlsReload;
@@ -79,6 +80,7 @@ impl Server {
             clients: Clients::default(),
             observers: Observers::default(),
             post: Post::new(mailboxes),
+            backlogs: Backlogs::default(),
             gate: Gate::new(loop_count),
             pause: Pause::new(),
             administration,

@@ -9,6 +9,7 @@ use crate::StopHandle;
 use crate::administration::Administration;
 use crate::clients::session::Session;
 use crate::clients::{Clients, Record};
+use crate::connections::backlog::Backlogs;
 use crate::execution::gate::Gate;
 use crate::execution::panics::Caught;
 use crate::execution::pause::Pause;
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     pub(crate) observers: Observers,
     pub(crate) post: Post,
+    pub(crate) backlogs: Backlogs,
     pub(crate) gate: Gate,
     pub(crate) pause: Pause,
     pub(crate) administration: Administration,

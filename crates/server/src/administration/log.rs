@@ -136,6 +136,7 @@ pub(crate) struct Log {
     slow_commands: Throttle,
     failures: Throttle,
     panics: Throttle,
+    evictions: Throttle,
 }
 
 impl Log {
@@ -173,6 +174,18 @@ impl Log {
     pub(crate) fn auth_failed(&self, way: &'static str, addr: SocketAddr, user: Option<&str>) {
         if let Some(left_out) = self.failed_logins.pass() {
             tracing::warn!(way, %addr, user = user.unwrap_or("(unknown)"), left_out, "authentication failed");
+        }
+    }
+
+    /// A client was disconnected so that others, which are held back, can go on.
+    #[cold]
+    pub(crate) fn evicted(&self, client: u64) {
+        if let Some(left_out) = self.evictions.pass() {
+            tracing::warn!(
+                client,
+                left_out,
+                "client disconnected: it has the most unread, reads nothing, and others wait for room"
+            );
         }
     }
 

@@ -31,6 +31,10 @@ pub(crate) struct Record {
     pub(crate) input_bytes: AtomicUsize,
     pub(crate) input_room_bytes: AtomicUsize,
     pub(crate) output_bytes: AtomicUsize,
+    /// What its unread replies take beyond what each client may have (`connections/backlog.rs`).
+    pub(crate) backlog_bytes: AtomicUsize,
+    /// Milliseconds from `connected` to when some of those were last sent, or more allowed.
+    pub(crate) progress_ms: AtomicU64,
     pub(crate) flags: AtomicU32,
     pub(crate) is_evictable: AtomicBool,
     is_killed: AtomicBool,
@@ -73,6 +77,8 @@ impl Record {
             input_bytes: AtomicUsize::new(0),
             input_room_bytes: AtomicUsize::new(0),
             output_bytes: AtomicUsize::new(0),
+            backlog_bytes: AtomicUsize::new(0),
+            progress_ms: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             is_evictable: AtomicBool::new(true),
             is_killed: AtomicBool::new(false),

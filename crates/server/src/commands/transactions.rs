@@ -49,7 +49,8 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Ok(());
     };
     let (pending, start) = (Pending::resting_on(premises), call.reply.len_bytes());
-    let mut databases = UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
+    let mut databases =
+        UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
     call.session.is_executing = true;
     execute_all(call, &transaction, &pending);
     call.session.is_executing = false;
@@ -101,7 +102,8 @@ fn premises(call: &Call<'_>) -> Result<Option<Premises>, Refusal> {
     if watching.mark.load(Ordering::SeqCst) {
         return Ok(None);
     }
-    let keys = watching.keys.iter().map(|watched| (watched.namespace.raw(&watched.key).into_owned(), watched.seen));
+    let raw = |watched: &Watched| call.shared.keyspace.namespace(watched.db).raw(&watched.key).into_owned();
+    let keys = watching.keys.iter().map(|watched| (raw(watched), watched.seen));
     let mut premises = Premises::of(keys);
     Ok(premises.hold(&call.shared.keyspace.store)?.then_some(premises))
 }
@@ -139,13 +141,12 @@ fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::WatchInMulti.into());
     }
-    let namespace = call.namespace();
+    let (db, namespace) = (call.session.db, call.namespace());
     for key in call.request.arguments() {
-        let is_watched =
-            call.session.watching.keys.iter().any(|watched| watched.namespace == namespace && watched.key == key);
+        let is_watched = call.session.watching.keys.iter().any(|watched| watched.db == db && watched.key == key);
         if !is_watched {
             let seen = Seen::of(&call.shared.keyspace.store, &namespace.raw(key))?;
-            call.session.watch(Watched { namespace, key: key.to_vec(), seen }, &call.shared.observers.watches);
+            call.session.watch(Watched { db, key: key.to_vec(), seen }, &call.shared.observers.watches);
         }
     }
     call.ok();

@@ -6,7 +6,7 @@ use std::fmt;
 use super::namespace::DATABASE_COUNT;
 
 /// One of the databases.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Database(u8);
 
 impl Database {

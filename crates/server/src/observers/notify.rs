@@ -9,9 +9,14 @@ use crate::shared::Shared;
 
 /// Says that a key, which is in that database, and in that namespace for the store, was changed: to the clients that watch it, have read
 /// it, or listen.
-pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, namespace, key): (Database, Namespace, &[u8])) {
+pub(crate) fn tell_changed(
+    shared: &Shared,
+    class: Class,
+    event: &str,
+    (db, namespace, key): (Database, Namespace, &[u8]),
+) {
     let observers = &shared.observers;
-    observers.watches.touch(namespace, key);
+    observers.watches.touch(db, key);
     tell(shared, class, event, db, key);
     if !observers.tracking.is_empty() {
         observers.tracking.invalidate(&shared.post, &namespace.raw(key));

@@ -67,6 +67,8 @@ pub(crate) struct Telemetry {
     pub(crate) latency: Latency,
     pub(crate) errors: ErrorCounts,
     pub(crate) figures: Figures,
+    /// Clients that were disconnected at `client-output-buffer-limit`.
+    pub(crate) over_limit_count: AtomicU64,
     /// Panics that were caught.
     pub(crate) panics: AtomicU64,
     baseline: Baseline,
@@ -81,6 +83,7 @@ impl Telemetry {
             latency: Latency::default(),
             errors: ErrorCounts::default(),
             figures: Figures::new(),
+            over_limit_count: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             baseline: Baseline::default(),
         }

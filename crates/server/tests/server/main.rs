@@ -1,6 +1,7 @@
 //! The server in this process, and its clients.
 
 mod acl;
+mod backlog;
 mod bits;
 mod clients;
 mod commands;

@@ -39,7 +39,8 @@ fn a_transaction_selects_no_database_that_is_missing() {
     let server = TestServer::start();
     let mut client = server.client();
     assert_eq!(client.say("SET k value"), ok());
-    let commands = ["GET k", "APPEND k !", "COPY k l", "DUMP k", "RENAME k l", "GETRANGE k 0 -1", "BITCOUNT k", "MGET k l"];
+    let commands =
+        ["GET k", "APPEND k !", "COPY k l", "DUMP k", "RENAME k l", "GETRANGE k 0 -1", "BITCOUNT k", "MGET k l"];
     for number in ["16", "17", "255", "256", "-1", "9223372036854775807", "x"] {
         for command in commands {
             let Value::Array(replies) = transaction(&mut client, &[&format!("SELECT {number}"), command]) else {
@@ -73,8 +74,11 @@ fn a_request_that_panics_ends_its_client_alone() {
         assert_eq!(panic_count(&mut others[1]), round as u64);
     }
     let errors = others[0].say("INFO commandstats");
-    assert!(matches!(&errors, Value::Bulk(text) if String::from_utf8_lossy(text).contains("cmdstat_debug:calls=0")
-        && String::from_utf8_lossy(text).contains("failed_calls=5")), "{errors:?}");
+    assert!(
+        matches!(&errors, Value::Bulk(text) if String::from_utf8_lossy(text).contains("cmdstat_debug:calls=0")
+        && String::from_utf8_lossy(text).contains("failed_calls=5")),
+        "{errors:?}"
+    );
 }
 
 /// `KEYS` makes it an errand, whose thread and whose claim others need afterwards.
@@ -83,8 +87,10 @@ fn a_transaction_that_panics_has_written_nothing() {
     let server = server();
     let mut other = server.client();
     other.converse([("SET k old", ok()), ("SELECT 1", ok()), ("SET k one", ok()), ("SELECT 0", ok())]);
-    for lines in [&["SET k new", "SWAPDB 0 1", "SELECT 7", "SET k x", "DEBUG PANIC"][..], &["KEYS *", "SET k new", "DEBUG PANIC"]]
-    {
+    for lines in [
+        &["SET k new", "SWAPDB 0 1", "SELECT 7", "SET k x", "DEBUG PANIC"][..],
+        &["KEYS *", "SET k new", "DEBUG PANIC"],
+    ] {
         for _ in 0..3 {
             let (mut client, mut watcher) = (server.client(), server.client());
             watcher.converse([("WATCH k", ok()), ("MULTI", ok()), ("GET k", queued())]);
@@ -109,13 +115,20 @@ fn a_write_that_panics_leaves_reads() {
     client.send(b"DEBUG PANIC half\r\n");
     assert_eq!(client.reply(), panicked());
     assert!(client.is_at_end());
-    let refused = error("ERR a write panicked, and may have left the store half way: no write is taken until the store is opened again");
-    other.converse([("SET k w", refused.clone()), ("GET k", bulk("v")), ("DEL k", refused.clone()), ("GET half", Value::Null)]);
+    let refused = error(
+        "ERR a write panicked, and may have left the store half way: no write is taken until the store is opened again",
+    );
+    other.converse([
+        ("SET k w", refused.clone()),
+        ("GET k", bulk("v")),
+        ("DEL k", refused.clone()),
+        ("GET half", Value::Null),
+    ]);
     assert_eq!(transaction(&mut other, &["SET k w"]), refused);
     let health = health(server.http.as_ref().expect("it was asked for"));
     assert!(health.contains("503") && health.contains("half way"), "{health}");
-    let mut restarted = server.restarted().client();
-    restarted.converse([("GET k", bulk("v")), ("SET k w", ok()), ("GET half", Value::Null)]);
+    let server = server.restarted();
+    server.client().converse([("GET k", bulk("v")), ("SET k w", ok()), ("GET half", Value::Null)]);
 }
 
 fn health(port: &HttpPort) -> String {

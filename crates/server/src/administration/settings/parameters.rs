@@ -44,6 +44,7 @@ pub(crate) enum Effect {
     Constant,
     Clients,
     Memory,
+    Backlogs,
     BulkBytes,
     Protection,
     Events,
@@ -90,7 +91,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 59] = [
+pub(crate) static PARAMETERS: [Parameter; 60] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -131,6 +132,7 @@ pub(crate) static PARAMETERS: [Parameter; 59] = [
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
+    parameter("maxmemory-clients", "1073741824", ANY_BYTES, Effect::Backlogs),
     parameter("maxmemory-policy", "noeviction", Kind::Choice(&EVICTION_POLICIES), Effect::None),
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
     parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),

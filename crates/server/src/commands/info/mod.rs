@@ -15,8 +15,8 @@ use crate::administration::start::ConfigFile;
 use crate::clients::TRACKS;
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::keyspace::items::Items;
 use crate::keyspace::database::Database;
+use crate::keyspace::items::Items;
 use crate::shared::Shared;
 use crate::telemetry::{SAMPLED, Threads};
 

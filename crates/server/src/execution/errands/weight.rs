@@ -115,9 +115,11 @@ fn limit_of(request: &Request<'_>) -> Option<u64> {
 mod tests {
     use resp::Requests;
 
-    use crate::clients::session::Session;
+    use crate::clients::session::{Session, Transaction};
+    use crate::execution::claims::Claim;
     use crate::execution::errands::errand::Way;
     use crate::execution::errands::weight::KEY_COUNT_MAX;
+    use crate::execution::permission;
     use crate::shared::Shared;
     use crate::{table, testing};
 
@@ -226,6 +228,54 @@ mod tests {
             session.transaction = Some(Box::new(transaction));
             assert_eq!(way(&["EXEC"], &session, shared).is_some(), is_long, "{}", queued[0][0]);
             assert_eq!(way(&["KEYS", "*"], &session, shared), None, "it waits for EXEC");
+        }
+    }
+
+    /// Each command with as few arguments as it takes and some more, each argument being anything: judged before the command itself
+    /// has looked at them.
+    #[test]
+    fn any_request_can_be_judged_before_it_is_executed() {
+        let (server, _dir) = testing::server();
+        let (shared, mut session) = (server.shared(), client(server.shared()));
+        let odd = [
+            "",
+            "-1",
+            "16",
+            "255",
+            "256",
+            "65536",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "*",
+            "LIMIT",
+            "GET",
+            "k",
+        ];
+        for entry in table::entries().iter().filter(|entry| !entry.command.executes()) {
+            let name: Vec<&str> = entry.command.name.split('|').collect();
+            let fewest = entry.command.arity.unsigned_abs() as usize;
+            for (count, first) in (fewest..fewest + 4).flat_map(|count| (0..odd.len()).map(move |first| (count, first)))
+            {
+                let arguments = odd.iter().cycle().skip(first).copied();
+                let words: Vec<&str> = name.iter().copied().chain(arguments).take(count).collect();
+                let mut transaction = Transaction::default();
+                [&["SELECT", odd[first]][..], &words, &["GET", "k"]]
+                    .iter()
+                    .for_each(|w| transaction.requests.push_words(w));
+                let request = transaction.requests.get(1, &[]);
+                if let Ok(entry) = table::find(&request) {
+                    super::way_of(entry, &request, &session, shared);
+                    Claim::of(entry, &request, &session);
+                    let _ = permission::admit(&request, &session);
+                }
+                session.transaction = Some(Box::new(transaction));
+                way(&["EXEC"], &session, shared);
+                let mut exec = Requests::default();
+                exec.push_words(&["EXEC"]);
+                let exec = exec.get(0, &[]);
+                Claim::of(table::find(&exec).expect("a command"), &exec, &session);
+                session.transaction = None;
+            }
         }
     }
 }
