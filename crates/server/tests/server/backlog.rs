@@ -1,7 +1,6 @@
 //! Clients that send before they read, and what their unread replies may take.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use server::{Config, Parameters};
@@ -82,7 +81,7 @@ fn a_client_that_never_reads_makes_room_for_one_that_will() {
     let mut parameters = Parameters::default();
     parameters.set("maxmemory-clients", "32mb").expect("a parameter");
     let server = TestServer::with(Config { threads: 2, parameters, ..Config::default() });
-    let (mut other, is_over) = (server.client(), AtomicBool::new(false));
+    let mut other = server.client();
     let word = "x".repeat(1_000);
     let pipeline = echoes(1_000, &word);
     thread::scope(|scope| {
@@ -90,7 +89,7 @@ fn a_client_that_never_reads_makes_room_for_one_that_will() {
             scope.spawn(|| {
                 let mut deaf = server.client();
                 // An error is the end of the connection.
-                while !is_over.load(Ordering::Relaxed) && deaf.try_send(&pipeline).is_ok() {}
+                while deaf.try_send(&pipeline).is_ok() {}
             });
         }
         while figure(&mut other, "unread_replies_bytes") < 20 << 20 {
@@ -103,7 +102,6 @@ fn a_client_that_never_reads_makes_room_for_one_that_will() {
         let mut late = server.client();
         late.send(&pipeline.repeat(14));
         (0..14_000).for_each(|_| assert_eq!(late.reply(), bulk(&word)));
-        is_over.store(true, Ordering::Relaxed);
         // The others hold what the late one has let go of, until that is not enough for them.
         while figure(&mut other, "evicted_clients") < 3 {
             thread::yield_now();
