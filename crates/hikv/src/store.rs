@@ -59,7 +59,7 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.0.guard.mark();
         self.0.workers.iter().for_each(Worker::quit);
-        tracing::error!(store = %self.0.path.display(), "a write has panicked: the store takes no further writes");
+        events::write_panicked(&self.0.path);
     }
 }
 
