@@ -48,6 +48,8 @@ SETRANGE K R V
 STRLEN K
 BITCOUNT K ?(R R) ?(BYTE|BIT)
 BITFIELD K *(GET Y O|SET Y W N|INCRBY Y W N|OVERFLOW (WRAP|SAT|FAIL|what))
+BITFIELD K OVERFLOW (WRAP|SAT|FAIL) (SET|INCRBY) Z W J SET Z W J GET Z W
+BITFIELD K OVERFLOW (WRAP|SAT|FAIL) (SET|INCRBY) Z W J ?(INCRBY Z W J) ?(GET Z W)
 BITFIELD_RO K *(GET Y O|SET Y O N)
 BITOP (AND|OR|XOR|NOT|NAND) K K ?(K)
 BITPOS K B ?(R) ?(R) ?(BYTE|BIT)
@@ -81,6 +83,7 @@ FLUSHALL ?(ASYNC|SYNC|what)
 FLUSHDB ?(ASYNC|SYNC)
 SELECT D
 SWAPDB D D
+SWAPDB (0|1|2) (0|1|2)
 MULTI
 MULTI
 MULTI
@@ -155,6 +158,10 @@ what K V
 TYPES = ["u1", "u8", "i8", "u16", "i16", "u63", "i64", "u64", "i5", "u0", "what"]
 OFFSETS = ["0", "1", "7", "8", "#0", "#1", "100", "4294967295", "4294967296", "-1", "abc", "#", "4294967288", "#536870911"]
 # Nobody waits for values of 512 MiB.
+# Integers of every width that there is, and numbers at the edges of those.
+WIDTHS = [f"u{width}" for width in range(1, 64)] + [f"i{width}" for width in range(1, 65)] + 20 * ["u8", "i8", "u63", "i64"]
+EDGES_OF_WIDTHS = [str(number) for width in (1, 7, 8, 31, 32, 62, 63) for edge in (2**width, -(2**width)) for number in (edge - 1, edge, edge + 1) if abs(number) < 2**63]
+EDGES_OF_WIDTHS += ["0", "1", "-1", "-2", "100", "-100", str(-(2**63)), str(2**63 - 1)]
 WRITTEN = ["0", "1", "7", "8", "#0", "#1", "100", "4294967296", "-1", "abc", "#"]
 PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
 NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore memory|usage touch type persist".split()
@@ -222,7 +229,7 @@ class Draw:
         if part[0] == "(":
             return self.expand(self.random.choice(split(part[1:-1], "|")))
         of = {"K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
-        of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES}
+        of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
         if part in of:
             # Few keys, so that requests meet.

@@ -88,6 +88,7 @@ pub(crate) enum Sentence {
     BadFormat,
     IdleTime,
     Frequency,
+    Panicked,
 }
 
 impl Sentence {
@@ -201,6 +202,9 @@ impl Sentence {
             Sentence::BadFormat => "ERR Bad data format",
             Sentence::IdleTime => "ERR Invalid IDLETIME value, must be >= 0",
             Sentence::Frequency => "ERR Invalid FREQ value, must be >= 0 and <= 255",
+            Sentence::Panicked => {
+                "ERR the request failed inside the server, which may have carried it out or not; the connection is closed"
+            }
             Sentence::SelfDelete => "ERR The 'default' user cannot be removed",
         }
     }

@@ -15,12 +15,14 @@ use crate::administration::start::{ConfigFile, settings_of};
 use crate::administration::{Administration, file_limit};
 use crate::clients::Clients;
 use crate::connections::accept::{Acceptor, Door};
+use crate::connections::backlog::Backlogs;
 use crate::connections::event_loop::{EventLoop, Times, WAKER};
 use crate::connections::listen;
 use crate::connections::transport::TlsReload;
 use crate::connections::unix::{Bound, SocketFile};
 use crate::execution::errands::Errands;
 use crate::execution::gate::Gate;
+use crate::execution::panics;
 use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
 use crate::mail::{Mailbox, Post};
@@ -57,6 +59,7 @@ impl Server {
     /// If an address can no longer be listened at; if order is asked for and the store has none; if the operating system
     /// refuses a poller.
     pub fn on(store: Store, prepared: Prepared, stop: StopHandle) -> io::Result<Server> {
+        panics::watch();
         let Prepared { config, acl, certificates, bound, tls_bound, unix_bound } = prepared;
         let (listeners, tls_listeners) = (listen::at(bound)?, listen::at(tls_bound)?);
         let unix_listener = unix_bound.map(Bound::listen).transpose()?;
@@ -81,6 +84,7 @@ impl Server {
             clients: Clients::default(),
             observers: Observers::default(),
             post: Post::new(mailboxes),
+            backlogs: Backlogs::default(),
             gate: Gate::new(loop_count),
             pause: Pause::new(),
             administration,

@@ -19,6 +19,7 @@ use tracing_subscriber::{Registry, fmt as lines};
 
 use crate::administration::log_writer::LineSender;
 use crate::errors::Refusal;
+use crate::execution::panics::Caught;
 
 /// Lines of one kind in a second.
 const LINE_COUNT_MAX: u32 = 10;
@@ -133,6 +134,8 @@ pub(crate) struct Log {
     failed_logins: Throttle,
     slow_commands: Throttle,
     failures: Throttle,
+    panics: Throttle,
+    evictions: Throttle,
 }
 
 impl Log {
@@ -173,10 +176,31 @@ impl Log {
         }
     }
 
+    /// A client was disconnected so that others, which are held back, can go on.
+    #[cold]
+    pub(crate) fn evicted(&self, client: u64) {
+        if let Some(left_out) = self.evictions.pass() {
+            tracing::warn!(
+                client,
+                left_out,
+                "client disconnected: it has the most unread, reads nothing, and others wait for room"
+            );
+        }
+    }
+
     #[cold]
     pub(crate) fn slow(&self, (command, took): (&'static str, Duration)) {
         if let Some(left_out) = self.slow_commands.pass() {
             tracing::warn!(command, took_us = took.as_micros() as u64, left_out, "slow command");
+        }
+    }
+
+    /// Reports a panic that was caught. Its message is not repeated, because the message may show what a client sent.
+    #[cold]
+    pub(crate) fn panicked(&self, command: &str, caught: &Caught) {
+        if let Some(left_out) = self.panics.pass() {
+            let (place, calls) = (&caught.place, caught.calls.as_deref().unwrap_or_default());
+            tracing::error!(command, %place, calls, left_out, "a request has panicked; its client is disconnected");
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
 use super::session::Session;
+use crate::connections::output::FULL_BYTES;
 use crate::table;
 
 impl Record {
@@ -14,16 +15,18 @@ impl Record {
         let age_ms = self.connected.elapsed().as_millis() as u64;
         let command = table::entries().get(get(&self.command)).map_or("NULL", |entry| entry.command.name);
         let (input_bytes, room_bytes) = (get(&self.input_bytes), get(&self.input_room_bytes));
+        let unread_bytes = get(&self.output_bytes);
+        let backlog_bytes = unread_bytes.saturating_sub(FULL_BYTES);
         // What each client takes whatever it does, and its buffers.
         let own_bytes = size_of::<Record>() + size_of::<Session>();
-        let memory_bytes = own_bytes + input_bytes + room_bytes + get(&self.output_bytes) + get(&self.queued_bytes);
+        let memory_bytes = own_bytes + input_bytes + room_bytes + unread_bytes + get(&self.queued_bytes);
         let mut line =
             format!("id={} addr={} laddr={} fd={} name=", self.place.client_id, self.addr, self.laddr, self.place.key)
                 .into_bytes();
         line.extend_from_slice(&names.name);
         line.extend_from_slice(
             format!(
-                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir={} resp={} lib-name=",
+                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=r cmd={} user={} redir={} resp={} lib-name=",
                 age_ms / 1000,
                 age_ms.saturating_sub(self.active_ms.load(Ordering::Relaxed)) / 1000,
                 self.letters(),
@@ -35,7 +38,9 @@ impl Record {
                 input_bytes,
                 room_bytes,
                 get(&self.queued_bytes),
-                get(&self.output_bytes),
+                unread_bytes - backlog_bytes,
+                u8::from(backlog_bytes > 0),
+                backlog_bytes,
                 memory_bytes,
                 command,
                 names.user,

@@ -10,6 +10,7 @@ use resp::{Protocol, Requests};
 use crate::administration::acl::Login;
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::errands::errand::Errand;
+use crate::keyspace::database::Database;
 use crate::observers::watch::{Watched, Watches, Watching};
 use crate::table::Entry;
 
@@ -44,7 +45,7 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     /// Nothing more is executed; the connection closes when its replies are sent.
     pub(crate) closing: bool,
-    pub(crate) db: u8,
+    pub(crate) db: Database,
     pub(crate) login: Login,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<Box<Transaction>>,
@@ -74,7 +75,7 @@ impl Session {
             record,
             protocol: Protocol::default(),
             closing: false,
-            db: 0,
+            db: Database::FIRST,
             login: Login::default(),
             replies: Replies::default(),
             transaction: None,
@@ -164,7 +165,7 @@ impl Session {
     /// The client is again as on arrival, but for the login and what others know it by.
     pub(crate) fn reset(&mut self) {
         self.transaction = None;
-        (self.db, self.protocol, self.replies) = (0, Protocol::Resp2, Replies::On);
+        (self.db, self.protocol, self.replies) = (Database::FIRST, Protocol::Resp2, Replies::On);
         self.record.is_evictable.store(true, Ordering::Relaxed);
         self.record.names.lock().name.clear();
     }
@@ -186,7 +187,7 @@ impl Session {
         record.flags.store(flags.iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).sum(), Ordering::Relaxed);
         let redirect = self.tracks.map_or(-1, |tracks| tracks.redirect.unwrap_or(0) as i64);
         record.redirect.store(redirect, Ordering::Relaxed);
-        record.db.store(self.db, Ordering::Relaxed);
+        record.db.store(self.db.number(), Ordering::Relaxed);
         record.resp.store(if self.protocol == Protocol::Resp3 { 3 } else { 2 }, Ordering::Relaxed);
         record.active_ms.store(now.duration_since(record.connected).as_millis() as u64, Ordering::Relaxed);
         record.channel_count.store(self.subscriptions.of(Kind::Channel).len(), Ordering::Relaxed);

@@ -152,7 +152,7 @@ impl Step {
         match self.verb {
             Verb::Get => Some(old),
             Verb::Set(number) => {
-                let new = self.kind.fit(i128::from(number), self.overflow)?;
+                let new = self.kind.fit(self.kind.to_set(number), self.overflow)?;
                 self.kind.write(value, self.offset, new);
                 Some(old)
             }
@@ -174,6 +174,11 @@ impl Type {
         };
         let width = resp::parse_integer(digits).filter(|width| (1..=if is_signed { 64 } else { 63 }).contains(width));
         width.map(|width| Type { is_signed, width_bits: width as u32 }).ok_or_else(|| Sentence::BitfieldType.into())
+    }
+
+    /// The number that `SET` means: for an unsigned integer a negative one stands for that of the same 64 bits, as in Redis.
+    fn to_set(self, number: i64) -> i128 {
+        if self.is_signed { i128::from(number) } else { i128::from(number as u64) }
     }
 
     /// What lies behind the value is 0.

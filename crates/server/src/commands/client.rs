@@ -186,9 +186,7 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     if is_old_form && meant.is_empty() {
         return Err(Sentence::NoSuchClient.into());
     }
-    for record in &meant {
-        close(call, record);
-    }
+    disconnect(call, &meant);
     match is_old_form {
         true => call.ok(),
         false => call.reply.integer(meant.len() as i64),
@@ -196,12 +194,20 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The client itself gets its reply first.
-fn close(call: &mut Call<'_>, record: &Record) {
-    if record.place.client_id == call.session.id {
-        call.session.closing = true;
-    } else {
+/// Closes the connections of clients. Once this has returned no request of theirs begins: not even one that the server has read. The
+/// caller runs alone; the client itself gets its reply first. An errand of a killed client that has begun is carried out.
+pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
+    for record in records {
+        if record.place.client_id == call.session.id {
+            call.session.closing = true;
+            continue;
+        }
+        record.kill();
         call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
+    }
+    if call.session.is_away {
+        // An errand is executed beside the loops, whatever its command.
+        call.shared.gate.await_turns();
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::database::Database;
 use crate::keyspace::items::Change;
-use crate::keyspace::namespace::DATABASE_COUNT;
 use crate::observers::events::GENERIC;
 
 /// By the names of their rows.
@@ -52,9 +52,9 @@ fn copy_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
 }
 
 /// The database that an argument names.
-pub(super) fn database_of(argument: &[u8]) -> Result<u8, Refusal> {
+pub(super) fn database_of(argument: &[u8]) -> Result<Database, Refusal> {
     let number = resp::parse_integer(argument).ok_or(Refusal::NotAnInteger)?;
-    usize::try_from(number).ok().filter(|db| *db < DATABASE_COUNT).map(|db| db as u8).ok_or(Refusal::DbIndex)
+    Database::of(number).ok_or(Refusal::DbIndex)
 }
 
 fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {

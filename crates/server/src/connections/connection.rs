@@ -4,6 +4,8 @@
 //! turn is bounded, by one read and by what [`Output::send`] sends; a connection that has more to do gets another turn after the
 //! others.
 
+mod unread;
+
 use std::io;
 use std::mem;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use crate::clients::session::Session;
 use crate::clients::{self, Record};
 use crate::clients::{Peer, Place};
 use crate::connections::admission::Admission;
+use crate::connections::backlog::Share;
 use crate::connections::buffers::Buffers;
 use crate::connections::idle;
 use crate::connections::input::Input;
@@ -56,6 +59,8 @@ pub(crate) struct Connection {
     output: Output,
     unanswered: Unanswered,
     unread: Unread,
+    /// What it counts for among all clients' backlogs.
+    share: Share,
     /// Of messages that wait in the loop.
     expected_bytes: usize,
     session: Session,
@@ -95,6 +100,7 @@ impl Connection {
             output: Output::default(),
             unanswered: Unanswered::default(),
             unread: Unread::default(),
+            share: Share::default(),
             expected_bytes: 0,
             session,
             readable: false,
@@ -110,13 +116,6 @@ impl Connection {
 
     pub(crate) fn is_of(&self, client_id: u64) -> bool {
         self.session.id == client_id
-    }
-
-    /// A message for the client waits in the loop; [`Connection::receive`] will follow. A client that does not read what it
-    /// subscribes to is abandoned.
-    pub(crate) fn expect(&mut self, parcel: &Parcel) {
-        self.expected_bytes += parcel.len_bytes();
-        self.look_at_unread();
     }
 
     /// Takes a message for the client, to be sent when `ticket` is durable. One that is abandoned needs none.
@@ -144,24 +143,6 @@ impl Connection {
         }
         self.session.is_away = false;
         self.session.show(now);
-    }
-
-    /// Gives up a client that leaves too much unread.
-    pub(crate) fn look_at_unread(&mut self) {
-        let settings = &self.shared.administration.settings;
-        let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
-        let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
-        self.abandoned |= self.unread.is_too_much(self.unread_bytes(), limit);
-    }
-
-    /// Replies and messages that were not sent, those among them that wait in the loop.
-    fn unread_bytes(&self) -> usize {
-        self.output.len_bytes() + self.expected_bytes
-    }
-
-    /// Whether it leaves so much unread that the loop has to look again.
-    pub(crate) fn is_over_limit(&self) -> bool {
-        self.unread.is_over()
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -250,6 +231,9 @@ impl Connection {
 
     fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
         self.output.send(&mut self.transport)?;
+        if self.may_grow() {
+            self.grow()?;
+        }
         self.execute(worker);
         if self.wants_input() {
             self.read()?;
@@ -261,7 +245,9 @@ impl Connection {
     /// Ends a turn: sends its replies.
     pub(crate) fn conclude(&mut self, counters: &LoopCounters, buffers: &mut Buffers) -> Turn {
         self.abandoned = self.abandoned || self.output.send(&mut self.transport).is_err();
-        counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
+        let sent_bytes = self.output.take_count();
+        counters.watched.note_bytes(self.input.take_count(), sent_bytes);
+        self.note_sent(sent_bytes);
         self.look_at_unread();
         self.show();
         self.output.give_back(buffers);
@@ -292,7 +278,7 @@ impl Connection {
         let executable = !over && !self.output.is_full() && !self.starved && self.session.goes_on();
         if over && sent {
             Turn::Close
-        } else if sendable || executable || self.wants_input() {
+        } else if sendable || executable || self.wants_input() || self.may_grow() {
             Turn::Again
         } else {
             Turn::Wait
@@ -379,6 +365,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         tracing::debug!(client = self.session.id, "client left");
+        self.share.set(0, &self.session.record, &self.shared.backlogs);
         self.shared.dismiss(&mut self.session);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod admission;
+pub(crate) mod backlog;
 pub(crate) mod buffers;
 pub(crate) mod connection;
 mod duty;

@@ -7,6 +7,7 @@ use resp::{Reply, Request};
 use crate::clients::session::Session;
 use crate::errors::Refusal;
 use crate::execution::accounts;
+use crate::keyspace::database::Database;
 use crate::keyspace::items::{Items, Pending, Told};
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
@@ -66,7 +67,7 @@ impl<'a> Call<'a> {
     }
 
     /// As [`Call::changed`], of any key, and of so many changes. Those of a transaction are reported once they are written.
-    pub(crate) fn changed_key(&self, change_count: u64, class: Class, event: &'static str, db: u8, key: &[u8]) {
+    pub(crate) fn changed_key(&self, change_count: u64, class: Class, event: &'static str, db: Database, key: &[u8]) {
         let namespace = self.shared.keyspace.namespace(db);
         match self.pending {
             None => {

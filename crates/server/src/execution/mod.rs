@@ -4,11 +4,12 @@
 
 pub(crate) mod accounts;
 pub(crate) mod call;
-mod claims;
+pub(crate) mod claims;
 mod cross_protocol;
 pub(crate) mod dispatch;
 pub(crate) mod errands;
 pub(crate) mod gate;
+pub(crate) mod panics;
 pub(crate) mod pause;
 pub(crate) mod permission;
 pub(crate) mod pipeline;

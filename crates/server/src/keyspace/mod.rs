@@ -1,5 +1,6 @@
 //! What is stored: items in sixteen databases, their order and backups.
 
+pub(crate) mod database;
 pub(crate) mod databases;
 pub(crate) mod items;
 mod memory;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use hikv::{EngineKind, Error, Features, Store};
 
+use database::Database;
 use databases::Databases;
 use items::{Items, Pending};
 use memory::MemoryLimit;
@@ -57,7 +59,7 @@ impl Keyspace {
 
     /// The namespace of database `db`.
     #[inline]
-    pub(crate) fn namespace(&self, db: u8) -> Namespace {
+    pub(crate) fn namespace(&self, db: Database) -> Namespace {
         self.databases.namespace(db)
     }
 

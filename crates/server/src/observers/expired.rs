@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hikv::Error;
 
-use crate::keyspace::namespace::{DATABASE_COUNT, Namespace};
+use crate::keyspace::database::Database;
 use crate::observers::events::EXPIRED;
 use crate::observers::notify;
 use crate::shared::Shared;
@@ -37,9 +37,7 @@ fn tell(shared: &Shared, raw: &[u8]) {
     if !is_notified && tracking.is_empty() {
         return;
     }
-    let namespaces = (0..DATABASE_COUNT as u8).map(|db| (db, shared.keyspace.namespace(db)));
-    let found =
-        namespaces.into_iter().find_map(|(db, namespace): (u8, Namespace)| namespace.key_of(raw).map(|key| (db, key)));
+    let found = Database::all().find_map(|db| shared.keyspace.namespace(db).key_of(raw).map(|key| (db, key)));
     let Some((db, key)) = found else { return };
     tracking.invalidate(shared.ways(), (raw, key), None);
     tracking.announce(shared.ways());

@@ -3,6 +3,7 @@
 //! Off unless `notify-keyspace-events` asks for them.
 
 use super::events::{Class, KEYEVENT, KEYSPACE};
+use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
@@ -12,11 +13,11 @@ pub(crate) fn tell_changed(
     shared: &Shared,
     class: Class,
     event: &str,
-    (db, namespace, key): (u8, Namespace, &[u8]),
+    (db, namespace, key): (Database, Namespace, &[u8]),
     by: u64,
 ) {
     let observers = &shared.observers;
-    observers.watches.touch(namespace, key);
+    observers.watches.touch(db, key);
     tell(shared, class, event, db, key);
     if !observers.tracking.is_empty() {
         observers.tracking.invalidate(shared.ways(), (&namespace.raw(key), key), Some(by));
@@ -25,7 +26,7 @@ pub(crate) fn tell_changed(
 
 /// Tells of an event, if its class is wanted.
 #[inline]
-pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8]) {
+pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: Database, key: &[u8]) {
     let wanted = shared.administration.settings.notified_classes();
     if wanted & class != 0 {
         publish(shared, wanted, event, db, key);
@@ -33,7 +34,7 @@ pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8
 }
 
 #[cold]
-fn publish(shared: &Shared, wanted: Class, event: &str, db: u8, key: &[u8]) {
+fn publish(shared: &Shared, wanted: Class, event: &str, db: Database, key: &[u8]) {
     let pubsub = &shared.observers.pubsub;
     if wanted & KEYSPACE != 0 {
         let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();

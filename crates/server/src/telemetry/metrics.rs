@@ -123,6 +123,7 @@ impl Reading {
                 None,
             )?;
         }
+        out.counter("panics", "Requests that panicked; each has ended its client's connection", self.panics)?;
         out.counter("hits", "Keys that were read and were there", self.totals.hits)?;
         out.counter("misses", "Keys that were read and were not there", self.totals.misses)?;
         out.counter("slow_requests", "Requests that took longer than slowlog-log-slower-than", self.slow_count)
@@ -138,6 +139,14 @@ impl Reading {
             "Messages published that wait for the event loops of their receivers",
             waiting_bytes,
         )?;
+        out.bytes(
+            "unread_replies",
+            "Replies that clients have not read, of those with more than 256 KiB",
+            self.unread_replies_bytes as u64,
+        )?;
+        let [evicted, over_limit] = self.given_up_counts;
+        out.counter("evicted_clients", "Clients disconnected to make room for replies to others", evicted)?;
+        out.counter("output_limit_disconnections", "Clients disconnected at client-output-buffer-limit", over_limit)?;
         out.bytes_counter("input", "Read from clients", self.counted.input_bytes)?;
         out.bytes_counter("output", "Sent to clients", self.counted.output_bytes)
     }

@@ -1,5 +1,7 @@
 //! CLIENT, RESET, CONFIG, SLOWLOG and what else is about the server rather than its keys.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use hikv::{Clock, Options};
@@ -51,6 +53,50 @@ fn clients_are_killed() {
     assert!(other.is_at_end());
     assert_eq!(client.say("CLIENT KILL SKIPME no"), int(1));
     assert!(client.is_at_end());
+}
+
+/// The victim sends pipelines without end, on another loop and on the same, until it is closed.
+#[test]
+fn no_request_of_a_killed_client_is_executed_after_the_reply() {
+    const ROUNDS: usize = 40;
+    let server = TestServer::start();
+    let mut killer = server.client();
+    let kills: [&[&str]; 8] = [
+        &["CLIENT KILL ID {id}"],
+        &["CLIENT KILL ADDR {addr}"],
+        &["CLIENT KILL {addr}"],
+        &["CLIENT KILL TYPE normal"],
+        &["CLIENT KILL USER ada"],
+        &["ACL DELUSER ada"],
+        &["MULTI", "CLIENT KILL ID {id}", "EXEC"],
+        &["MULTI", "KEYS absent", "CLIENT KILL ID {id}", "EXEC"],
+    ];
+    for round in 0..ROUNDS {
+        let kill = kills[round % kills.len()];
+        killer.say("ACL SETUSER ada on nopass ~* +@all");
+        let mut victim = server.client();
+        assert_eq!(victim.say("AUTH ada x"), ok());
+        let Value::Integer(id) = victim.say("CLIENT ID") else { panic!("not a number") };
+        let addr = victim.addr().to_string();
+        let (sends, pipeline) = (AtomicBool::new(false), b"INCR count\r\n".repeat(200));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while victim.try_send(&pipeline).is_ok() && victim.try_skip() {
+                    sends.store(true, Ordering::Relaxed);
+                }
+            });
+            while !sends.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            for line in kill {
+                killer.say(&line.replace("{id}", &id.to_string()).replace("{addr}", &addr));
+            }
+            let count = killer.say("GET count");
+            // Replies of either loop, after what either had before it.
+            (0..20).for_each(|_| drop(server.client().say("PING")));
+            assert_eq!(killer.say("GET count"), count, "{kill:?} in round {round}");
+        });
+    }
 }
 
 #[test]

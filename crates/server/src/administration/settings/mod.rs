@@ -29,6 +29,7 @@ pub(crate) struct Settings {
     values: Mutex<Vec<String>>,
     clients_max: AtomicUsize,
     memory_bytes_max: AtomicU64,
+    backlog_bytes_max: AtomicU64,
     bulk_bytes_max: AtomicUsize,
     is_protected: AtomicBool,
     notified_classes: AtomicU32,
@@ -51,6 +52,7 @@ impl Settings {
             values: Mutex::new(PARAMETERS.iter().map(|parameter| parameter.first.to_owned()).collect()),
             clients_max: AtomicUsize::new(0),
             memory_bytes_max: AtomicU64::new(0),
+            backlog_bytes_max: AtomicU64::new(0),
             bulk_bytes_max: AtomicUsize::new(0),
             is_protected: AtomicBool::new(true),
             notified_classes: AtomicU32::new(0),
@@ -104,6 +106,7 @@ impl Settings {
         match PARAMETERS[index].effect {
             Effect::Clients => self.clients_max.store(number as usize, Ordering::Relaxed),
             Effect::Memory => self.memory_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
+            Effect::Backlogs => self.backlog_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
             Effect::BulkBytes => self.bulk_bytes_max.store(number as usize, Ordering::Relaxed),
             Effect::Protection => self.is_protected.store(value == "yes", Ordering::Relaxed),
             Effect::Events => {
@@ -142,6 +145,12 @@ impl Settings {
     #[inline]
     pub(crate) fn memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// What the unread replies of all clients may take together, beyond what each may have; 0 for any.
+    #[inline]
+    pub(crate) fn backlog_bytes_max(&self) -> u64 {
+        self.backlog_bytes_max.load(Ordering::Relaxed)
     }
 
     /// The longest argument of a request, and the longest value that a command may make, in bytes.

@@ -48,6 +48,7 @@ pub(crate) enum Effect {
     Constant,
     Clients,
     Memory,
+    Backlogs,
     BulkBytes,
     Protection,
     Events,
@@ -95,7 +96,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 83] = [
+pub(crate) static PARAMETERS: [Parameter; 84] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("active-expire-effort", "1", int(1, 10), Effect::None),
@@ -148,6 +149,7 @@ pub(crate) static PARAMETERS: [Parameter; 83] = [
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
+    parameter("maxmemory-clients", "1073741824", ANY_BYTES, Effect::Backlogs),
     parameter("maxmemory-eviction-tenacity", "10", int(0, 100), Effect::None),
     parameter("maxmemory-policy", "noeviction", Kind::Choice(&EVICTION_POLICIES), Effect::None),
     parameter("maxmemory-samples", "5", int(1, i32::MAX as i64), Effect::None),

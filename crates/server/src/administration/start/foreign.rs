@@ -72,7 +72,6 @@ const SO: &[(&str, &str)] = &[
     ("enable-module-command", "no"),
     ("enable-protected-configs", "no"),
     ("logfile", ""),
-    ("maxmemory-clients", "0"),
     ("min-replicas-to-write", "0"),
     ("pidfile", ""),
     ("supervised", "no"),

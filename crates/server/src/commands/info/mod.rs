@@ -15,7 +15,7 @@ use crate::administration::start::ConfigFile;
 use crate::clients::{POSTPONED, TRACKS};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::keyspace::namespace::DATABASE_COUNT;
+use crate::keyspace::database::Database;
 use crate::shared::Shared;
 use crate::telemetry::{SAMPLED, Threads};
 
@@ -244,7 +244,7 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
 /// many keys expire is not counted.
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
-    for db in 0..DATABASE_COUNT as u8 {
+    for db in Database::all() {
         let count =
             databases::key_count(shared, shared.keyspace.items(None), shared.keyspace.namespace(db)).unwrap_or(0);
         if count > 0 {

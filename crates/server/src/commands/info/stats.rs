@@ -1,5 +1,7 @@
 //! What was counted since the start, or since `CONFIG RESETSTAT`.
 
+use std::sync::atomic::Ordering;
+
 use super::{Lines, lines};
 use crate::clients::Kind;
 use crate::errors::Refusal;
@@ -29,6 +31,12 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
         ("evicted_keys", "0".into()),
         ("rejected_connections", totals.refused_clients.to_string()),
         ("total_error_replies", totals.tally.errors.to_string()),
+        ("evicted_clients", shared.backlogs.evicted_count().to_string()),
+        (
+            "client_output_buffer_limit_disconnections",
+            shared.telemetry.over_limit_count.load(Ordering::Relaxed).to_string(),
+        ),
+        ("total_panics", shared.telemetry.panics.load(Ordering::Relaxed).to_string()),
         ("pubsub_channels", names(Kind::Channel)),
         ("pubsub_patterns", names(Kind::Pattern)),
         ("pubsubshard_channels", names(Kind::Shard)),
