@@ -46,7 +46,7 @@ impl Shared {
         session
     }
 
-    /// How messages about tracked keys go to clients.
+    /// The means to send messages about tracked keys.
     pub(crate) fn ways(&self) -> Ways<'_> {
         Ways { post: &self.post, clients: &self.clients }
     }

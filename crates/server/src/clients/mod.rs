@@ -35,7 +35,7 @@ impl Clients {
         self.records.lock().remove(&client_id);
     }
 
-    /// Where the client with this number is.
+    /// The place of the client with this number.
     pub(crate) fn place_of(&self, client_id: u64) -> Option<Place> {
         self.records.lock().get(&client_id).map(|record| record.place)
     }

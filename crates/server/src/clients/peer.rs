@@ -13,7 +13,7 @@ pub(crate) enum Peer {
 }
 
 impl Peer {
-    /// Whether it is not on this host.
+    /// True for an address of another host.
     pub(crate) fn is_elsewhere(&self) -> bool {
         match self {
             Peer::Ip(addr) => !addr.ip().to_canonical().is_loopback(),

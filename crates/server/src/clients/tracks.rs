@@ -1,6 +1,6 @@
 //! The way in which a client tracks keys (`CLIENT TRACKING`).
 
-/// Of which keys a client wants to know.
+/// The keys whose changes a client wants to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// Of those that it reads.
@@ -13,7 +13,7 @@ pub(crate) enum Mode {
     Broadcast,
 }
 
-/// What a client has asked for.
+/// The request of one client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tracks {
     pub(crate) mode: Mode,
@@ -26,7 +26,7 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// Whether the keys that the next request reads are to be remembered.
+    /// True if the keys that the next request reads are to be remembered.
     pub(crate) fn remembers(&self) -> bool {
         match self.mode {
             Mode::Reads => true,

@@ -49,7 +49,7 @@ pub(super) fn dump(value: &[u8]) -> Vec<u8> {
     sealed(dumped)
 }
 
-/// What DUMP shows, with version and checksum behind it.
+/// A payload of DUMP: `dumped`, with version and checksum behind it.
 pub(super) fn sealed(mut dumped: Vec<u8>) -> Vec<u8> {
     dumped.extend_from_slice(&VERSION.to_le_bytes());
     let crc = crc64(&dumped);
@@ -68,7 +68,7 @@ pub(super) fn restore(dumped: &[u8], bytes_max: usize) -> Result<Vec<u8>, Senten
     if rest.is_empty() && value.len() <= bytes_max { Ok(value) } else { Err(Sentence::BadFormat) }
 }
 
-/// What stands before version and checksum, if both are as they must be.
+/// The part before version and checksum, if both are as they must be.
 fn unsealed(dumped: &[u8]) -> Option<&[u8]> {
     let (body, footer) = dumped.split_at_checked(dumped.len().checked_sub(FOOTER_BYTES)?)?;
     let version = u16::from_le_bytes(footer[..2].try_into().ok()?);

@@ -66,12 +66,12 @@ impl<'a> Until<'a> {
         Ok(())
     }
 
-    /// Whether there was no such option.
+    /// True if there was no such option.
     pub(super) fn is_unsaid(&self) -> bool {
         self.stays.is_none() && self.moment.is_none()
     }
 
-    /// Whether the key's time stays as it is.
+    /// True if the key's time stays as it is.
     pub(super) fn is_kept(&self) -> bool {
         self.stays == Some(Stays::Kept)
     }

@@ -82,7 +82,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// What is asked for, of a client that tracked like `before`.
+    /// The mode that the options ask for; `before` is the way in which the client tracked so far.
     fn mode(&self, before: Option<Tracks>) -> Result<Mode, Refusal> {
         let was = |mode| before.is_some_and(|tracks| tracks.mode == mode);
         let refusals = [

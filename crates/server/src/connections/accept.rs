@@ -26,14 +26,14 @@ const PROTECTED: &[u8] =
       user. In this mode connections are only accepted from the loopback interface. Give the user a password with CONFIG SET \
       requirepass or ACL SETUSER, from this host.\r\n";
 
-/// Where clients come in.
+/// A listening socket.
 pub(crate) enum Door {
     Tcp(TcpListener),
     /// With its file, which goes with it.
     Unix(UnixListener, SocketFile),
 }
 
-/// A client that has come, as the operating system knows it.
+/// The socket of a client that has connected.
 enum Comer {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -58,7 +58,7 @@ impl Door {
 }
 
 impl Comer {
-    /// As a client is reached that is told why it is turned away.
+    /// The transport for the reason why a client is turned away.
     fn plain(self) -> Transport {
         match self {
             Comer::Tcp(socket) => Transport::Plain(socket),
@@ -66,7 +66,7 @@ impl Comer {
         }
     }
 
-    /// As a client is served.
+    /// The transport of a client that is served.
     fn transport(self, certificates: Option<&Certificates>) -> io::Result<Transport> {
         match self {
             Comer::Tcp(socket) => Transport::new(socket, certificates),

@@ -63,7 +63,7 @@ impl Parcel {
         Parcel { bytes: line.into_bytes(), form: Form::Line }
     }
 
-    /// What a client of this version gets, which may subscribe to something.
+    /// The bytes for a client of this version, which may subscribe to something.
     pub(crate) fn parts(&self, protocol: Protocol, is_subscribed: bool) -> [&[u8]; 2] {
         match (&self.form, protocol) {
             (Form::Push, Protocol::Resp2) => [b"*", &self.bytes[1..]],

@@ -139,7 +139,7 @@ impl Command {
         self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Told))
     }
 
-    /// Whether it is `CLIENT`, or a part of that.
+    /// True for `CLIENT` and its subcommands.
     pub(crate) fn is_about_clients(&self) -> bool {
         self.name.starts_with("client")
     }

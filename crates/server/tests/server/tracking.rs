@@ -1,8 +1,8 @@
-//! `CLIENT TRACKING` and its modes: who hears of which change.
+//! `CLIENT TRACKING` and its modes: the changes that a client hears of.
 
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
-/// What a client of RESP3 hears.
+/// The message to a client of RESP3.
 fn invalid<const N: usize>(keys: [&str; N]) -> Value {
     Value::Push(vec![bulk("invalidate"), array(keys.map(bulk))])
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Client, TestServer, Value, array, ok};
 
-/// What is there before, and a command that changes nothing of it.
+/// Commands that set up the keys, and a command that changes nothing of these.
 const UNCHANGING: &[(&[&str], &str)] = &[
     (&["SET k a"], "SETBIT k 0 0"),
     (&["SET k a"], "SETBIT k 1 1"),
@@ -36,7 +36,7 @@ const UNCHANGING: &[(&[&str], &str)] = &[
     (&[], "BITFIELD k GET u8 0"),
 ];
 
-/// What is there before, and a command that counts as a change in Redis though a value may be what it was.
+/// Commands that set up the keys, and a command that counts as a change in Redis even if the value stays equal.
 const CHANGING: &[(&[&str], &str)] = &[
     (&[], "SETBIT k 0 0"),
     (&["SET k a"], "SETBIT k 8 0"),
@@ -82,7 +82,7 @@ impl Scene {
         std::iter::from_fn(|| Some(self.listener.reply())).take_while(|message| !is_mark(message)).count()
     }
 
-    /// Whether watchers, listeners and the counter of changes heard of the command.
+    /// For watchers, listeners and the counter of changes: true if they noticed the command.
     fn heard(&mut self, before: &[&str], command: &str) -> [bool; 3] {
         self.client.say("FLUSHALL");
         before.iter().for_each(|line| assert_eq!(self.client.say(line), ok(), "{line}"));

@@ -42,7 +42,7 @@ pub(crate) struct Serve {
     /// A socket in the file system to listen on as well; clients of this host reach it by its path
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Who may connect to that, in octal: the socket file's permissions, such as 770
+    /// The permissions of that socket's file, in octal, such as 770
     #[arg(long, value_name = "MODE", requires = "unix")]
     unix_perm: Option<String>,
     /// Threads that serve; by default one a core, but for one core; of a pool one a core, and of a fixed split as many as that names

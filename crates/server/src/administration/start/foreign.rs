@@ -1,6 +1,6 @@
 //! Parameters of Redis for which there is nothing here, so that a file made for Redis serves as it is.
 //!
-//! A parameter may be ignored only if no user misses it: it tunes something that hikv does not have, or says what is so anyway. The
+//! A parameter may be ignored only if no user misses the parameter: it tunes something that hikv does not have, or says what is so anyway. The
 //! log names these at start in one line. Where a user may miss something ([`NOTED`]) the log says so in a line for each. A parameter that
 //! would protect, copy or keep something, and that is not known here, is an error, which names the way out where there is one
 //! ([`REFUSED`]).
@@ -82,7 +82,7 @@ const SO: &[(&str, &str)] = &[
     ("tls-replication", "no"),
 ];
 
-/// Taken, with a line of the log that says what is different here.
+/// Accepted, with a line of the log that names the difference.
 const NOTED: &[(&str, &str)] = &[
     ("appendfsync", "each write is durable before it is answered; --durability and --sync-interval say otherwise"),
     ("daemonize", "the server stays in the foreground: run it by a service manager (docs/deploying.md)"),
@@ -120,12 +120,12 @@ pub(super) fn is_harmless(name: &str, words: &[String]) -> bool {
     TUNING.iter().any(|known| is_meant(known)) || SO.contains(&(name, value.as_str()))
 }
 
-/// What is different here from what a parameter asks for, if the server starts all the same.
+/// The difference from what a parameter asks for, if the server starts all the same.
 pub(super) fn note(name: &str) -> Option<&'static str> {
     NOTED.iter().find(|(known, _)| *known == name).map(|(_, note)| *note)
 }
 
-/// What is wrong with a parameter that is not known here.
+/// The reason for refusing a parameter that is not known here.
 pub(super) fn refusal(name: &str) -> &'static str {
     REFUSED.iter().find(|(known, _)| *known == name).map_or("there is no such parameter", |(_, why)| why)
 }

@@ -1,10 +1,10 @@
-//! Clients that keep copies of keys (`CLIENT TRACKING`): each hears when a copy is no longer valid.
+//! Clients that keep copies of keys (`CLIENT TRACKING`): a client hears when a copy is no longer valid.
 //!
 //! A key is noted before it is read, and looked up after a change: so no change is missed. A client that was notified is
 //! forgotten, until it reads the key again. A client that broadcasts reads nothing: it hears of every change of a key that begins
 //! with one of its prefixes. Those changes are gathered, and announced together at the end of the turn that made them, as in Redis.
 //!
-//! What a client that stopped tracking has read stays in the table until it changes, and is then left out.
+//! Keys that a client has read before it stopped tracking stay in the table until they change. No message is sent for them then.
 
 mod prefixes;
 mod table;
@@ -20,21 +20,21 @@ use table::Table;
 
 #[derive(Default)]
 pub(crate) struct Tracking {
-    /// Keys that were read, and prefixes; where it is 0, nobody hears of a change.
+    /// Keys that were read, and prefixes; where it is 0, no client hears of a change.
     count: AtomicUsize,
     /// Changes of keys with such a prefix have not been announced yet.
     has_gathered: AtomicBool,
     table: Mutex<Table>,
 }
 
-/// How messages go to clients.
+/// The means to send messages to clients.
 #[derive(Clone, Copy)]
 pub(crate) struct Ways<'a> {
     pub(crate) post: &'a Post,
     pub(crate) clients: &'a Clients,
 }
 
-/// What the table holds, for `INFO`.
+/// The sizes of the table, for `INFO`.
 pub(crate) struct Sizes {
     pub(crate) key_count: usize,
     /// Keys, each once for each client that has read it.

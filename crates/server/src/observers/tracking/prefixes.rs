@@ -71,7 +71,7 @@ impl Prefixes {
         });
     }
 
-    /// Notes a change of `key` for those who want to know; false if none does.
+    /// Notes a change of `key` for the clients with a prefix of that key; false if there is none.
     pub(super) fn gather(&mut self, key: &[u8], by: Option<u64>) -> bool {
         let mut is_wanted = false;
         for (_, listeners) in self.by_prefix.iter_mut().filter(|(prefix, _)| key.starts_with(prefix)) {

@@ -1,4 +1,4 @@
-//! Who tracks, and the keys that each has read.
+//! Clients that track, and the keys that each has read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -105,13 +105,13 @@ impl Table {
 }
 
 impl Tracker {
-    /// Whether it does not hear of this client's changes.
+    /// True if it does not hear of this client's changes.
     fn skips(&self, by: Option<u64>) -> bool {
         self.tracks.skips_own && by == Some(self.record.place.client_id)
     }
 }
 
-/// Sends the keys, or that everything was changed, to those that the trackers have named for it.
+/// Sends the keys, or that everything was changed, to the trackers, or to the receivers that these have named.
 fn send<'a>(ways: Ways<'_>, trackers: impl Iterator<Item = &'a Tracker>, keys: Option<&[&[u8]]>) {
     let (mut own, mut redirected): (Vec<Place>, Vec<Place>) = Default::default();
     for tracker in trackers {
