@@ -97,10 +97,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::clients::Peer;
 
     fn record(client_id: u64, backlog_bytes: usize) -> Arc<Record> {
-        let addr = SocketAddr::from(([127, 0, 0, 1], 1));
-        let record = Record::new(Place { loop_index: 0, key: 0, client_id }, addr, addr);
+        let addr = Peer::Ip(SocketAddr::from(([127, 0, 0, 1], 1)));
+        let record = Record::new(Place { loop_index: 0, key: 0, client_id }, addr.clone(), addr);
         record.backlog_bytes.store(backlog_bytes, Ordering::Relaxed);
         Arc::new(record)
     }
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(all.choose(&clients), None, "each has just come");
         let long_ago = |record: &Record| Record {
             connected: record.connected.checked_sub(2 * STUCK_MIN).expect("a time"),
-            ..Record::new(record.place, record.addr, record.laddr)
+            ..Record::new(record.place, record.addr.clone(), record.laddr.clone())
         };
         for (id, backlog_bytes) in [(1, 10), (3, 20), (4, 0)] {
             let old = long_ago(&record(id, 0));
