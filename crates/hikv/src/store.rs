@@ -270,7 +270,7 @@ impl Store {
         if self.inner.guard.is_marked() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
     }
 
-    /// The engine, for whoever changes something.
+    /// The engine, for a caller that changes something.
     #[inline(always)]
     pub(crate) fn writing(&self) -> Result<&dyn Engine, Error> {
         if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(self.why_no_write()) }

@@ -1,7 +1,6 @@
 //! What all event loops share.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use hikv::pool::Sharing;
 
@@ -11,7 +10,6 @@ use crate::clients::session::Session;
 use crate::clients::{Clients, Record};
 use crate::connections::backlog::Backlogs;
 use crate::execution::gate::Gate;
-use crate::execution::panics::Caught;
 use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
 use crate::mail::Post;
@@ -61,13 +59,6 @@ impl Shared {
     pub(crate) fn dismiss(&self, session: &mut Session) {
         self.reset(session);
         self.clients.remove(session.id);
-    }
-
-    /// Takes note of a panic that was caught while `command` was executed.
-    #[cold]
-    pub(crate) fn note_panic(&self, command: &str, caught: &Caught) {
-        self.telemetry.panics.fetch_add(1, Ordering::Relaxed);
-        self.administration.log.panicked(command, caught);
     }
 
     /// Whether a client that waits for others may look whether it can go on; if not, there will be a wake-up, or a pause ends.

@@ -19,7 +19,6 @@ use tracing_subscriber::{Registry, fmt as lines};
 
 use crate::administration::log_writer::LineSender;
 use crate::errors::Refusal;
-use crate::execution::panics::Caught;
 
 /// Lines of one kind in a second.
 const LINE_COUNT_MAX: u32 = 10;
@@ -197,10 +196,9 @@ impl Log {
 
     /// Reports a panic that was caught. Its message is not repeated, because the message may show what a client sent.
     #[cold]
-    pub(crate) fn panicked(&self, command: &str, caught: &Caught) {
+    pub(crate) fn panicked(&self, command: &str, place: &str, calls: &str) {
         if let Some(left_out) = self.panics.pass() {
-            let (place, calls) = (&caught.place, caught.calls.as_deref().unwrap_or_default());
-            tracing::error!(command, %place, calls, left_out, "a request has panicked; its client is disconnected");
+            tracing::error!(command, place, calls, left_out, "a request has panicked; its client is disconnected");
         }
     }
 

@@ -1,17 +1,17 @@
 //! Replies that clients leave unread: how much memory those may take together, and which client has to wait.
 //!
-//! Many clients send a whole pipeline before they read the first reply. While such a client still sends, its replies are held, because
-//! otherwise neither side would go on. Each client may leave [`FULL_BYTES`] unread in any case; what it holds beyond that is its
-//! *backlog*, and counts here.
+//! Many clients send a whole pipeline before the first reply is read. While such a client still sends, its replies are held, because
+//! otherwise neither side would go on. Each client may leave [`FULL_BYTES`] unread in any case. Replies beyond that are the client's
+//! *backlog*, and count here.
 //!
 //! # Which client may hold more
 //! All backlogs together may take `maxmemory-clients` bytes. A client may hold more while its own backlog is smaller than what is left
 //! of those. So one client alone gets half of them, two get a third each, and there is always something left for one that comes later.
-//! A client that may not hold more is *held back*: nothing of it is executed or read until it has read, or others have. A client
-//! that has not said who it is has no backlog.
+//! A client that may not hold more is *held back*: none of its requests is executed or read until that client, or another, has read.
+//! A client that has not logged in has no backlog.
 //!
 //! # Which client is given up
-//! A client is *stuck* if nothing could be sent to it, and no more be held for it, for [`STUCK_MIN`]. One that is held back and stuck may wait
+//! A client is *stuck* if its backlog has neither shrunk nor grown for [`STUCK_MIN`]. A client that is held back and stuck may wait
 //! for ever. Then the stuck client with the largest backlog is disconnected: one a second for each loop that has such clients.
 //!
 //! [`FULL_BYTES`]: super::output::FULL_BYTES
@@ -133,13 +133,9 @@ mod tests {
             clients.add(&record(id, backlog_bytes));
         }
         assert_eq!(all.choose(&clients), None, "each has just come");
-        let long_ago = |record: &Record| Record {
-            connected: record.connected.checked_sub(2 * STUCK_MIN).expect("a time"),
-            ..Record::new(record.place, record.addr.clone(), record.laddr.clone())
-        };
         for (id, backlog_bytes) in [(1, 10), (3, 20), (4, 0)] {
-            let old = long_ago(&record(id, 0));
-            old.backlog_bytes.store(backlog_bytes, Ordering::Relaxed);
+            let mut old = Arc::into_inner(record(id, backlog_bytes)).expect("the only handle");
+            old.connected = old.connected.checked_sub(2 * STUCK_MIN).expect("the machine has run for as long");
             clients.add(&Arc::new(old));
         }
         assert_eq!(all.choose(&clients).map(|place| place.client_id), Some(3), "the second has been sent something");

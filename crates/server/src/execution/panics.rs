@@ -16,6 +16,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
+use std::sync::atomic::Ordering;
 
 use resp::Request;
 
@@ -34,9 +35,18 @@ thread_local! {
 /// A panic that was caught.
 pub(crate) struct Caught {
     /// The line of the source.
-    pub(crate) place: String,
+    place: String,
     /// The calls that led there, where the environment asks for them (`RUST_BACKTRACE`).
-    pub(crate) calls: Option<String>,
+    calls: Option<String>,
+}
+
+impl Caught {
+    /// Counts and logs the panic, which came while `command` was executed.
+    #[cold]
+    pub(crate) fn note(&self, command: &str, shared: &Shared) {
+        shared.telemetry.panics.fetch_add(1, Ordering::Relaxed);
+        shared.administration.log.panicked(command, &self.place, self.calls.as_deref().unwrap_or_default());
+    }
 }
 
 /// Has panics note where they happen. Whatever else the process does at a panic, it goes on doing.
@@ -81,7 +91,7 @@ impl Abandoned<'_> {
         tally: &mut Tally,
     ) {
         let entry = table::find(&self.request).ok();
-        shared.note_panic(entry.map_or("unknown", |entry| entry.command.name), caught);
+        caught.note(entry.map_or("unknown", |entry| entry.command.name), shared);
         output.take_back(self.start);
         session.closing = true;
         let refusal = Refusal::from(Sentence::Panicked);

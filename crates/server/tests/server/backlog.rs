@@ -1,4 +1,4 @@
-//! Clients that send before they read, and what their unread replies may take.
+//! Clients that send before the first reply is read, and what their unread replies may take.
 
 use std::sync::Barrier;
 use std::thread;

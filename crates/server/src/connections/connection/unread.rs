@@ -1,4 +1,4 @@
-//! What a connection's client leaves unread: whether more may be held for it, and whether it is given up.
+//! What a connection's client leaves unread: whether more may be held, and whether the client is given up.
 
 use std::io;
 use std::sync::atomic::Ordering;

@@ -326,7 +326,7 @@ impl EventLoop {
             let mut worker = Worker { shared, errands, lane: self.index, counters, woke, buffers };
             if let Err(caught) = panics::catch(|| seat.connection.turn(&mut worker)) {
                 seat.connection.abandon();
-                shared.note_panic("none", &caught);
+                caught.note("none", shared);
             }
             if seat.connection.holds() {
                 self.holders.owe(seat.connection.held_ticket());
@@ -347,7 +347,7 @@ impl EventLoop {
         let (shared, buffers) = (&self.shared, &mut self.buffers);
         let concluded = panics::catch(|| seat.connection.conclude(&shared.telemetry.loops[self.index], buffers));
         let turn = concluded.unwrap_or_else(|caught| {
-            shared.note_panic("none", &caught);
+            caught.note("none", shared);
             Turn::Close
         });
         self.has_unread |= seat.connection.is_over_limit() || seat.connection.is_held_back();
