@@ -9,7 +9,7 @@ pub(crate) enum Mode {
     OptIn,
     /// Of those that it reads, except by the request after `CLIENT CACHING NO`.
     OptOut,
-    /// Of all that begin with one of its prefixes, whether it has read them or not.
+    /// Of all that begin with a prefix of the client, read or not.
     Broadcast,
 }
 

@@ -1,8 +1,8 @@
 //! Listening at a socket in the file system.
 //!
 //! The file is made when the server is prepared, and listened at once the server is ready: until then clients are refused. Its
-//! permissions are set in between, so that no client comes in before. It goes when the server stops, unless another file has
-//! taken its place.
+//! permissions are set in between, so that no client comes in before. The file goes when the server stops, unless another file
+//! has taken that place.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};

@@ -117,8 +117,8 @@ impl<'a> Items<'a> {
 
     /// Changes several keys as one step for readers and for a crash.
     pub(crate) fn change_all(self, changes: &[(&[u8], Change<'_>)]) -> Result<(), Refusal> {
-        let put = changes.iter().filter(|(_, change)| matches!(change, Change::Put(..)));
-        put.map(|(key, _)| self.prepare(key)).collect::<Result<(), Refusal>>()?;
+        let mut put = changes.iter().filter(|(_, change)| matches!(change, Change::Put(..)));
+        put.try_for_each(|(key, _)| self.prepare(key))?;
         if let Some(pending) = self.pending {
             changes.iter().try_for_each(|(key, change)| check_limits(key, change))?;
             return changes.iter().try_for_each(|(key, change)| pending.note(self.store, key, *change));

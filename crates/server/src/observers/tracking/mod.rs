@@ -1,10 +1,10 @@
 //! Clients that keep copies of keys (`CLIENT TRACKING`): a client hears when a copy is no longer valid.
 //!
-//! A key is noted before it is read, and looked up after a change: so no change is missed. A client that was notified is
-//! forgotten, until it reads the key again. A client that broadcasts reads nothing: it hears of every change of a key that begins
-//! with one of its prefixes. Those changes are gathered, and announced together at the end of the turn that made them, as in Redis.
+//! A key is noted before the read, and looked up after a change: so no change is missed. A client that was notified is forgotten, until
+//! the next read of the key. A client that broadcasts has prefixes, and hears of every change of a key that begins with one of these.
+//! Such changes are gathered, and announced together at the end of the turn that made them, as in Redis.
 //!
-//! Keys that a client has read before it stopped tracking stay in the table until they change. No message is sent for them then.
+//! Keys that were read by a client which stopped tracking stay in the table until the next change. No message is sent for them.
 
 mod prefixes;
 mod table;
