@@ -155,7 +155,7 @@ fn another_client_is_told() {
     assert_eq!(reader.say("GET k"), Value::Null);
     assert_eq!(heard(&mut client, &mut other, &["SET k 2"]), [invalid(["k"])]);
     let Value::Bulk(list) = reader.say("CLIENT LIST") else { panic!("not a text") };
-    assert!(String::from_utf8(list).expect("a text").contains(&format!(" flags=t db=0")), "it tracks");
+    assert!(String::from_utf8(list).expect("a text").contains(" flags=t db=0"), "it tracks");
     reader.converse([
         ("CLIENT TRACKING ON REDIRECT 999", error("ERR The client ID you want redirect to does not exist")),
         ("CLIENT TRACKING ON REDIRECT", error("ERR syntax error")),
