@@ -266,6 +266,7 @@ fn port_and_bind_are_those_of_redis() {
     assert_eq!(&reply, b"+PONG\r\n");
     serving.stop(Signal::TERM);
     assert!(!path.exists());
-    place.run("serve", &["--port", "1", "--addr", "127.0.0.1:1"]).failed(2, &["cannot be used with"]);
+    let both = Ended(hikv("serve", &place.store(), &["--port", "1", "--addr", "127.0.0.1:1"]).output().unwrap());
+    assert!(both.0.status.code() == Some(2) && both.messages().contains("cannot be used with"), "{}", both.messages());
     place.run("serve", &["--bind", "0.0.0.0"]).failed(2, &["0.0.0.0:6379", "--password-file", "--unprotected"]);
 }
