@@ -48,6 +48,8 @@ SETRANGE K R V
 STRLEN K
 BITCOUNT K ?(R R) ?(BYTE|BIT)
 BITFIELD K *(GET Y O|SET Y W N|INCRBY Y W N|OVERFLOW (WRAP|SAT|FAIL|what))
+BITFIELD K OVERFLOW (WRAP|SAT|FAIL) (SET|INCRBY) Z W J SET Z W J GET Z W
+BITFIELD K OVERFLOW (WRAP|SAT|FAIL) (SET|INCRBY) Z W J ?(INCRBY Z W J) ?(GET Z W)
 BITFIELD_RO K *(GET Y O|SET Y O N)
 BITOP (AND|OR|XOR|NOT|NAND) K K ?(K)
 BITPOS K B ?(R) ?(R) ?(BYTE|BIT)
@@ -81,6 +83,7 @@ FLUSHALL ?(ASYNC|SYNC|what)
 FLUSHDB ?(ASYNC|SYNC)
 SELECT D
 SWAPDB D D
+SWAPDB (0|1|2) (0|1|2)
 MULTI
 MULTI
 MULTI
@@ -106,6 +109,9 @@ CLIENT GETNAME
 CLIENT SETNAME V
 CLIENT NO-EVICT (ON|OFF)
 CLIENT TRACKING (ON|OFF) ?(what)
+CLIENT TRACKING ON ?(BCAST) ?(OPTIN|OPTOUT) ?(NOLOOP) ?(PREFIX K) ?(REDIRECT 999999)
+CLIENT CACHING (YES|NO|what)
+CLIENT PAUSE (-1|abc)
 CLIENT TRACKINGINFO
 CLIENT GETREDIR
 CLIENT UNBLOCK 999999
@@ -137,7 +143,13 @@ CONFIG GET (maxmemory|appendonly|save|databases|nothing|notify-keyspace-events)
 CONFIG SET notify-keyspace-events (KEA|Kg|E$x|what)
 CONFIG SET nothing V
 CONFIG RESETSTAT
-FUNCTION FLUSH
+FUNCTION (FLUSH|LIST|LIST LIBRARYNAME P WITHCODE|LIST what|KILL|DUMP|DELETE what)
+CLUSTER (INFO|SLOTS|SHARDS|NODES|MYID|KEYSLOT K|COUNTKEYSINSLOT N|what)
+(READONLY|READWRITE|ASKING)
+SETBIT K 0 B
+BITFIELD K ?(OVERFLOW FAIL) SET u8 0 N
+GETEX K PERSIST
+SET K V EX E EX E
 SCRIPT (FLUSH|EXISTS aaaa bbbb|what)
 SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db
 MODULE LIST
@@ -147,7 +159,8 @@ MEMORY (PURGE|what)
 MEMORY USAGE nothing
 ROLE
 SLOWLOG (LEN|RESET|GET|GET 0|what)
-RESTORE K 0 V
+RESTORE K 0 V ?(REPLACE) ?(ABSTTL) ?(IDLETIME N) ?(FREQ N)
+SCRIPT KILL
 RESTORE K M V REPLACE
 what K V
 """.strip().splitlines()
@@ -155,6 +168,10 @@ what K V
 TYPES = ["u1", "u8", "i8", "u16", "i16", "u63", "i64", "u64", "i5", "u0", "what"]
 OFFSETS = ["0", "1", "7", "8", "#0", "#1", "100", "4294967295", "4294967296", "-1", "abc", "#", "4294967288", "#536870911"]
 # Nobody waits for values of 512 MiB.
+# Integers of every width that there is, and numbers at the edges of those.
+WIDTHS = [f"u{width}" for width in range(1, 64)] + [f"i{width}" for width in range(1, 65)] + 20 * ["u8", "i8", "u63", "i64"]
+EDGES_OF_WIDTHS = [str(number) for width in (1, 7, 8, 31, 32, 62, 63) for edge in (2**width, -(2**width)) for number in (edge - 1, edge, edge + 1) if abs(number) < 2**63]
+EDGES_OF_WIDTHS += ["0", "1", "-1", "-2", "100", "-100", str(-(2**63)), str(2**63 - 1)]
 WRITTEN = ["0", "1", "7", "8", "#0", "#1", "100", "4294967296", "-1", "abc", "#"]
 PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
 NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore memory|usage touch type persist".split()
@@ -222,7 +239,7 @@ class Draw:
         if part[0] == "(":
             return self.expand(self.random.choice(split(part[1:-1], "|")))
         of = {"K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
-        of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES}
+        of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
         if part in of:
             # Few keys, so that requests meet.

@@ -170,6 +170,9 @@ pub enum Error {
     },
     /// The store was opened by this process' parent: a child of a fork may not touch it.
     Forked,
+    /// A write of this store has panicked, and may have left the engine half way: the store takes no further write until it is opened
+    /// again, which recovers it as after a crash.
+    HalfWay,
 }
 
 impl Error {
@@ -234,6 +237,9 @@ impl fmt::Display for Error {
             Error::Durability { wanted, given, medium } => {
                 write!(f, "durability '{wanted}' is wanted, and the store's medium, {medium}, gives '{given}'")
             }
+            Error::HalfWay => f.write_str(
+                "a write panicked, and may have left the store half way: no write is taken until the store is opened again",
+            ),
             Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
         }
     }

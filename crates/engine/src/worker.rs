@@ -85,6 +85,12 @@ impl Worker {
         !is_over && !self.shared.is_asleep.load(Ordering::Relaxed)
     }
 
+    /// Has the worker end once its step is done, without waiting for that.
+    pub fn quit(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.thread.iter().for_each(|thread| thread.thread().unpark());
+    }
+
     /// Asks for a step. Costs a load when one was asked for already.
     #[inline]
     pub fn ask(&self) {

@@ -1,6 +1,7 @@
 //! Changes that go by what a key holds, each one step for every reader and for a crash.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use engine::{Decision, Error, Held};
 
@@ -96,7 +97,8 @@ impl Store {
         self.update_item(key, |held| decide(held.map(|held| held.value)))
     }
 
-    /// As [`Store::update`], by a `decide` that is shown when the key expires, too.
+    /// As [`Store::update`], by a `decide` that is shown when the key expires, too. If `decide` panics, the panic reaches the caller once the
+    /// engine is at rest: nothing has changed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,7 +124,17 @@ impl Store {
         key: impl AsRef<[u8]>,
         mut decide: impl FnMut(Option<Held<'_>>) -> Decision<'v>,
     ) -> Result<bool, Error> {
-        self.change(|engine| engine.update(key.as_ref(), &mut decide))
+        let mut panic = None;
+        // A panic of the caller's own code unwinds past the engine, which is at rest then.
+        let mut guarded = |held: Option<Held<'_>>| match catch_unwind(AssertUnwindSafe(|| decide(held))) {
+            Ok(decision) => decision,
+            Err(caught) => {
+                panic = Some(caught);
+                Decision::Keep
+            }
+        };
+        let changed = self.change(|engine| engine.update(key.as_ref(), &mut guarded));
+        panic.map_or(changed, |panic| resume_unwind(panic))
     }
 
     /// Adds `by` to the number that the key holds as decimal text, 0 if it is not there, and returns the sum. The text is

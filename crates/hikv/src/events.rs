@@ -13,6 +13,12 @@ pub(crate) fn close_failed(path: &Path, error: &Error) {
     tracing::error!(store = %path.display(), %error, "not closed as it should be");
 }
 
+/// A write of the store at `path` panicked.
+pub(crate) fn write_panicked(path: &Path) {
+    #[cfg(feature = "tracing")]
+    tracing::error!(store = %path.display(), "a write panicked: the store takes no further writes");
+}
+
 /// The store in `file` was made for the level `made_for`, and is open at the lower level `given`.
 pub(crate) fn level_is_lower(file: &Path, made_for: Durability, given: Durability, why: &str) {
     #[cfg(feature = "tracing")]

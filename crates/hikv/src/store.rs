@@ -49,6 +49,20 @@ struct Inner {
     locks: Locks,
 }
 
+/// A write that the engine is at. Only a panic drops it.
+struct UnderWay<'s>(&'s Inner);
+
+impl Drop for UnderWay<'_> {
+    /// The engine's locks are let go of while the panic unwinds, whatever they guard is half way, and the caller may catch the panic. So
+    /// nothing is written on top of that: neither by callers nor by the background.
+    #[cold]
+    fn drop(&mut self) {
+        self.0.guard.mark();
+        self.0.workers.iter().for_each(Worker::quit);
+        events::write_panicked(&self.0.path);
+    }
+}
+
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
@@ -56,9 +70,9 @@ impl fmt::Debug for Store {
 }
 
 impl Inner {
-    /// Stops the background and leaves a clean image, once.
+    /// Stops the background and leaves a clean image, once. What a write may have left half way is left as after a crash.
     fn shut(&mut self) -> Result<(), Error> {
-        if mem::replace(&mut self.is_closed, true) {
+        if mem::replace(&mut self.is_closed, true) || self.guard.is_marked() {
             return Ok(());
         }
         let mut workers = mem::take(&mut self.workers);
@@ -82,7 +96,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if !self.guard.in_owner() {
+        if !self.guard.in_owner() && !self.guard.is_marked() {
             // The workers' threads stayed in the parent: there is nothing to stop or to wait for.
             mem::forget(mem::take(&mut self.workers));
         } else if !thread::panicking() {
@@ -221,9 +235,9 @@ impl Store {
     /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.
     ///
     /// # Errors
-    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`]; [`Error::Forked`].
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`]; [`Error::HalfWay`]; [`Error::Forked`].
     pub fn health(&self) -> Result<(), Error> {
-        self.engine()?.health()
+        self.writing()?.health()
     }
 
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; then a journal's writes are on the
@@ -248,7 +262,23 @@ impl Store {
 
     #[inline(always)]
     pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
-        if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
+        if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { self.engine_after_panic() }
+    }
+
+    #[cold]
+    fn engine_after_panic(&self) -> Result<&dyn Engine, Error> {
+        if self.inner.guard.is_marked() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
+    }
+
+    /// The engine, for a caller that changes something.
+    #[inline(always)]
+    pub(crate) fn writing(&self) -> Result<&dyn Engine, Error> {
+        if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(self.why_no_write()) }
+    }
+
+    #[cold]
+    fn why_no_write(&self) -> Error {
+        if self.inner.guard.is_marked() { Error::HalfWay } else { Error::Forked }
     }
 
     /// [`Engine::looks`]
@@ -259,9 +289,12 @@ impl Store {
 
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
-        let engine = self.engine()?;
+        let engine = self.writing()?;
+        let under_way = UnderWay(&self.inner);
         // The answer stays where it is: it is moved only with an error in it.
-        match change(engine) {
+        let changed = change(engine);
+        mem::forget(under_way);
+        match changed {
             Ok(done) => {
                 self.ask_wanted(engine.wanted());
                 Ok(done)

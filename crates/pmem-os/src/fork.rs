@@ -11,6 +11,8 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 const LIVE: u32 = 1;
+/// The owner has called [`ForkGuard::mark`].
+const MARKED: u32 = 2;
 
 /// A flag that is up in the process that made it and down in every forked child.
 #[derive(Debug)]
@@ -43,11 +45,23 @@ impl ForkGuard {
         Ok(guard)
     }
 
-    /// True in the process that made the guard, false in its forked children.
+    /// True in the process that made the guard, unless it is marked; false in its forked children.
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
         self.flag().load(Ordering::Relaxed) == LIVE
+    }
+
+    /// Has [`ForkGuard::in_owner`] answer false in the owner as well: for a caller that checks one word on its way, and has a second
+    /// reason to look further. In a forked child it does nothing.
+    pub fn mark(&self) {
+        let _ = self.flag().compare_exchange(LIVE, MARKED, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// True in the process that made the guard, once it is marked.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.flag().load(Ordering::Acquire) == MARKED
     }
 
     #[inline(always)]

@@ -13,6 +13,9 @@ pub struct Config {
     /// `HOST:PORT` to listen on, up to 16 with the same port; port 0 takes a free one. `-` before one says that it may be an
     /// address that this host lacks. With none, clients are served by TLS alone.
     pub addrs: Vec<String>,
+    /// A socket in the file system to listen on as well, with the permissions that its file gets; those that the process' umask leaves
+    /// it, if they are none. A file there that is a socket on which no program listens is replaced.
+    pub unix: Option<(PathBuf, Option<u32>)>,
     /// Event loops, each a thread; at least one runs. With a fixed split, all threads of that.
     pub threads: usize,
     /// Which threads apply what writes leave for the order of keys: the store's threads beside the loops, or the loops as a pool
@@ -73,6 +76,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             addrs: vec!["127.0.0.1:6379".into()],
+            unix: None,
             threads: std::thread::available_parallelism().map_or(1, |count| (count.get() - 1).max(1)),
             split: Sharing::Beside,
             max_clients: 10_000,

@@ -59,6 +59,15 @@ pub(crate) enum Sentence {
     ClientName,
     ClientInfoValue,
     NoCachingMode,
+    CachingYes,
+    CachingNo,
+    SecondRedirect,
+    NoSuchReceiver,
+    PrefixWithoutBroadcast,
+    BroadcastSwitched,
+    OptionsOfBroadcast,
+    OptInAndOut,
+    OptSwitched,
     InvalidClientId,
     UnknownClient,
     LcsLengths,
@@ -66,11 +75,20 @@ pub(crate) enum Sentence {
     FirstDb,
     SecondDb,
     Timeout,
+    TimeoutRange,
     TimeoutNotAnInteger,
     NoRandomness,
     GenpassBits,
     SelfDelete,
     NoReplication,
+    NoCluster,
+    NoScripts,
+    NoScriptRuns,
+    NoLibrary,
+    BadFormat,
+    IdleTime,
+    Frequency,
+    Panicked,
 }
 
 impl Sentence {
@@ -148,6 +166,21 @@ impl Sentence {
             Sentence::NoCachingMode => {
                 "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
             }
+            Sentence::CachingYes => "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.",
+            Sentence::CachingNo => "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.",
+            Sentence::SecondRedirect => "ERR A client can only redirect to a single other client",
+            Sentence::NoSuchReceiver => "ERR The client ID you want redirect to does not exist",
+            Sentence::PrefixWithoutBroadcast => "ERR PREFIX option requires BCAST mode to be enabled",
+            Sentence::BroadcastSwitched => {
+                "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with \
+                 a different mode."
+            }
+            Sentence::OptionsOfBroadcast => "ERR OPTIN and OPTOUT are not compatible with BCAST",
+            Sentence::OptInAndOut => "ERR You can't specify both OPTIN mode and OPTOUT mode",
+            Sentence::OptSwitched => {
+                "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with \
+                 a different mode."
+            }
             Sentence::InvalidClientId => "ERR Invalid client ID",
             Sentence::UnknownClient => "ERR client-id should be greater than 0",
             Sentence::LcsLengths => "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
@@ -156,11 +189,22 @@ impl Sentence {
             Sentence::SecondDb => "ERR invalid second DB index",
             Sentence::TimeoutNotAnInteger => "ERR timeout is not an integer or out of range",
             Sentence::Timeout => "ERR timeout is negative",
+            Sentence::TimeoutRange => "ERR timeout is out of range",
             Sentence::NoRandomness => "ERR the system has no randomness to give",
             Sentence::GenpassBits => {
                 "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
             }
             Sentence::NoReplication => "ERR there is no replication: the server follows nobody but NO ONE",
+            Sentence::NoCluster => "ERR This instance has cluster support disabled",
+            Sentence::NoScripts => "ERR this server runs no scripts and no functions",
+            Sentence::NoScriptRuns => "NOTBUSY No scripts in execution right now.",
+            Sentence::NoLibrary => "ERR Library not found",
+            Sentence::BadFormat => "ERR Bad data format",
+            Sentence::IdleTime => "ERR Invalid IDLETIME value, must be >= 0",
+            Sentence::Frequency => "ERR Invalid FREQ value, must be >= 0 and <= 255",
+            Sentence::Panicked => {
+                "ERR the request failed inside the server, which may have carried it out or not; the connection is closed"
+            }
             Sentence::SelfDelete => "ERR The 'default' user cannot be removed",
         }
     }

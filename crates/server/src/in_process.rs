@@ -3,19 +3,25 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use hikv::Store;
-use resp::Parser;
+use resp::{Parser, Request};
 
-use crate::clients::Place;
-use crate::clients::Record;
 use crate::clients::session::Session;
+use crate::clients::{Peer, Place, Record};
 use crate::connections::buffers::Buffers;
 use crate::connections::output::Output;
+use crate::execution::claims::Claim;
+use crate::execution::dispatch::Execution;
 use crate::execution::errands::Errands;
+use crate::execution::errands::errand::{Errand, Way};
+use crate::execution::panics;
 use crate::execution::pipeline::Pipeline;
 use crate::execution::worker::Worker;
+use crate::shared::Shared;
+use crate::telemetry::Tally;
 use crate::{Config, Server, StopHandle};
 
 /// A server that is called rather than connected to.
@@ -42,9 +48,10 @@ impl InProcess {
     pub fn answer(&mut self, input: &[u8]) -> io::Result<Vec<u8>> {
         self.client_count += 1;
         let place = Place { loop_index: 0, key: 0, client_id: self.client_count };
-        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let addr = Peer::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let shared = Arc::clone(self.server.shared());
-        let mut session = shared.welcome(Arc::new(Record::new(place, addr, addr)));
+        let mut session = shared.welcome(Arc::new(Record::new(place, addr.clone(), addr)));
+        session.may_be_away = true;
         let mut worker = Worker {
             shared: &shared,
             errands: &Errands::default(),
@@ -56,6 +63,8 @@ impl InProcess {
         let replies = converse(input, &mut session, &mut worker);
         shared.dismiss(&mut session);
         self.server.take_letters();
+        let panic_count = shared.telemetry.panics.load(Ordering::Relaxed);
+        assert_eq!(panic_count, 0, "a request has panicked");
         replies
     }
 }
@@ -70,10 +79,24 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
         }
         while !pipeline.is_done() && session.goes_on() {
             pipeline.run(input, session, worker, &mut output);
+            if let Some(errand) = session.errand.take() {
+                do_errand(&errand, pipeline.request(errand.number, input), session, worker.shared, &mut output);
+            }
             output.drain_to(&mut replies)?;
         }
         input = &input[pipeline.restart()..];
     }
     output.drain_to(&mut replies)?;
     Ok(replies)
+}
+
+/// Does at once what a server has another thread do.
+fn do_errand(errand: &Errand, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
+    let done = panics::catch(|| {
+        let _claimed =
+            (errand.way == Way::Queued).then(|| shared.gate.claim(Claim::of(errand.entry, &request, session)));
+        Execution::answered(errand.entry, request, session, shared, output, &mut Tally::default());
+    });
+    session.is_away = false;
+    assert!(done.is_ok(), "a request has panicked");
 }

@@ -8,8 +8,8 @@ use hikv::pool::Split;
 use crate::Config;
 use crate::administration::acl::Acl;
 use crate::administration::start::acl_of;
-use crate::connections::listen;
 use crate::connections::transport::Certificates;
+use crate::connections::{listen, unix};
 
 /// A server without its store: users and certificates are read, and addresses are its own, at which nobody can connect yet. What is
 /// wrong with a configuration is told here, before a store is made or read.
@@ -19,6 +19,7 @@ pub struct Prepared {
     pub(crate) certificates: Option<Certificates>,
     pub(crate) bound: Vec<TcpListener>,
     pub(crate) tls_bound: Vec<TcpListener>,
+    pub(crate) unix_bound: Option<unix::Bound>,
 }
 
 impl Prepared {
@@ -39,10 +40,13 @@ impl Prepared {
         let bound = listen::bind_all(&config.addrs, &config, is_open)?;
         let tls_addrs = config.tls.as_ref().map_or(&[][..], |tls| &tls.addrs);
         let tls_bound = listen::bind_all(tls_addrs, &config, is_open)?;
-        if bound.is_empty() && tls_bound.is_empty() {
-            let what = "neither a port nor one for TLS is to be listened on";
+        let unix = config.unix.as_ref().map(|(path, mode)| unix::bind(path, *mode));
+        let unix_bound = unix.transpose()?;
+        if bound.is_empty() && tls_bound.is_empty() && unix_bound.is_none() {
+            let what =
+                "neither a port nor one for TLS is to be listened on, nor a socket's path (--addr, --tls-addr, --unix)";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        Ok(Prepared { config, acl, certificates, bound, tls_bound })
+        Ok(Prepared { config, acl, certificates, bound, tls_bound, unix_bound })
     }
 }

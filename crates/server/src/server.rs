@@ -1,24 +1,28 @@
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use hikv::Store;
 use mio::Poll;
-use mio::net::TcpListener;
+use mio::net::{TcpListener, UnixListener};
 
 use crate::administration::log::Log;
 use crate::administration::settings::Settings;
 use crate::administration::start::{ConfigFile, settings_of};
 use crate::administration::{Administration, file_limit};
 use crate::clients::Clients;
-use crate::connections::accept::Acceptor;
+use crate::connections::accept::{Acceptor, Door};
+use crate::connections::backlog::Backlogs;
 use crate::connections::event_loop::{EventLoop, Times, WAKER};
 use crate::connections::listen;
 use crate::connections::transport::TlsReload;
+use crate::connections::unix::{Bound, SocketFile};
 use crate::execution::errands::Errands;
 use crate::execution::gate::Gate;
+use crate::execution::panics;
 use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
 use crate::mail::{Mailbox, Post};
@@ -32,6 +36,7 @@ use crate::{Config, HttpPort, Prepared, StopHandle, pool};
 pub struct Server {
     listeners: Vec<TcpListener>,
     tls_listeners: Vec<TcpListener>,
+    unix_listener: Option<(UnixListener, SocketFile)>,
     shared: Arc<Shared>,
     errands: Arc<Errands>,
     loops: Vec<EventLoop>,
@@ -54,8 +59,10 @@ impl Server {
     /// If an address can no longer be listened at; if order is asked for and the store has none; if the operating system
     /// refuses a poller.
     pub fn on(store: Store, prepared: Prepared, stop: StopHandle) -> io::Result<Server> {
-        let Prepared { config, acl, certificates, bound, tls_bound } = prepared;
+        panics::watch();
+        let Prepared { config, acl, certificates, bound, tls_bound, unix_bound } = prepared;
         let (listeners, tls_listeners) = (listen::at(bound)?, listen::at(tls_bound)?);
+        let unix_listener = unix_bound.map(Bound::listen).transpose()?;
         let port = |listeners: &[TcpListener]| addrs(listeners).next().map(|addr| addr.port());
         let (port, tls_port) = (port(&listeners), port(&tls_listeners));
         let keyspace = Keyspace::of(store, config.ordered, config.backup_dir.clone())?;
@@ -77,6 +84,7 @@ impl Server {
             clients: Clients::default(),
             observers: Observers::default(),
             post: Post::new(mailboxes),
+            backlogs: Backlogs::default(),
             gate: Gate::new(loop_count),
             pause: Pause::new(),
             administration,
@@ -92,7 +100,7 @@ impl Server {
         let event_loop =
             |(index, ends)| EventLoop::new(index, (Arc::clone(&shared), Arc::clone(&errands)), times, ends);
         let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
-        Ok(Server { listeners, tls_listeners, shared, errands, loops, _telling: telling })
+        Ok(Server { listeners, tls_listeners, unix_listener, shared, errands, loops, _telling: telling })
     }
 
     /// The addresses that are listened on for clients without TLS.
@@ -103,6 +111,11 @@ impl Server {
     /// The addresses that are listened on for TLS.
     pub fn local_tls_addrs(&self) -> impl Iterator<Item = SocketAddr> {
         addrs(&self.tls_listeners)
+    }
+
+    /// The path of the socket in the file system that is listened on, if there is one.
+    pub fn local_unix(&self) -> Option<PathBuf> {
+        self.unix_listener.as_ref().map(|(_, file)| file.shown())
     }
 
     /// What reads the files of [`Config::tls`] anew, so that a certificate can be renewed.
@@ -135,10 +148,13 @@ impl Server {
         let shared = Arc::clone(&self.shared);
         let certificates = shared.administration.certificates.clone();
         for listener in self.listeners {
-            self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), None))?;
+            self.loops[0].accept_from(Acceptor::new(Door::Tcp(listener), Arc::clone(&shared), None))?;
         }
         for listener in self.tls_listeners {
-            self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), certificates.clone()))?;
+            self.loops[0].accept_from(Acceptor::new(Door::Tcp(listener), Arc::clone(&shared), certificates.clone()))?;
+        }
+        if let Some((listener, file)) = self.unix_listener {
+            self.loops[0].accept_from(Acceptor::new(Door::Unix(listener, file), Arc::clone(&shared), None))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
         shared.pool.work().leave();

@@ -8,11 +8,13 @@ use crate::StopHandle;
 use crate::administration::Administration;
 use crate::clients::session::Session;
 use crate::clients::{Clients, Record};
+use crate::connections::backlog::Backlogs;
 use crate::execution::gate::Gate;
 use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
 use crate::mail::Post;
 use crate::observers::Observers;
+use crate::observers::tracking::Ways;
 use crate::pool::Pool;
 use crate::telemetry::Telemetry;
 
@@ -22,6 +24,7 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     pub(crate) observers: Observers,
     pub(crate) post: Post,
+    pub(crate) backlogs: Backlogs,
     pub(crate) gate: Gate,
     pub(crate) pause: Pause,
     pub(crate) administration: Administration,
@@ -39,6 +42,11 @@ impl Shared {
         let mut session = Session::new(record);
         session.log_in(self.administration.acl.initial_login());
         session
+    }
+
+    /// The means to send messages about tracked keys.
+    pub(crate) fn ways(&self) -> Ways<'_> {
+        Ways { post: &self.post, clients: &self.clients }
     }
 
     /// The client is again as on arrival, but for its login.

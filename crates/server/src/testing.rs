@@ -7,9 +7,8 @@ use hikv::pool::Sharing;
 use hikv::{Durability, Options};
 use tempfile::TempDir;
 
-use crate::clients::Place;
-use crate::clients::Record;
 use crate::clients::session::Session;
+use crate::clients::{Peer, Place, Record};
 use crate::shared::Shared;
 use crate::{Config, Server, StopHandle};
 
@@ -28,7 +27,7 @@ pub(crate) fn server_with(split: Sharing) -> (Server, TempDir) {
 
 /// A client of the first loop.
 pub(crate) fn session(shared: &Shared) -> Session {
-    let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let addr = Peer::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let place = Place { loop_index: 0, key: 0, client_id: 1 };
-    shared.welcome(Arc::new(Record::new(place, addr, addr)))
+    shared.welcome(Arc::new(Record::new(place, addr.clone(), addr)))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -241,4 +242,31 @@ fn a_hangup_ends_nobody() {
     assert!(log.any(|line| line.contains("a hangup")));
     assert_eq!(serving.ask(b"PING\r\n", 7), b"+PONG\r\n");
     serving.stop(Signal::TERM);
+}
+
+/// With a socket in the file system beside the port.
+#[test]
+fn port_and_bind_are_those_of_redis() {
+    let place = Place::new();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let path = place.file("hikv.sock");
+    let socket = ["--unix", path.to_str().unwrap(), "--unix-perm", "700"];
+    let arguments = [&["--port", &port, "--bind", "127.0.0.1", "--bind", "-::1"][..], &socket].concat();
+    let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
+    assert_eq!(serving.address(), format!("127.0.0.1:{port}"));
+    assert!(
+        serving.banner().contains(&format!("unix        {}, Redis protocol", path.display())),
+        "{}",
+        serving.banner()
+    );
+    let mut client = UnixStream::connect(&path).unwrap();
+    client.write_all(b"PING\r\n").unwrap();
+    let mut reply = [0; 7];
+    client.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"+PONG\r\n");
+    serving.stop(Signal::TERM);
+    assert!(!path.exists());
+    let both = Ended(hikv("serve", &place.store(), &["--port", "1", "--addr", "127.0.0.1:1"]).output().unwrap());
+    assert!(both.0.status.code() == Some(2) && both.messages().contains("cannot be used with"), "{}", both.messages());
+    place.run("serve", &["--bind", "0.0.0.0"]).failed(2, &["0.0.0.0:6379", "--password-file", "--unprotected"]);
 }

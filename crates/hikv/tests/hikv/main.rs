@@ -10,6 +10,7 @@ mod expiry;
 mod few;
 mod full;
 mod golden;
+mod half_way;
 mod journaled;
 mod killed;
 mod latest;

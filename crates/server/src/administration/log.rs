@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -134,11 +133,13 @@ pub(crate) struct Log {
     failed_logins: Throttle,
     slow_commands: Throttle,
     failures: Throttle,
+    panics: Throttle,
+    evictions: Throttle,
 }
 
 impl Log {
     #[cold]
-    pub(crate) fn client_refused(&self, addr: SocketAddr, why: &'static str) {
+    pub(crate) fn client_refused(&self, addr: &dyn fmt::Display, why: &'static str) {
         if let Some(left_out) = self.refused_clients.pass() {
             tracing::warn!(%addr, why, left_out, "client refused");
         }
@@ -146,7 +147,7 @@ impl Log {
 
     /// In the first words of Redis, for which people search.
     #[cold]
-    pub(crate) fn spoke_http(&self, addr: SocketAddr) {
+    pub(crate) fn spoke_http(&self, addr: &dyn fmt::Display) {
         if let Some(left_out) = self.refused_clients.pass() {
             tracing::warn!(
                 %addr,
@@ -160,7 +161,7 @@ impl Log {
     /// A client that comes by `way` and TLS could not be agreed with. What is said of that names nothing that the client
     /// chooses freely.
     #[cold]
-    pub(crate) fn handshake_failed(&self, way: &'static str, addr: SocketAddr, why: &dyn fmt::Display) {
+    pub(crate) fn handshake_failed(&self, way: &'static str, addr: &dyn fmt::Display, why: &dyn fmt::Display) {
         if let Some(left_out) = self.failed_handshakes.pass() {
             tracing::warn!(way, %addr, %why, left_out, "TLS handshake failed");
         }
@@ -168,9 +169,21 @@ impl Log {
 
     /// A client that comes by `way` has given a wrong password, or a name that nobody has.
     #[cold]
-    pub(crate) fn auth_failed(&self, way: &'static str, addr: SocketAddr, user: Option<&str>) {
+    pub(crate) fn auth_failed(&self, way: &'static str, addr: &dyn fmt::Display, user: Option<&str>) {
         if let Some(left_out) = self.failed_logins.pass() {
             tracing::warn!(way, %addr, user = user.unwrap_or("(unknown)"), left_out, "authentication failed");
+        }
+    }
+
+    /// A client was disconnected so that others, which are held back, can go on.
+    #[cold]
+    pub(crate) fn evicted(&self, client: u64) {
+        if let Some(left_out) = self.evictions.pass() {
+            tracing::warn!(
+                client,
+                left_out,
+                "client disconnected: it has the most unread, reads nothing, and others wait for room"
+            );
         }
     }
 
@@ -178,6 +191,14 @@ impl Log {
     pub(crate) fn slow(&self, (command, took): (&'static str, Duration)) {
         if let Some(left_out) = self.slow_commands.pass() {
             tracing::warn!(command, took_us = took.as_micros() as u64, left_out, "slow command");
+        }
+    }
+
+    /// Reports a panic that was caught. Its message is not repeated, because the message may show what a client sent.
+    #[cold]
+    pub(crate) fn panicked(&self, command: &str, place: &str, calls: &str) {
+        if let Some(left_out) = self.panics.pass() {
+            tracing::error!(command, place, calls, left_out, "a request has panicked; its client is disconnected");
         }
     }
 

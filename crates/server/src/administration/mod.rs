@@ -10,9 +10,9 @@ pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod start;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::clients::Peer;
 use crate::connections::transport::Certificates;
 use acl::Acl;
 use log::Log;
@@ -33,26 +33,7 @@ pub(crate) struct Administration {
 
 impl Administration {
     /// Whether clients from there are turned away, since they could do everything without a password.
-    pub(crate) fn is_closed_to(&self, ip: IpAddr) -> bool {
-        is_elsewhere(ip) && self.settings.is_protected() && self.acl.is_open()
-    }
-}
-
-pub(crate) fn is_elsewhere(ip: IpAddr) -> bool {
-    !ip.to_canonical().is_loopback()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_host_has_several_addresses() {
-        for ip in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
-            assert!(!is_elsewhere(ip.parse().expect("an address")), "{ip}");
-        }
-        for ip in ["10.0.0.1", "0.0.0.0", "::", "::ffff:10.0.0.1", "fe80::1"] {
-            assert!(is_elsewhere(ip.parse().expect("an address")), "{ip}");
-        }
+    pub(crate) fn is_closed_to(&self, peer: &Peer) -> bool {
+        peer.is_elsewhere() && self.settings.is_protected() && self.acl.is_open()
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::record::{CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
+use super::record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
 use super::session::Session;
+use crate::connections::output::FULL_BYTES;
 use crate::table;
 
 impl Record {
@@ -14,16 +15,18 @@ impl Record {
         let age_ms = self.connected.elapsed().as_millis() as u64;
         let command = table::entries().get(get(&self.command)).map_or("NULL", |entry| entry.command.name);
         let (input_bytes, room_bytes) = (get(&self.input_bytes), get(&self.input_room_bytes));
+        let unread_bytes = get(&self.output_bytes);
+        let backlog_bytes = unread_bytes.saturating_sub(FULL_BYTES);
         // What each client takes whatever it does, and its buffers.
         let own_bytes = size_of::<Record>() + size_of::<Session>();
-        let memory_bytes = own_bytes + input_bytes + room_bytes + get(&self.output_bytes) + get(&self.queued_bytes);
+        let memory_bytes = own_bytes + input_bytes + room_bytes + unread_bytes + get(&self.queued_bytes);
         let mut line =
             format!("id={} addr={} laddr={} fd={} name=", self.place.client_id, self.addr, self.laddr, self.place.key)
                 .into_bytes();
         line.extend_from_slice(&names.name);
         line.extend_from_slice(
             format!(
-                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name=",
+                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=r cmd={} user={} redir={} resp={} lib-name=",
                 age_ms / 1000,
                 age_ms.saturating_sub(self.active_ms.load(Ordering::Relaxed)) / 1000,
                 self.letters(),
@@ -35,10 +38,13 @@ impl Record {
                 input_bytes,
                 room_bytes,
                 get(&self.queued_bytes),
-                get(&self.output_bytes),
+                unread_bytes - backlog_bytes,
+                u8::from(backlog_bytes > 0),
+                backlog_bytes,
                 memory_bytes,
                 command,
                 names.user,
+                self.redirect.load(Ordering::Relaxed),
                 self.resp.load(Ordering::Relaxed),
             )
             .as_bytes(),
@@ -51,13 +57,20 @@ impl Record {
 
     fn letters(&self) -> String {
         let flags = self.flags.load(Ordering::Relaxed);
-        let known =
-            [(MONITORS, 'O'), (SUBSCRIBED, 'P'), (IN_TRANSACTION, 'x'), (DIRTY, 'd'), (CLOSING, 'c'), (TRACKS, 't')];
-        let mut letters: String =
-            known.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, letter)| *letter).collect();
-        if !self.is_evictable.load(Ordering::Relaxed) {
-            letters.push('e');
-        }
+        let has = |flag: u32| flags & flag != 0;
+        let known = [
+            (has(MONITORS), 'O'),
+            (has(SUBSCRIBED), 'P'),
+            (has(IN_TRANSACTION), 'x'),
+            (has(TRACKS), 't'),
+            (self.is_redirect_broken.load(Ordering::Relaxed), 'R'),
+            (has(BROADCASTS), 'B'),
+            (has(DIRTY), 'd'),
+            (has(CLOSING), 'c'),
+            (self.addr.is_unix(), 'U'),
+            (!self.is_evictable.load(Ordering::Relaxed), 'e'),
+        ];
+        let letters: String = known.iter().filter(|(holds, _)| *holds).map(|(_, letter)| *letter).collect();
         if letters.is_empty() { "N".into() } else { letters }
     }
 }

@@ -2,19 +2,23 @@
 //! record, which all may look at.
 
 mod line;
+mod peer;
 mod place;
 mod record;
 pub(crate) mod session;
 mod subscriptions;
+mod tracks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+pub(crate) use peer::Peer;
 pub(crate) use place::Place;
-pub(crate) use record::{CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
+pub(crate) use record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, POSTPONED, Record, SUBSCRIBED, TRACKS};
 pub(crate) use subscriptions::{Kind, Subscriptions};
+pub(crate) use tracks::{Mode, Tracks};
 
 /// Every client, by its number.
 #[derive(Default)]
@@ -29,6 +33,11 @@ impl Clients {
 
     pub(crate) fn remove(&self, client_id: u64) {
         self.records.lock().remove(&client_id);
+    }
+
+    /// The place of the client with this number.
+    pub(crate) fn place_of(&self, client_id: u64) -> Option<Place> {
+        self.records.lock().get(&client_id).map(|record| record.place)
     }
 
     /// How many have this flag, as far as their last turn told.

@@ -1,18 +1,18 @@
 //! One client, as the others see it.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use super::peer::Peer;
 use super::place::Place;
 
 /// What is told of a client. Its event loop writes the figures after each turn; a reader may see the last turn's.
 pub(crate) struct Record {
     pub(crate) place: Place,
-    pub(crate) addr: SocketAddr,
-    pub(crate) laddr: SocketAddr,
+    pub(crate) addr: Peer,
+    pub(crate) laddr: Peer,
     pub(crate) connected: Instant,
     pub(crate) names: Mutex<Names>,
     pub(crate) db: AtomicU8,
@@ -31,8 +31,17 @@ pub(crate) struct Record {
     pub(crate) input_bytes: AtomicUsize,
     pub(crate) input_room_bytes: AtomicUsize,
     pub(crate) output_bytes: AtomicUsize,
+    /// What its unread replies take beyond what each client may have (`connections/backlog.rs`).
+    pub(crate) backlog_bytes: AtomicUsize,
+    /// Milliseconds from `connected` to when some of those were last sent, or more allowed.
+    pub(crate) progress_ms: AtomicU64,
     pub(crate) flags: AtomicU32,
     pub(crate) is_evictable: AtomicBool,
+    /// The client that gets its messages about tracked keys; 0 for itself, and -1 if it tracks none.
+    pub(crate) redirect: AtomicI64,
+    /// That client was gone when the last message was due.
+    pub(crate) is_redirect_broken: AtomicBool,
+    is_killed: AtomicBool,
 }
 
 /// What a client says of itself.
@@ -50,9 +59,12 @@ pub(crate) const MONITORS: u32 = 1 << 2;
 pub(crate) const DIRTY: u32 = 1 << 3;
 pub(crate) const CLOSING: u32 = 1 << 4;
 pub(crate) const TRACKS: u32 = 1 << 5;
+pub(crate) const BROADCASTS: u32 = 1 << 6;
+/// Its next request waits for the end of a pause.
+pub(crate) const POSTPONED: u32 = 1 << 7;
 
 impl Record {
-    pub(crate) fn new(place: Place, addr: SocketAddr, laddr: SocketAddr) -> Record {
+    pub(crate) fn new(place: Place, addr: Peer, laddr: Peer) -> Record {
         Record {
             place,
             addr,
@@ -72,14 +84,30 @@ impl Record {
             input_bytes: AtomicUsize::new(0),
             input_room_bytes: AtomicUsize::new(0),
             output_bytes: AtomicUsize::new(0),
+            backlog_bytes: AtomicUsize::new(0),
+            progress_ms: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             is_evictable: AtomicBool::new(true),
+            redirect: AtomicI64::new(-1),
+            is_redirect_broken: AtomicBool::new(false),
+            is_killed: AtomicBool::new(false),
         }
     }
 
     /// Whether it has one of these flags, as far as its last turn told.
     pub(crate) fn has(&self, flags: u32) -> bool {
         self.flags.load(Ordering::Relaxed) & flags != 0
+    }
+
+    /// Has no further request of the client executed, once each loop that executes now has ended its turn.
+    pub(crate) fn kill(&self) {
+        self.is_killed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client was killed: a thread that has taken a lane of the gate since then sees it.
+    #[inline]
+    pub(crate) fn is_killed(&self) -> bool {
+        self.is_killed.load(Ordering::Relaxed)
     }
 
     /// `normal` or `pubsub`.

@@ -8,8 +8,9 @@ use hikv::Ticket;
 use resp::{Protocol, Requests};
 
 use crate::administration::acl::Login;
-use crate::clients::{self, Kind, Record, Subscriptions};
+use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::errands::errand::Errand;
+use crate::keyspace::database::Database;
 use crate::observers::watch::{Watched, Watches, Watching};
 use crate::table::Entry;
 
@@ -44,7 +45,7 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     /// Nothing more is executed; the connection closes when its replies are sent.
     pub(crate) closing: bool,
-    pub(crate) db: u8,
+    pub(crate) db: Database,
     pub(crate) login: Login,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<Box<Transaction>>,
@@ -62,8 +63,8 @@ pub(crate) struct Session {
     pub(crate) watching: Watching,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) monitors: bool,
-    /// It wants to know when the keys that it has read are changed.
-    pub(crate) tracks: bool,
+    /// It wants to know of keys that are changed.
+    pub(crate) tracks: Option<Tracks>,
 }
 
 impl Session {
@@ -74,7 +75,7 @@ impl Session {
             record,
             protocol: Protocol::default(),
             closing: false,
-            db: 0,
+            db: Database::FIRST,
             login: Login::default(),
             replies: Replies::default(),
             transaction: None,
@@ -87,7 +88,7 @@ impl Session {
             watching: Watching::default(),
             subscriptions: Subscriptions::default(),
             monitors: false,
-            tracks: false,
+            tracks: None,
         }
     }
 
@@ -114,7 +115,7 @@ impl Session {
 
     /// Whether its requests may be executed in any way that gives the same replies.
     pub(crate) fn is_plain(&self) -> bool {
-        self.transaction.is_none() && self.replies == Replies::On && !self.tracks
+        self.transaction.is_none() && self.replies == Replies::On && self.tracks.is_none()
     }
 
     /// Whether the client's transaction keeps the command for `EXEC`.
@@ -126,6 +127,16 @@ impl Session {
     pub(crate) fn changes_by(&self, entry: Entry) -> bool {
         let ends_writes = || self.transaction.as_ref().is_some_and(|transaction| transaction.changes);
         if entry.command.executes() { ends_writes() } else { entry.command.is_noticed() }
+    }
+
+    /// Forgets `CLIENT CACHING` behind the request that it was for; it stays for a whole transaction.
+    #[inline]
+    pub(crate) fn forget_caching(&mut self) {
+        if let Some(tracks) = &mut self.tracks
+            && self.transaction.is_none()
+        {
+            tracks.has_said_caching = false;
+        }
     }
 
     /// Whether the client wants the reply to the request just executed, and what it wants from now on.
@@ -154,8 +165,7 @@ impl Session {
     /// The client is again as on arrival, but for the login and what others know it by.
     pub(crate) fn reset(&mut self) {
         self.transaction = None;
-        self.tracks = false;
-        (self.db, self.protocol, self.replies) = (0, Protocol::Resp2, Replies::On);
+        (self.db, self.protocol, self.replies) = (Database::FIRST, Protocol::Resp2, Replies::On);
         self.record.is_evictable.store(true, Ordering::Relaxed);
         self.record.names.lock().name.clear();
     }
@@ -168,12 +178,16 @@ impl Session {
             (transaction.is_some(), clients::IN_TRANSACTION),
             (self.subscriptions.count() > 0, clients::SUBSCRIBED),
             (self.monitors, clients::MONITORS),
-            (self.tracks, clients::TRACKS),
+            (self.tracks.is_some(), clients::TRACKS),
+            (self.tracks.is_some_and(|tracks| tracks.mode == Mode::Broadcast), clients::BROADCASTS),
             (self.watching.mark.load(Ordering::SeqCst), clients::DIRTY),
             (self.closing, clients::CLOSING),
+            (self.is_postponed, clients::POSTPONED),
         ];
         record.flags.store(flags.iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).sum(), Ordering::Relaxed);
-        record.db.store(self.db, Ordering::Relaxed);
+        let redirect = self.tracks.map_or(-1, |tracks| tracks.redirect.unwrap_or(0) as i64);
+        record.redirect.store(redirect, Ordering::Relaxed);
+        record.db.store(self.db.number(), Ordering::Relaxed);
         record.resp.store(if self.protocol == Protocol::Resp3 { 3 } else { 2 }, Ordering::Relaxed);
         record.active_ms.store(now.duration_since(record.connected).as_millis() as u64, Ordering::Relaxed);
         record.channel_count.store(self.subscriptions.of(Kind::Channel).len(), Ordering::Relaxed);

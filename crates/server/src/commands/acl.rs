@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use resp::Requests;
 
+use super::client::disconnect;
 use crate::administration::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
-use crate::clients::{Kind, Place};
+use crate::clients::{Kind, Place, Record};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::mail::Letter;
 use crate::table::{self, category};
 
 /// By the names of their rows.
@@ -124,16 +124,9 @@ fn close_listeners_of(call: &mut Call<'_>, user: &User) {
 
 /// Closes those clients of a user for whose places `is_meant` holds.
 fn close_where(call: &mut Call<'_>, name: &str, is_meant: impl Fn(Place) -> bool) {
-    for record in call.shared.clients.all() {
-        if record.names.lock().user != name || !is_meant(record.place) {
-            continue;
-        }
-        if record.place.client_id == call.session.id {
-            call.session.closing = true;
-        } else {
-            call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
-        }
-    }
+    let is_theirs = |record: &Arc<Record>| record.names.lock().user == name && is_meant(record.place);
+    let records: Vec<Arc<Record>> = call.shared.clients.all().into_iter().filter(is_theirs).collect();
+    disconnect(call, &records);
 }
 
 fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {

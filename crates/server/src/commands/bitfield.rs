@@ -42,16 +42,33 @@ fn bitfield(call: &mut Call<'_>) -> Result<(), Refusal> {
     let steps = steps_of(call)?;
     let end_bits = steps.iter().filter(|step| !matches!(step.verb, Verb::Get)).map(Step::end_bits).max();
     let Some(end_bits) = end_bits else { return read(call, &steps) };
-    let mut results = Vec::new();
-    call.store().update(call.key(1), |value| {
-        let mut value = value.unwrap_or_default().to_vec();
+    let (mut results, mut change_count) = (Vec::new(), 0);
+    call.store().update(call.key(1), |old| {
+        let mut value = old.unwrap_or_default().to_vec();
         value.resize(value.len().max(end_bits.div_ceil(8) as usize), 0);
-        results = steps.iter().map(|step| step.apply(&mut value)).collect();
-        Decision::Put(value.into())
+        let grows = old.is_none_or(|old| old.len() < value.len());
+        (results, change_count) = apply_all(&steps, &mut value, grows);
+        if change_count > 0 || grows { Decision::Put(value.into()) } else { Decision::Keep }
     })?;
-    call.changed(STRING, "setbit", 1);
+    // As in Redis, steps that all fail make a value longer, and report nothing.
+    if change_count > 0 {
+        call.changed_key(change_count, STRING, "setbit", call.session.db, call.argument(1));
+    }
     answer(call, &results);
     Ok(())
+}
+
+/// The replies to the steps, and the number of changes: a step that writes is one if the value `grows` or the integer differs.
+fn apply_all(steps: &[Step], value: &mut [u8], grows: bool) -> (Vec<Option<i64>>, u64) {
+    let mut change_count = 0;
+    let results = steps.iter().map(|step| {
+        let old = step.kind.read(value, step.offset);
+        let result = step.apply(value);
+        let is_written = result.is_some() && !matches!(step.verb, Verb::Get);
+        change_count += u64::from(is_written && (grows || step.kind.read(value, step.offset) != old));
+        result
+    });
+    (results.collect(), change_count)
 }
 
 fn bitfield_ro(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -135,7 +152,7 @@ impl Step {
         match self.verb {
             Verb::Get => Some(old),
             Verb::Set(number) => {
-                let new = self.kind.fit(i128::from(number), self.overflow)?;
+                let new = self.kind.fit(self.kind.to_set(number), self.overflow)?;
                 self.kind.write(value, self.offset, new);
                 Some(old)
             }
@@ -157,6 +174,11 @@ impl Type {
         };
         let width = resp::parse_integer(digits).filter(|width| (1..=if is_signed { 64 } else { 63 }).contains(width));
         width.map(|width| Type { is_signed, width_bits: width as u32 }).ok_or_else(|| Sentence::BitfieldType.into())
+    }
+
+    /// The number that `SET` means: for an unsigned integer a negative one stands for that of the same 64 bits, as in Redis.
+    fn to_set(self, number: i64) -> i128 {
+        if self.is_signed { i128::from(number) } else { i128::from(number as u64) }
     }
 
     /// What lies behind the value is 0.

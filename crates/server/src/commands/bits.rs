@@ -25,17 +25,23 @@ fn bit_of(value: &[u8], offset: u64) -> bool {
 fn setbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     let offset = offset_of(call, call.argument(2))?;
     let bit = resp::parse_integer(call.argument(3)).filter(|bit| matches!(bit, 0 | 1)).ok_or(Sentence::BitValue)?;
-    let mut old = false;
+    let (at, mut old, mut is_changed) = ((offset / 8) as usize, false, false);
     call.store().update(call.key(1), |value| {
-        let mut value = value.unwrap_or_default().to_vec();
-        old = bit_of(&value, offset);
-        let at = (offset / 8) as usize;
+        let value = value.unwrap_or_default();
+        old = bit_of(value, offset);
+        is_changed = old != (bit == 1) || value.len() <= at;
+        if !is_changed {
+            return Decision::Keep;
+        }
+        let mut value = value.to_vec();
         value.resize(value.len().max(at + 1), 0);
         let mask = 0x80 >> (offset % 8);
         value[at] = if bit == 1 { value[at] | mask } else { value[at] & !mask };
         Decision::Put(value.into())
     })?;
-    call.changed(STRING, "setbit", 1);
+    if is_changed {
+        call.changed(STRING, "setbit", 1);
+    }
     call.reply.integer(old.into());
     Ok(())
 }

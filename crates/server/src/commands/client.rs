@@ -12,9 +12,7 @@ use crate::mail::Letter;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("client|caching", caching),
     ("client|getname", getname),
-    ("client|getredir", getredir),
     ("client|id", id),
     ("client|info", info),
     ("client|kill", kill),
@@ -24,8 +22,6 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("client|reply", reply),
     ("client|setinfo", setinfo),
     ("client|setname", setname),
-    ("client|tracking", tracking),
-    ("client|trackinginfo", trackinginfo),
 ];
 
 fn id(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -190,9 +186,7 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     if is_old_form && meant.is_empty() {
         return Err(Sentence::NoSuchClient.into());
     }
-    for record in &meant {
-        close(call, record);
-    }
+    disconnect(call, &meant);
     match is_old_form {
         true => call.ok(),
         false => call.reply.integer(meant.len() as i64),
@@ -200,53 +194,21 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The client itself gets its reply first.
-fn close(call: &mut Call<'_>, record: &Record) {
-    if record.place.client_id == call.session.id {
-        call.session.closing = true;
-    } else {
+/// Closes the connections of clients. Once this has returned no request of theirs begins: not even one that the server has read. The
+/// caller runs alone; the client itself gets its reply first. An errand of a killed client that has begun is carried out.
+pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
+    for record in records {
+        if record.place.client_id == call.session.id {
+            call.session.closing = true;
+            continue;
+        }
+        record.kill();
         call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
     }
-}
-
-/// Without options: every key that the client reads is noted, and it is told by a push of RESP3.
-fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
-    if call.request.len() > 3 {
-        let option = String::from_utf8_lossy(call.argument(3)).to_uppercase();
-        if !["BCAST", "NOLOOP", "OPTIN", "OPTOUT", "PREFIX", "REDIRECT"].contains(&&*option) {
-            return Err(Refusal::Syntax);
-        }
-        return Err(Refusal::Names(format!("CLIENT TRACKING has no option '{option}' on this server")));
+    if call.session.is_away {
+        // An errand is executed beside the loops, whatever its command.
+        call.shared.gate.await_turns();
     }
-    call.session.tracks = on_or_off(call.argument(2), b"on", b"off")?;
-    call.session.show(Instant::now());
-    call.ok();
-    Ok(())
-}
-
-/// No client is told in place of another: 0 while the client tracks, -1 otherwise.
-fn getredir(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.integer(if call.session.tracks { 0 } else { -1 });
-    Ok(())
-}
-
-fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let tracks = call.session.tracks;
-    call.reply.map(3);
-    call.reply.bulk(b"flags");
-    call.reply.set(1);
-    call.reply.bulk(if tracks { b"on" } else { b"off" });
-    call.reply.bulk(b"redirect");
-    call.reply.integer(if tracks { 0 } else { -1 });
-    call.reply.bulk(b"prefixes");
-    call.reply.array(0);
-    Ok(())
-}
-
-/// Tracking has none of the modes that this is for.
-fn caching(call: &mut Call<'_>) -> Result<(), Refusal> {
-    on_or_off(call.argument(2), b"yes", b"no")?;
-    Err(Sentence::NoCachingMode.into())
 }
 
 /// Reading leaves no trace in a key anyway.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::times;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
@@ -10,14 +11,16 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("client|pause", pause), ("client|unblock", unblock), ("client|unpause", unpause)];
 
 fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let length_ms = resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)?;
-    let length_ms = u64::try_from(length_ms).map_err(|_| Sentence::Timeout)?;
     let holds_all = match call.request.arguments().nth(2) {
         None => true,
         Some(mode) if mode.eq_ignore_ascii_case(b"all") => true,
         Some(mode) if mode.eq_ignore_ascii_case(b"write") => false,
         Some(_) => return Err(Refusal::Names("CLIENT PAUSE mode must be WRITE or ALL".into())),
     };
+    let length_ms = resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)?;
+    let length_ms = u64::try_from(length_ms).map_err(|_| Sentence::Timeout)?;
+    // Its end must be a time of the clock.
+    times::now_ms().checked_add_unsigned(length_ms).ok_or(Sentence::TimeoutRange)?;
     call.shared.pause.begin(Duration::from_millis(length_ms), holds_all);
     wake_all(call);
     call.ok();

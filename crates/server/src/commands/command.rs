@@ -81,7 +81,9 @@ fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         _ => return Err(Refusal::Syntax),
     };
-    let names: Vec<&str> = table::commands().filter(|command| is_wanted(command)).map(|command| command.name).collect();
+    // As in Redis subcommands are listed, too.
+    let all = table::entries().iter().map(|entry| entry.command);
+    let names: Vec<&str> = all.filter(|command| is_wanted(command)).map(|command| command.name).collect();
     call.reply.array(names.len());
     names.iter().for_each(|name| call.reply.bulk(name.as_bytes()));
     Ok(())

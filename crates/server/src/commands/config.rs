@@ -55,6 +55,8 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.shared.administration.settings.put(index, value);
     }
     call.shared.keyspace.memory.forget();
+    let key_count_max = call.shared.administration.settings.tracked_key_count_max();
+    call.shared.observers.tracking.shrink(call.shared.ways(), key_count_max);
     // Loops may have to wake earlier from now on.
     call.shared.post.wake_all();
     call.ok();

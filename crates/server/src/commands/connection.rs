@@ -39,7 +39,7 @@ pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Resul
             let shared = call.shared;
             shared.administration.log.auth_failed(
                 "redis",
-                call.session.record.addr,
+                &call.session.record.addr,
                 shared.administration.acl.known(name),
             );
             let name = String::from_utf8_lossy(name).into_owned();

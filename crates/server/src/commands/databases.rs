@@ -7,6 +7,7 @@ use hikv::Ordered;
 use super::moving::database_of;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::database::Database;
 use crate::keyspace::items::Items;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
@@ -56,9 +57,9 @@ fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
 fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let shared = call.shared;
-    shared.observers.watches.touch_where(|raw| shared.keyspace.store.contains(raw).unwrap_or(true));
+    shared.observers.watches.touch_where(|db, key| has(call, db, key));
     shared.keyspace.databases.clear(call.store())?;
-    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
+    shared.observers.tracking.invalidate_all(shared.ways());
     call.ok();
     Ok(())
 }
@@ -68,20 +69,23 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let (shared, namespace) = (call.shared, call.namespace());
-    shared
-        .observers
-        .watches
-        .touch_where(|raw| namespace.key_of(raw).is_some() && shared.keyspace.store.contains(raw).unwrap_or(true));
-    if !shared.keyspace.databases.is_stored() {
-        call.store().clear()?;
-    } else if shared.keyspace.databases.is_used(namespace) {
+    shared.observers.watches.touch_where(|db, key| db == call.session.db && has(call, db, key));
+    let databases = &shared.keyspace.databases;
+    if namespace == Namespace::FIRST && !Namespace::all().skip(1).any(|other| databases.is_used(other)) {
+        databases.clear_first(call.store())?;
+    } else if databases.is_used(namespace) {
         for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
             call.store().delete_range(ordered(shared)?, range)?;
         }
     }
-    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
+    shared.observers.tracking.invalidate_all(shared.ways());
     call.ok();
     Ok(())
+}
+
+/// Whether the database has the key, as the request sees it.
+fn has(call: &Call<'_>, db: Database, key: &[u8]) -> bool {
+    call.store().contains(call.shared.keyspace.namespace(db).raw(key)).unwrap_or(true)
 }
 
 /// Changes the table of databases, and no key.
@@ -90,16 +94,15 @@ fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.integer(at).map_err(|_| sentence)?;
     }
     let (a, b) = (database_of(call.argument(1))?, database_of(call.argument(2))?);
+    if a == b {
+        call.ok();
+        return Ok(());
+    }
     let shared = call.shared;
-    let namespaces = [shared.keyspace.namespace(a), shared.keyspace.namespace(b)];
-    shared.observers.watches.touch_where(|raw| {
-        let key = namespaces.iter().find_map(|namespace| namespace.key_of(raw));
-        key.is_some_and(|key| {
-            namespaces.iter().any(|namespace| shared.keyspace.store.contains(namespace.raw(key)).unwrap_or(true))
-        })
-    });
+    let is_touched = |key: &[u8]| has(call, a, key) || has(call, b, key);
+    shared.observers.watches.touch_where(|db, key| (db == a || db == b) && is_touched(key));
     shared.keyspace.databases.swap(call.store(), a, b)?;
-    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
+    shared.observers.tracking.invalidate_all(shared.ways());
     call.ok();
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! DEBUG: the part that test suites need.
 
+use std::io::{self, Read};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use resp::Protocol;
 
 use super::object;
-use crate::administration;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
@@ -24,7 +24,7 @@ const NAP: Duration = Duration::from_millis(20);
 fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_allowed = match call.shared.administration.settings.named("enable-debug-command").as_str() {
         "yes" => true,
-        "local" => !administration::is_elsewhere(call.session.record.addr.ip()),
+        "local" => !call.session.record.addr.is_elsewhere(),
         _ => false,
     };
     if !is_allowed {
@@ -34,6 +34,8 @@ fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     match (name.as_slice(), call.request.len()) {
         (b"sleep", 3) => sleep(call),
         (b"protocol", 3) => protocol(call),
+        (b"panic", 2) => panic!("DEBUG PANIC was asked for"),
+        (b"panic", 3) => panic_in_write(call),
         (b"object", 3) => object(call),
         (b"error", 3) => {
             // As it is, with no code of its own.
@@ -71,6 +73,17 @@ fn sleep(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     call.ok();
     Ok(())
+}
+
+/// Panics while the store writes a value of the key, which has given no byte yet.
+fn panic_in_write(call: &mut Call<'_>) -> Result<(), Refusal> {
+    struct Panics;
+    impl Read for Panics {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            panic!("DEBUG PANIC was asked for, within a write")
+        }
+    }
+    Ok(call.shared.keyspace.store.put_from(call.key(2), 1, Panics)?)
 }
 
 /// Shows a kind of reply.

@@ -31,10 +31,17 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     if number < 0 {
         return Err(Sentence::NegativeTtl.into());
     }
-    let value = rdb::restore(call.argument(3), call.shared.administration.settings.bulk_bytes_max())
-        .ok_or(Sentence::BadDump)?;
+    let value = rdb::restore(call.argument(3), call.shared.administration.settings.bulk_bytes_max())?;
     let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
     let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
+    if until.is_some_and(|ms| ms <= times::now_ms()) {
+        // It is over: what it would have replaced is gone.
+        if options.replaces && call.store().delete(call.key(1))? {
+            call.changed(GENERIC, "del", 1);
+        }
+        call.ok();
+        return Ok(());
+    }
     if !put(call, value, until, options.replaces)? {
         return Err(Sentence::BusyKey.into());
     }
@@ -55,17 +62,21 @@ fn put(call: &Call<'_>, value: Vec<u8>, until: Option<i64>, replaces: bool) -> R
 }
 
 impl Options {
+    /// Idle time and frequency are checked as in Redis, and not kept here.
     fn of(call: &Call<'_>) -> Result<Options, Refusal> {
-        let mut options = Options::default();
+        let (mut options, mut is_idle, mut is_frequent) = (Options::default(), false, false);
         let mut arguments = call.request.arguments().skip(3);
         while let Some(name) = arguments.next() {
+            let mut number =
+                || resp::parse_integer(arguments.next().ok_or(Refusal::Syntax)?).ok_or(Refusal::NotAnInteger);
             match name.to_ascii_lowercase().as_slice() {
                 b"replace" => options.replaces = true,
                 b"absttl" => options.is_absolute = true,
-                // Neither is kept here.
-                b"idletime" | b"freq" => {
-                    let number = arguments.next().ok_or(Refusal::Syntax)?;
-                    resp::parse_integer(number).ok_or(Refusal::NotAnInteger)?;
+                b"idletime" if !is_frequent => {
+                    number()?.try_into().map(|_: u64| is_idle = true).map_err(|_| Sentence::IdleTime)?;
+                }
+                b"freq" if !is_idle => {
+                    number()?.try_into().map(|_: u8| is_frequent = true).map_err(|_| Sentence::Frequency)?;
                 }
                 _ => return Err(Refusal::Syntax),
             }

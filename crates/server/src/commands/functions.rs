@@ -3,20 +3,21 @@
 use std::sync::LazyLock;
 
 use super::{
-    acl, bitfield, bits, client, client_waiting, command, config, connection, databases, debug, dump, expiry, hello,
-    help, info, keys, latency, lcs, memory, moving, numbers, object, ordered, pubsub, scan, scripting, server, set,
-    slowlog, strings, transactions, values,
+    acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
+    hello, help, info, keys, latency, lcs, memory, moving, numbers, object, ordered, pubsub, scan, scripting, server,
+    set, slowlog, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use crate::table::{self, Entry};
 
 /// By names of rows; a file each.
-const FAMILIES: [&[(&str, Function)]; 32] = [
+const FAMILIES: [&[(&str, Function)]; 34] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
     bits::FUNCTIONS,
     client::FUNCTIONS,
     client_waiting::FUNCTIONS,
+    cluster::FUNCTIONS,
     command::FUNCTIONS,
     config::FUNCTIONS,
     connection::FUNCTIONS,
@@ -42,6 +43,7 @@ const FAMILIES: [&[(&str, Function)]; 32] = [
     set::FUNCTIONS,
     slowlog::FUNCTIONS,
     strings::FUNCTIONS,
+    tracking::FUNCTIONS,
     transactions::FUNCTIONS,
     values::FUNCTIONS,
 ];

@@ -10,10 +10,13 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("client|help", help),
     ("command|help", help),
     ("config|help", help),
+    ("function|help", help),
     ("latency|help", help),
     ("memory|help", help),
+    ("module|help", help),
     ("object|help", help),
     ("pubsub|help", help),
+    ("script|help", help),
     ("slowlog|help", help),
 ];
 
@@ -22,10 +25,12 @@ fn help(call: &mut Call<'_>) -> Result<(), Refusal> {
     let Some(entry) = table::by_name(call.request.name()) else { return Err(Refusal::Syntax) };
     let name = entry.command.name.to_uppercase();
     let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
-    for subcommand in entry.command.subcommands {
+    let others = entry.command.subcommands.iter().filter(|subcommand| subcommand.short_name() != "help");
+    for subcommand in others {
         lines.push(subcommand.short_name().to_uppercase());
         lines.push(format!("    {}.", subcommand.docs.summary.trim_end_matches('.')));
     }
+    lines.extend(["HELP".into(), "    Prints this help.".into()]);
     call.reply.array(lines.len());
     lines.iter().for_each(|line| call.reply.simple(line));
     Ok(())

@@ -2,8 +2,8 @@
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::database::Database;
 use crate::keyspace::items::Change;
-use crate::keyspace::namespace::{DATABASE_COUNT, Namespace};
 use crate::observers::events::GENERIC;
 
 /// By the names of their rows.
@@ -33,7 +33,7 @@ fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
     }
     move_item(call, &from, &to)?;
     call.changed(GENERIC, "rename_from", 1);
-    call.changed(GENERIC, "rename_to", 2);
+    call.report(GENERIC, "rename_to", 2);
     Ok(true)
 }
 
@@ -52,15 +52,9 @@ fn copy_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
 }
 
 /// The database that an argument names.
-pub(super) fn database_of(argument: &[u8]) -> Result<u8, Refusal> {
+pub(super) fn database_of(argument: &[u8]) -> Result<Database, Refusal> {
     let number = resp::parse_integer(argument).ok_or(Refusal::NotAnInteger)?;
-    usize::try_from(number).ok().filter(|db| *db < DATABASE_COUNT).map(|db| db as u8).ok_or(Refusal::DbIndex)
-}
-
-fn noted_namespace(call: &Call<'_>, db: u8) -> Result<Namespace, Refusal> {
-    let namespace = call.shared.keyspace.namespace(db);
-    call.shared.keyspace.databases.note_use(call.store(), namespace)?;
-    Ok(namespace)
+    Database::of(number).ok_or(Refusal::DbIndex)
 }
 
 fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -73,10 +67,10 @@ fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
             _ => return Err(Refusal::Syntax),
         }
     }
-    let to = noted_namespace(call, db)?.raw(call.argument(2));
+    let to = call.shared.keyspace.namespace(db).raw(call.argument(2));
     let is_copied = copy_unless_there(call, &to, replaces)?;
     if is_copied {
-        call.changed_key(GENERIC, "copy_to", db, call.argument(2));
+        call.changed_key(1, GENERIC, "copy_to", db, call.argument(2));
     }
     call.reply.integer(is_copied.into());
     Ok(())
@@ -94,14 +88,14 @@ fn copy_unless_there(call: &Call<'_>, to: &[u8], replaces: bool) -> Result<bool,
 
 fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
     let db = database_of(call.argument(2))?;
-    let to = noted_namespace(call, db)?.raw(call.argument(1));
+    let to = call.shared.keyspace.namespace(db).raw(call.argument(1));
     if call.key(1) == to {
         return Err(Sentence::SameObject.into());
     }
     let is_moved = !call.store().contains(&to)? && move_item(call, &call.key(1), &to)?;
     if is_moved {
         call.changed(GENERIC, "move_from", 1);
-        call.changed_key(GENERIC, "move_to", db, call.argument(1));
+        call.changed_key(0, GENERIC, "move_to", db, call.argument(1));
     }
     call.reply.integer(is_moved.into());
     Ok(())

@@ -4,8 +4,12 @@
 //! 0 | string | version, 2 bytes | CRC-64 of all before, 8 bytes
 //! ```
 
-/// Redis 7.0 writes this version, and reads none that is newer.
+use crate::errors::Sentence;
+
+/// Redis 7.0 writes this version.
 const VERSION: u16 = 10;
+/// The newest version that is read, of Redis 7.4: since 7.0 strings have stayed as they were.
+const VERSION_MAX: u16 = 12;
 const TYPE_STRING: u8 = 0;
 const FOOTER_BYTES: usize = 10;
 
@@ -42,22 +46,34 @@ pub(super) fn dump(value: &[u8]) -> Vec<u8> {
         }
     }
     dumped.extend_from_slice(value);
+    sealed(dumped)
+}
+
+/// A payload of DUMP: `dumped`, with version and checksum behind it.
+pub(super) fn sealed(mut dumped: Vec<u8>) -> Vec<u8> {
     dumped.extend_from_slice(&VERSION.to_le_bytes());
     let crc = crc64(&dumped);
     dumped.extend_from_slice(&crc.to_le_bytes());
     dumped
 }
 
-/// The value that was dumped; none if it is damaged, newer, no string, or longer than `bytes_max`.
-pub(super) fn restore(dumped: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+/// The value that was dumped.
+///
+/// # Errors
+/// If the payload is too short, damaged, or of a newer version; if it holds no string, or one of more than `bytes_max`.
+pub(super) fn restore(dumped: &[u8], bytes_max: usize) -> Result<Vec<u8>, Sentence> {
+    let body = unsealed(dumped).ok_or(Sentence::BadDump)?;
+    let [TYPE_STRING, string @ ..] = body else { return Err(Sentence::BadFormat) };
+    let (value, rest) = Reader { rest: string, bytes_max }.string().ok_or(Sentence::BadFormat)?;
+    if rest.is_empty() && value.len() <= bytes_max { Ok(value) } else { Err(Sentence::BadFormat) }
+}
+
+/// The part before version and checksum, if both are as they must be.
+fn unsealed(dumped: &[u8]) -> Option<&[u8]> {
     let (body, footer) = dumped.split_at_checked(dumped.len().checked_sub(FOOTER_BYTES)?)?;
     let version = u16::from_le_bytes(footer[..2].try_into().ok()?);
     let crc = u64::from_le_bytes(footer[2..].try_into().ok()?);
-    // Redis takes 0 for no checksum.
-    let is_whole = crc == 0 || crc == crc64(&dumped[..dumped.len() - size_of::<u64>()]);
-    let [TYPE_STRING, string @ ..] = body else { return None };
-    let (value, rest) = Reader { rest: string, bytes_max }.string()?;
-    (version <= VERSION && is_whole && rest.is_empty() && value.len() <= bytes_max).then_some(value)
+    (version <= VERSION_MAX && crc == crc64(&dumped[..dumped.len() - size_of::<u64>()])).then_some(body)
 }
 
 struct Reader<'a> {
@@ -158,22 +174,18 @@ mod tests {
         for len in [0, 1, 63, 64, 16_383, 16_384, 100_000] {
             let value: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
             let mut dumped = dump(&value);
-            assert_eq!(restore(&dumped, 1 << 20), Some(value));
+            assert_eq!(restore(&dumped, 1 << 20), Ok(value));
             let at = dumped.len() / 2;
             dumped[at] ^= 1;
-            assert_eq!(restore(&dumped, 1 << 20), None);
+            assert_eq!(restore(&dumped, 1 << 20), Err(Sentence::BadDump));
         }
-        assert_eq!(restore(&dump(&[7; 100]), 99), None);
-        assert_eq!(restore(b"", 99), None);
+        assert_eq!(restore(&dump(&[7; 100]), 99), Err(Sentence::BadFormat));
+        assert_eq!(restore(b"", 99), Err(Sentence::BadDump));
     }
 
     #[test]
     fn what_redis_dumps_is_restored() {
-        let restored = |body: &[u8]| {
-            let mut dumped = [body, &VERSION.to_le_bytes()].concat();
-            dumped.extend_from_slice(&crc64(&dumped).to_le_bytes());
-            restore(&dumped, 1000)
-        };
+        let restored = |body: &[u8]| restore(&sealed(body.to_vec()), 1000).ok();
         assert_eq!(restored(b"\x00\xC0\x7B").as_deref(), Some(&b"123"[..]));
         assert_eq!(restored(b"\x00\xC1\x39\x30").as_deref(), Some(&b"12345"[..]));
         assert_eq!(restored(b"\x00\xC2\xFF\xFF\xFF\xFF").as_deref(), Some(&b"-1"[..]));
@@ -181,5 +193,21 @@ mod tests {
         assert_eq!(restored(b"\x00\xC3\x05\x40\x64\x00a\xE0\x5A\x00"), Some(vec![b'a'; 100]));
         assert_eq!(restored(b"\x00\xC3\x05\x40\x64\x00a\xE0\x5A\x01"), None);
         assert_eq!(restored(b"\x01\x00"), None);
+    }
+
+    /// A string of each version, by Redis' own encoding of it.
+    #[test]
+    fn dumps_of_later_versions_are_restored() {
+        let of_version = |version: u16| {
+            let mut dumped = [&b"\x00\x03abc"[..], &version.to_le_bytes()].concat();
+            dumped.extend_from_slice(&crc64(&dumped).to_le_bytes());
+            restore(&dumped, 1000)
+        };
+        for version in [1, 9, 10, 11, 12] {
+            assert_eq!(of_version(version).as_deref(), Ok(&b"abc"[..]), "{version}");
+        }
+        assert_eq!(of_version(13), Err(Sentence::BadDump));
+        let without_checksum = [&b"\x00\x03abc\x0a\x00"[..], &[0; 8]].concat();
+        assert_eq!(restore(&without_checksum, 1000), Err(Sentence::BadDump));
     }
 }

@@ -1,15 +1,26 @@
 //! SCRIPT, FUNCTION, MODULE and REPLICAOF, as far as their answer is that there is no such thing.
 
+use super::rdb;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("function|delete", function_delete),
+    ("function|dump", function_dump),
     ("function|flush", function_flush),
+    ("function|kill", kill),
+    ("function|list", function_list),
+    ("function|load", load),
+    ("function|restore", load),
+    ("function|stats", function_stats),
     ("module|list", module_list),
     ("replicaof", replicaof),
+    ("script|debug", script_debug),
     ("script|exists", script_exists),
     ("script|flush", script_flush),
+    ("script|kill", kill),
+    ("script|load", load),
 ];
 
 fn function_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -27,6 +38,65 @@ fn flush(call: &mut Call<'_>, refusal: &str) -> Result<(), Refusal> {
     }
     call.ok();
     Ok(())
+}
+
+/// Nothing can be loaded, so no client ever learns the name of a script that it could run.
+fn load(_: &mut Call<'_>) -> Result<(), Refusal> {
+    Err(Sentence::NoScripts.into())
+}
+
+fn kill(_: &mut Call<'_>) -> Result<(), Refusal> {
+    Err(Sentence::NoScriptRuns.into())
+}
+
+fn function_delete(_: &mut Call<'_>) -> Result<(), Refusal> {
+    Err(Sentence::NoLibrary.into())
+}
+
+/// No libraries, as Redis dumps them.
+fn function_dump(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.bulk(&rdb::sealed(Vec::new()));
+    Ok(())
+}
+
+fn function_list(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (mut has_pattern, mut has_code) = (false, false);
+    let mut arguments = call.request.arguments().skip(1);
+    while let Some(option) = arguments.next() {
+        if !has_code && option.eq_ignore_ascii_case(b"withcode") {
+            has_code = true;
+        } else if !has_pattern && option.eq_ignore_ascii_case(b"libraryname") {
+            has_pattern = true;
+            arguments.next().ok_or_else(|| Refusal::Names("library name argument was not given".into()))?;
+        } else {
+            return Err(Refusal::Names(format!("Unknown argument {}", String::from_utf8_lossy(option))));
+        }
+    }
+    call.reply.array(0);
+    Ok(())
+}
+
+/// There is no engine either.
+fn function_stats(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.map(2);
+    call.reply.bulk(b"running_script");
+    call.reply.null_bulk();
+    call.reply.bulk(b"engines");
+    call.reply.map(0);
+    Ok(())
+}
+
+/// Only the mode in which scripts run anyway.
+fn script_debug(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let mode = call.argument(2);
+    if mode.eq_ignore_ascii_case(b"no") {
+        call.ok();
+        return Ok(());
+    }
+    if mode.eq_ignore_ascii_case(b"yes") || mode.eq_ignore_ascii_case(b"sync") {
+        return Err(Sentence::NoScripts.into());
+    }
+    Err(Refusal::Names("Use SCRIPT DEBUG YES/SYNC/NO".into()))
 }
 
 /// None does.

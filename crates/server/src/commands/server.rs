@@ -41,9 +41,9 @@ fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// An errand: the event loops go on meanwhile.
 fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let write_count = call.shared.telemetry.write_count();
+    let change_count = call.shared.telemetry.change_count();
     call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
-    call.shared.telemetry.figures.note_save(write_count);
+    call.shared.telemetry.figures.note_save(change_count);
     call.ok();
     Ok(())
 }
@@ -53,9 +53,9 @@ fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.request.arguments().all(|argument| argument.eq_ignore_ascii_case(b"schedule")) {
         return Err(Refusal::Syntax);
     }
-    let write_count = call.shared.telemetry.write_count();
+    let change_count = call.shared.telemetry.change_count();
     call.shared.keyspace.saves.save_in_background(&call.shared.keyspace.store)?;
-    call.shared.telemetry.figures.note_save(write_count);
+    call.shared.telemetry.figures.note_save(change_count);
     call.reply.simple("Background saving started");
     Ok(())
 }
@@ -80,16 +80,18 @@ fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Answers nothing where it succeeds: the connection ends.
 fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let mut saves = false;
-    for option in call.request.arguments() {
-        match option.to_ascii_lowercase().as_slice() {
-            b"save" => saves = true,
-            b"nosave" | b"now" | b"force" => {}
-            b"abort" => return Err(Refusal::Names("No shutdown in progress.".into())),
-            _ => return Err(Refusal::Syntax),
-        }
+    let known: [&[u8]; 5] = [b"save", b"nosave", b"now", b"force", b"abort"];
+    let says = |word: &[u8]| call.request.arguments().any(|option| option.eq_ignore_ascii_case(word));
+    let is_known = |option: &[u8]| known.iter().any(|word| word.eq_ignore_ascii_case(option));
+    let aborts = says(b"abort");
+    let contradicts = says(b"save") && says(b"nosave") || aborts && known[..4].iter().any(|word| says(word));
+    if contradicts || !call.request.arguments().all(is_known) {
+        return Err(Refusal::Syntax);
     }
-    if saves {
+    if aborts {
+        return Err(Refusal::Names("No shutdown in progress.".into()));
+    }
+    if says(b"save") {
         call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
     }
     call.session.closing = true;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hikv::{Decision, Durability, Expiry};
 
-use super::times::{self, Unit};
+use super::times::{self, Stays, Unit};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Change;
@@ -72,7 +72,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 impl Options {
     fn of(call: &Call<'_>) -> Result<Options, Refusal> {
-        let (mut options, mut has_until, mut moment) = (PLAIN, false, None);
+        let (mut options, mut until) = (PLAIN, times::Until::default());
         let mut arguments = call.request.arguments().skip(2);
         while let Some(name) = arguments.next() {
             let mut condition = |wanted| {
@@ -87,17 +87,14 @@ impl Options {
                 b"durable" if options.durability.is_none() => {
                     options.durability = Some(level_of(arguments.next().ok_or(Refusal::Syntax)?)?);
                 }
-                b"keepttl" if !has_until => (options.until, has_until) = (Until::Kept, true),
-                other => {
-                    let unit = times::unit_of(other).filter(|_| !has_until).ok_or(Refusal::Syntax)?;
-                    moment = Some((arguments.next().ok_or(Refusal::Syntax)?, unit));
-                    has_until = true;
-                }
+                other => until.take(other, Stays::Kept, &mut arguments)?,
             }
         }
-        if let Some((number, unit)) = moment {
-            options.until = Until::Moment(times::positive_moment_of(number, unit, "set")?);
-        }
+        options.until = match until.moment("set")? {
+            Some(ms) => Until::Moment(ms),
+            None if until.is_kept() => Until::Kept,
+            None => Until::Forever,
+        };
         Ok(options)
     }
 }
@@ -128,7 +125,7 @@ fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Op
     if is_put {
         call.changed(STRING, "set", 1);
         if matches!(options.until, Until::Moment(_)) {
-            call.changed(GENERIC, "expire", 1);
+            call.report(GENERIC, "expire", 1);
         }
     }
     Ok((is_put, old))

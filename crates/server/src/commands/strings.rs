@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hikv::{Decision, Expiry};
 
-use super::times;
+use super::times::{self, Stays, Until};
 use super::values::answer_value;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
@@ -103,38 +103,37 @@ fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Tells the value, and changes when it expires.
+/// Replies with the value, and changes when it expires.
 fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let moment = match call.request.len() {
-        2 => {
-            let value = call.store().get(call.key(1))?;
-            answer_value(value.as_deref(), &mut call.reply, call.tally);
-            return Ok(());
-        }
-        3 if call.argument(2).eq_ignore_ascii_case(b"persist") => None,
-        4 => {
-            let unit = times::unit_of(call.argument(2)).ok_or(Refusal::Syntax)?;
-            if !call.store().contains(call.key(1))? {
-                answer_value(None, &mut call.reply, call.tally);
-                return Ok(());
-            }
-            Some(times::positive_moment_of(call.argument(3), unit, "getex")?)
-        }
-        _ => return Err(Refusal::Syntax),
-    };
-    let expiry = moment.map_or(Expiry::NEVER, |ms| Expiry::at_ms(ms as u64));
+    let mut until = Until::default();
+    let mut arguments = call.request.arguments().skip(1);
+    while let Some(name) = arguments.next() {
+        until.take(name, Stays::Persist, &mut arguments)?;
+    }
+    if until.is_unsaid() || !call.store().contains(call.key(1))? {
+        let value = call.store().get(call.key(1))?;
+        answer_value(value.as_deref(), &mut call.reply, call.tally);
+        return Ok(());
+    }
+    let moment = until.moment("getex")?;
     let is_past = moment.is_some_and(|ms| ms <= times::now_ms());
-    let mut old = None;
-    call.store().update(call.key(1), |value| {
-        old = value.map(<[u8]>::to_vec);
-        match value {
-            None => Decision::Keep,
+    let (mut old, mut event) = (None, None);
+    call.store().update_item(call.key(1), |held| {
+        old = held.map(|held| held.value.to_vec());
+        let decision = held.map_or(Decision::Keep, |held| match moment {
             Some(_) if is_past => Decision::Delete,
-            Some(value) => Decision::PutUntil(Cow::Owned(value.to_vec()), expiry),
-        }
+            Some(ms) => Decision::PutUntil(held.value.to_vec().into(), times::expiry_at(ms)),
+            None if held.expiry.is_never() => Decision::Keep,
+            None => Decision::PutUntil(held.value.to_vec().into(), Expiry::NEVER),
+        });
+        event = match decision {
+            Decision::Keep => None,
+            Decision::Delete => Some("del"),
+            _ => Some(moment.map_or("persist", |_| "expire")),
+        };
+        decision
     })?;
-    if old.is_some() {
-        let event = if is_past { "del" } else { moment.map_or("persist", |_| "expire") };
+    if let Some(event) = event {
         call.changed(GENERIC, event, 1);
     }
     answer_value(old.as_deref(), &mut call.reply, call.tally);

@@ -30,6 +30,58 @@ pub(super) fn unit_of(option: &[u8]) -> Option<Unit> {
     }
 }
 
+/// The word that leaves a key without a moment of its own: it differs between `SET` and `GETEX`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stays {
+    /// `KEEPTTL`
+    Kept,
+    /// `PERSIST`
+    Persist,
+}
+
+/// The options of `SET` and `GETEX` about when the key expires. As in Redis the same option may come again, and the last one
+/// counts; two different ones are a syntax error.
+#[derive(Default)]
+pub(super) struct Until<'a> {
+    stays: Option<Stays>,
+    moment: Option<(&'a [u8], Unit)>,
+}
+
+impl<'a> Until<'a> {
+    /// Takes the option `name`, with its value from `rest`; `stays` is the word of this command.
+    pub(super) fn take(
+        &mut self,
+        name: &[u8],
+        stays: Stays,
+        rest: &mut impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), Refusal> {
+        let word: &[u8] = if stays == Stays::Kept { b"keepttl" } else { b"persist" };
+        if name.eq_ignore_ascii_case(word) && self.moment.is_none() {
+            self.stays = Some(stays);
+            return Ok(());
+        }
+        let is_free = |unit: &Unit| self.stays.is_none() && self.moment.is_none_or(|(_, before)| before == *unit);
+        let unit = unit_of(name).filter(is_free).ok_or(Refusal::Syntax)?;
+        self.moment = Some((rest.next().ok_or(Refusal::Syntax)?, unit));
+        Ok(())
+    }
+
+    /// True if there was no such option.
+    pub(super) fn is_unsaid(&self) -> bool {
+        self.stays.is_none() && self.moment.is_none()
+    }
+
+    /// True if the key's time stays as it is.
+    pub(super) fn is_kept(&self) -> bool {
+        self.stays == Some(Stays::Kept)
+    }
+
+    /// The moment, in milliseconds since the Unix epoch, if there is one.
+    pub(super) fn moment(&self, command: &'static str) -> Result<Option<i64>, Refusal> {
+        self.moment.map(|(number, unit)| positive_moment_of(number, unit, command)).transpose()
+    }
+}
+
 /// The store's time, in milliseconds since the Unix epoch.
 pub(super) fn now_ms() -> i64 {
     Clock::default().now_ms() as i64

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clients::session::Transaction;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::accounts;
 use crate::execution::call::{Call, Function};
 use crate::execution::dispatch::Execution;
 use crate::execution::permission;
@@ -14,6 +15,7 @@ use crate::keyspace::databases::Table;
 use crate::keyspace::items::{Pending, Premises, Seen, Told};
 use crate::observers::notify;
 use crate::observers::watch::Watched;
+use crate::shared::Shared;
 use crate::telemetry::Kind;
 
 /// By the names of their rows.
@@ -47,16 +49,34 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
         overtaken(call);
         return Ok(());
     };
-    let (pending, databases) = (Pending::resting_on(premises), call.shared.keyspace.databases.now());
-    let start = call.reply.len_bytes();
+    let (pending, start) = (Pending::resting_on(premises), call.reply.len_bytes());
+    let mut databases =
+        UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
     call.session.is_executing = true;
     execute_all(call, &transaction, &pending);
     call.session.is_executing = false;
-    if !write(call, pending, &databases)? {
+    databases.is_written = write(call, pending)?;
+    if !databases.is_written {
         call.reply.truncate(start);
         overtaken(call);
     }
     Ok(())
+}
+
+/// The table of databases, as the transaction may have changed it: the one that the store has, unless the transaction is written. So
+/// nothing is left of one that is refused, or panics.
+struct UntilWritten<'a> {
+    shared: &'a Shared,
+    before: Table,
+    is_written: bool,
+}
+
+impl Drop for UntilWritten<'_> {
+    fn drop(&mut self) {
+        if !self.is_written {
+            self.shared.keyspace.databases.reload(&self.shared.keyspace.store, &self.before);
+        }
+    }
 }
 
 /// Says that a watched key was changed.
@@ -68,15 +88,12 @@ fn overtaken(call: &mut Call<'_>) {
 
 /// Writes what the commands have changed; false if a watched key was changed meanwhile. If that fails, nothing of it has happened: the
 /// refusal stands in place of the replies.
-fn write(call: &Call<'_>, pending: Pending, before: &Table) -> Result<bool, Refusal> {
+fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
     let shared = call.shared;
-    let told = pending.commit(&shared.keyspace.store);
-    let Ok(Some(told)) = told else {
-        shared.keyspace.databases.reload(&shared.keyspace.store, before);
-        return told.map(|_| false);
-    };
-    for Told { class, event, db, namespace, key } in told {
-        notify::tell_changed(shared, class, event, (db, namespace, &key));
+    let Some(told) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
+    for Told { change_count, class, event, db, namespace, key } in told {
+        accounts::note_changes(change_count, shared, call.session);
+        notify::tell_changed(shared, class, event, (db, namespace, &key), call.session.id);
     }
     Ok(true)
 }
@@ -87,7 +104,8 @@ fn premises(call: &Call<'_>) -> Result<Option<Premises>, Refusal> {
     if watching.mark.load(Ordering::SeqCst) {
         return Ok(None);
     }
-    let keys = watching.keys.iter().map(|watched| (watched.namespace.raw(&watched.key).into_owned(), watched.seen));
+    let raw = |watched: &Watched| call.shared.keyspace.namespace(watched.db).raw(&watched.key).into_owned();
+    let keys = watching.keys.iter().map(|watched| (raw(watched), watched.seen));
     let mut premises = Premises::of(keys);
     Ok(premises.hold(&call.shared.keyspace.store)?.then_some(premises))
 }
@@ -125,13 +143,12 @@ fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::WatchInMulti.into());
     }
-    let namespace = call.namespace();
+    let (db, namespace) = (call.session.db, call.namespace());
     for key in call.request.arguments() {
-        let is_watched =
-            call.session.watching.keys.iter().any(|watched| watched.namespace == namespace && watched.key == key);
+        let is_watched = call.session.watching.keys.iter().any(|watched| watched.db == db && watched.key == key);
         if !is_watched {
             let seen = Seen::of(&call.shared.keyspace.store, &namespace.raw(key))?;
-            call.session.watch(Watched { namespace, key: key.to_vec(), seen }, &call.shared.observers.watches);
+            call.session.watch(Watched { db, key: key.to_vec(), seen }, &call.shared.observers.watches);
         }
     }
     call.ok();

@@ -1,17 +1,18 @@
 //! Accepting connections and handing each to an event loop.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mio::event::Source;
-use mio::net::{TcpListener, TcpStream};
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Poll, Token};
 
+use crate::clients::Peer;
 use crate::connections::admission::Admission;
 use crate::connections::idle;
 use crate::connections::transport::{Certificates, Transport};
+use crate::connections::unix::SocketFile;
 use crate::mail::Letter;
 use crate::shared::Shared;
 
@@ -25,8 +26,57 @@ const PROTECTED: &[u8] =
       user. In this mode connections are only accepted from the loopback interface. Give the user a password with CONFIG SET \
       requirepass or ACL SETUSER, from this host.\r\n";
 
+/// A listening socket.
+pub(crate) enum Door {
+    Tcp(TcpListener),
+    /// With its file, which goes with it.
+    Unix(UnixListener, SocketFile),
+}
+
+/// The socket of a client that has connected.
+enum Comer {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Door {
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Door::Tcp(listener) => listener,
+            Door::Unix(listener, _) => listener,
+        }
+    }
+
+    fn accept(&self) -> io::Result<(Comer, Peer)> {
+        match self {
+            Door::Tcp(listener) => listener.accept().map(|(socket, addr)| (Comer::Tcp(socket), Peer::Ip(addr))),
+            Door::Unix(listener, file) => {
+                listener.accept().map(|(socket, _)| (Comer::Unix(socket), Peer::Unix(Arc::clone(&file.path))))
+            }
+        }
+    }
+}
+
+impl Comer {
+    /// The transport for the reason why a client is turned away.
+    fn plain(self) -> Transport {
+        match self {
+            Comer::Tcp(socket) => Transport::Plain(socket),
+            Comer::Unix(socket) => Transport::Unix(socket),
+        }
+    }
+
+    /// The transport of a client that is served.
+    fn transport(self, certificates: Option<&Certificates>) -> io::Result<Transport> {
+        match self {
+            Comer::Tcp(socket) => Transport::new(socket, certificates),
+            Comer::Unix(_) => Ok(self.plain()),
+        }
+    }
+}
+
 pub(crate) struct Acceptor {
-    listener: TcpListener,
+    door: Door,
     shared: Arc<Shared>,
     /// By TLS, if there are any.
     certificates: Option<Arc<Certificates>>,
@@ -37,12 +87,12 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(crate) fn new(listener: TcpListener, shared: Arc<Shared>, certificates: Option<Arc<Certificates>>) -> Acceptor {
-        Acceptor { listener, shared, certificates, waiting: false, is_refused: false }
+    pub(crate) fn new(door: Door, shared: Arc<Shared>, certificates: Option<Arc<Certificates>>) -> Acceptor {
+        Acceptor { door, shared, certificates, waiting: false, is_refused: false }
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
-        self.listener.register(poll.registry(), token, Interest::READABLE)
+        self.door.source().register(poll.registry(), token, Interest::READABLE)
     }
 
     /// Takes note that the poller reports a connection.
@@ -58,10 +108,10 @@ impl Acceptor {
     /// Accepts all clients that wait.
     pub(crate) fn accept_waiting(&mut self) {
         while self.waiting {
-            match self.listener.accept() {
-                Ok((socket, addr)) => {
+            match self.door.accept() {
+                Ok((comer, peer)) => {
                     self.is_refused = false;
-                    self.admit(socket, addr);
+                    self.admit(comer, peer);
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => self.waiting = false,
@@ -82,34 +132,36 @@ impl Acceptor {
         }
     }
 
-    fn admit(&self, socket: TcpStream, addr: SocketAddr) {
+    fn admit(&self, comer: Comer, peer: Peer) {
         let administration = &self.shared.administration;
-        if administration.is_closed_to(addr.ip()) {
-            administration.log.client_refused(addr, "nobody needs a password, and it is not on this host");
-            self.turn_away(socket, PROTECTED);
+        if administration.is_closed_to(&peer) {
+            administration.log.client_refused(&peer, "nobody needs a password, and it is not on this host");
+            self.turn_away(comer, PROTECTED);
             return;
         }
         let Some(admission) = Admission::try_new(&self.shared.telemetry.loops, administration.settings.clients_max())
         else {
-            administration.log.client_refused(addr, "as many are connected as may be");
-            self.turn_away(socket, b"-ERR max number of clients reached\r\n");
+            administration.log.client_refused(&peer, "as many are connected as may be");
+            self.turn_away(comer, b"-ERR max number of clients reached\r\n");
             return;
         };
-        tracing::debug!(%addr, client = admission.client_id, "client connected");
+        tracing::debug!(addr = %peer, client = admission.client_id, "client connected");
         // Without the one replies wait for acknowledgements; both can only fail on a connection that is gone.
-        let _ = socket.set_nodelay(true);
-        let _ = idle::keep_alive(&socket, administration.settings.keep_alive_seconds());
+        if let Comer::Tcp(socket) = &comer {
+            let _ = socket.set_nodelay(true);
+            let _ = idle::keep_alive(socket, administration.settings.keep_alive_seconds());
+        }
         // A failure leaves the socket to be dropped, which closes it.
-        if let Ok(transport) = Transport::new(socket, self.certificates.as_deref()) {
-            self.shared.post.give(admission.loop_index, Letter::Arrival(transport, addr, admission));
+        if let Ok(transport) = comer.transport(self.certificates.as_deref()) {
+            self.shared.post.give(admission.loop_index, Letter::Arrival(transport, peer, admission));
         }
     }
 
     /// Says why, which only a client without TLS can read.
-    fn turn_away(&self, socket: TcpStream, why: &[u8]) {
+    fn turn_away(&self, comer: Comer, why: &[u8]) {
         if self.certificates.is_none() {
             // A courtesy: the client may be gone, and is dropped in any case.
-            let _ = Transport::Plain(socket).write(why);
+            let _ = comer.plain().write(why);
         }
     }
 }

@@ -4,9 +4,10 @@
 //! turn is bounded, by one read and by what [`Output::send`] sends; a connection that has more to do gets another turn after the
 //! others.
 
+mod unread;
+
 use std::io;
 use std::mem;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,10 +18,11 @@ use mio::{Poll, Token};
 use resp::{Limits, Parser};
 
 use crate::administration::output_limits::Unread;
-use crate::clients::Place;
 use crate::clients::session::Session;
 use crate::clients::{self, Record};
+use crate::clients::{Peer, Place};
 use crate::connections::admission::Admission;
+use crate::connections::backlog::Share;
 use crate::connections::buffers::Buffers;
 use crate::connections::idle;
 use crate::connections::input::Input;
@@ -57,6 +59,8 @@ pub(crate) struct Connection {
     output: Output,
     unanswered: Unanswered,
     unread: Unread,
+    /// What it counts for among all clients' backlogs.
+    share: Share,
     /// Of messages that wait in the loop.
     expected_bytes: usize,
     session: Session,
@@ -79,12 +83,12 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(
         transport: Transport,
-        addr: SocketAddr,
+        addr: Peer,
         place: Place,
         admission: Admission,
         shared: Arc<Shared>,
     ) -> Connection {
-        let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(addr)));
+        let record = Arc::new(Record::new(place, addr.clone(), transport.local_addr().map_or(addr, Peer::Ip)));
         let mut session = shared.welcome(record);
         session.may_be_away = true;
         Connection {
@@ -96,6 +100,7 @@ impl Connection {
             output: Output::default(),
             unanswered: Unanswered::default(),
             unread: Unread::default(),
+            share: Share::default(),
             expected_bytes: 0,
             session,
             readable: false,
@@ -113,18 +118,12 @@ impl Connection {
         self.session.id == client_id
     }
 
-    /// A message for the client waits in the loop; [`Connection::receive`] will follow. A client that does not read what it
-    /// subscribes to is abandoned.
-    pub(crate) fn expect(&mut self, parcel: &Parcel) {
-        self.expected_bytes += parcel.len_bytes();
-        self.look_at_unread();
-    }
-
     /// Takes a message for the client, to be sent when `ticket` is durable. One that is abandoned needs none.
     pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
         self.expected_bytes -= parcel.len_bytes();
         if !self.abandoned {
-            self.output.push(parcel.parts(self.session.protocol), ticket);
+            let is_subscribed = self.session.record.has(clients::SUBSCRIBED);
+            self.output.push(parcel.parts(self.session.protocol, is_subscribed), ticket);
         }
         self.look_at_unread();
     }
@@ -144,24 +143,6 @@ impl Connection {
         }
         self.session.is_away = false;
         self.session.show(now);
-    }
-
-    /// Gives up a client that leaves too much unread.
-    pub(crate) fn look_at_unread(&mut self) {
-        let settings = &self.shared.administration.settings;
-        let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
-        let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
-        self.abandoned |= self.unread.is_too_much(self.unread_bytes(), limit);
-    }
-
-    /// Replies and messages that were not sent, those among them that wait in the loop.
-    fn unread_bytes(&self) -> usize {
-        self.output.len_bytes() + self.expected_bytes
-    }
-
-    /// Whether it leaves so much unread that the loop has to look again.
-    pub(crate) fn is_over_limit(&self) -> bool {
-        self.unread.is_over()
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -235,7 +216,7 @@ impl Connection {
     /// A connection that breaks needs no line; a client that cannot come in does, for the operator of that client.
     fn note_failure(&self, error: &io::Error, shared: &Shared) {
         if error.kind() == io::ErrorKind::InvalidData && self.transport.is_shaking_hands() {
-            shared.administration.log.handshake_failed("client", self.session.record.addr, error);
+            shared.administration.log.handshake_failed("client", &self.session.record.addr, error);
         }
     }
 
@@ -244,12 +225,15 @@ impl Connection {
         if self.transport.is_shaking_hands() {
             self.abandoned = true;
             let why = "it took too long";
-            self.shared.administration.log.handshake_failed("client", self.session.record.addr, &why);
+            self.shared.administration.log.handshake_failed("client", &self.session.record.addr, &why);
         }
     }
 
     fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
         self.output.send(&mut self.transport)?;
+        if self.may_grow() {
+            self.grow()?;
+        }
         self.execute(worker);
         if self.wants_input() {
             self.read()?;
@@ -261,7 +245,9 @@ impl Connection {
     /// Ends a turn: sends its replies.
     pub(crate) fn conclude(&mut self, counters: &LoopCounters, buffers: &mut Buffers) -> Turn {
         self.abandoned = self.abandoned || self.output.send(&mut self.transport).is_err();
-        counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
+        let sent_bytes = self.output.take_count();
+        counters.watched.note_bytes(self.input.take_count(), sent_bytes);
+        self.note_sent(sent_bytes);
         self.look_at_unread();
         self.show();
         self.output.give_back(buffers);
@@ -292,7 +278,7 @@ impl Connection {
         let executable = !over && !self.output.is_full() && !self.starved && self.session.goes_on();
         if over && sent {
             Turn::Close
-        } else if sendable || executable || self.wants_input() {
+        } else if sendable || executable || self.wants_input() || self.may_grow() {
             Turn::Again
         } else {
             Turn::Wait
@@ -379,6 +365,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         tracing::debug!(client = self.session.id, "client left");
+        self.share.set(0, &self.session.record, &self.shared.backlogs);
         self.shared.dismiss(&mut self.session);
     }
 }

@@ -19,7 +19,7 @@ use crate::Config;
 pub(crate) const ADDR_COUNT_MAX: usize = 16;
 
 /// Connections that wait to be accepted, as mio has it.
-const BACKLOG_COUNT_MAX: i32 = 1024;
+pub(super) const BACKLOG_COUNT_MAX: i32 = 1024;
 
 /// What the kernel says of a protocol that it was built, or booted, without.
 const UNKNOWN_PROTOCOL: [Errno; 5] =
@@ -147,7 +147,10 @@ fn check_reach(wanted: &[Wanted<'_>], config: &Config, is_open: impl Fn() -> io:
     match elsewhere.next() {
         Some(addr) if config.protected && is_open()? => Err(io::Error::new(
             ErrorKind::PermissionDenied,
-            format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),
+            format!(
+                "{addr} can be reached from elsewhere, and there is neither a password (--password-file, requirepass) nor a file \
+                 of users (--acl-file, aclfile); --unprotected, or 'protected-mode no', allows it all the same"
+            ),
         )),
         _ => Ok(()),
     }

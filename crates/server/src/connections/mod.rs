@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod admission;
+pub(crate) mod backlog;
 pub(crate) mod buffers;
 pub(crate) mod connection;
 mod duty;
@@ -13,3 +14,4 @@ pub(crate) mod listen;
 pub(crate) mod output;
 pub(crate) mod patience;
 pub(crate) mod transport;
+pub(crate) mod unix;

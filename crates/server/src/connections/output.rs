@@ -1,10 +1,11 @@
 //! Replies that have not been sent yet.
 //!
-//! At [`FULL_BYTES`] the connection stops executing and reading: a client that does not read its replies is not served,
-//! and holds no more than that and one reply. A large value is never held whole: the value is read from the store in
-//! pieces as the client takes them, and nothing else is executed for the client meanwhile. Nothing keeps a large value in
-//! place that long; if the value is replaced before the client has taken it, the connection is closed, since the length
-//! has been sent.
+//! At [`FULL_BYTES`] the connection stops executing and reading until the client has read. Exception: a client that still sends while
+//! its socket takes nothing may hold more, by [`Output::grow`], as far as `backlog` allows.
+//!
+//! A large value is read from the store in pieces as the client takes them, and nothing else is executed for the client meanwhile; a
+//! client that may hold more has the pieces held like any reply. Nothing keeps a large value in place that long; if the value is
+//! replaced before all of it was read from the store, the connection is closed, since the length has been sent.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem;
@@ -12,7 +13,7 @@ use std::mem;
 use hikv::{Error, Store, Ticket, ValueReader};
 use resp::{Protocol, Reply};
 
-use crate::connections::buffers::Buffers;
+use crate::connections::buffers::{Buffers, KEPT_BYTES_MAX};
 use crate::connections::held::Held;
 use crate::connections::transport::Transport;
 
@@ -21,6 +22,9 @@ pub(crate) const FULL_BYTES: usize = 256 << 10;
 
 /// A large value's piece: enough to make the system call cheap beside the copy.
 const PIECE_BYTES_MAX: u64 = 256 << 10;
+
+/// An output that grows gets so large a part of itself at least, so that a long one is seldom moved.
+const GROWTH_PART: usize = 8;
 
 /// What one connection may send before others get their turn.
 const TURN_BYTES_MAX: usize = 1 << 20;
@@ -39,6 +43,8 @@ pub(crate) struct Output {
     /// Messages that came while a value was being sent, and what they wait for.
     pushed: Vec<u8>,
     pushed_ticket: Ticket,
+    /// What [`Output::grow`] has allowed beyond [`FULL_BYTES`].
+    more_bytes: usize,
     /// The socket takes more, as far as is known.
     pub(crate) writable: bool,
 }
@@ -103,6 +109,12 @@ impl Output {
         self.bytes.len()
     }
 
+    /// Forgets what was written from `start` on, an earlier [`Output::end`] since which nothing was sent.
+    pub(crate) fn take_back(&mut self, start: usize) {
+        self.bytes.truncate(start);
+        self.value = None;
+    }
+
     /// What was written from `start` on, an earlier [`Output::end`], is sent when `ticket` is durable.
     pub(crate) fn hold(&mut self, start: usize, ticket: Ticket) {
         if ticket != Ticket::default() && start < self.bytes.len() {
@@ -139,7 +151,23 @@ impl Output {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.value.is_some() || self.unsent().len() >= FULL_BYTES
+        self.value.is_some() || self.unsent().len() >= FULL_BYTES + self.more_bytes
+    }
+
+    /// Lets as much more be written as an output may have at first, pieces of a value that is being sent among it.
+    pub(crate) fn grow(&mut self) -> io::Result<()> {
+        self.more_bytes = self.unsent().len();
+        let step_bytes = FULL_BYTES.max(self.bytes.len() / GROWTH_PART);
+        self.bytes.reserve_exact(step_bytes);
+        while self.value.is_some() && self.unsent().len() < FULL_BYTES + self.more_bytes {
+            self.load_piece()?;
+        }
+        Ok(())
+    }
+
+    /// Memory that a backlog takes: of an output that has grown, or has one long reply.
+    pub(crate) fn backlog_bytes(&self) -> usize {
+        if self.len_bytes() > FULL_BYTES { self.room_bytes() } else { 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -149,6 +177,7 @@ impl Output {
     /// Sends until nothing is left, the socket takes no more, or others should have a turn.
     pub(crate) fn send(&mut self, transport: &mut Transport) -> io::Result<()> {
         let mut turn_bytes = 0;
+        self.more_bytes = 0;
         while self.writable && turn_bytes < TURN_BYTES_MAX && self.load()? {
             match transport.write(self.sendable()) {
                 Ok(sent_bytes) => {
@@ -197,7 +226,8 @@ impl Output {
 
     /// Makes sure that there are bytes to send, if anything is left that may be.
     fn load(&mut self) -> io::Result<bool> {
-        if self.unsent().is_empty() || self.sent >= FULL_BYTES {
+        // What is left is moved by as much as was sent at the most.
+        if self.unsent().is_empty() || self.sent >= FULL_BYTES.max(self.unsent().len()) {
             self.forget_sent();
         }
         if self.bytes.is_empty() {
@@ -210,15 +240,18 @@ impl Output {
         self.bytes.drain(..self.sent);
         self.held.move_down(self.sent);
         self.sent = 0;
+        if self.bytes.capacity() > KEPT_BYTES_MAX.max(4 * self.bytes.len()) {
+            self.bytes.shrink_to(2 * self.bytes.len());
+        }
     }
 
-    /// Reads the next piece of the value. A value that fails midway, or ends early, fails the connection: its length
+    /// Reads the next piece of the value, behind what waits. A value that fails midway, or ends early, fails the connection: its length
     /// has been sent.
     fn load_piece(&mut self) -> io::Result<()> {
         let Some(value) = &mut self.value else { return Ok(()) };
-        let piece_bytes = value.missing_bytes.min(PIECE_BYTES_MAX);
-        self.bytes.resize(piece_bytes as usize, 0);
-        value.reader.read_exact(&mut self.bytes)?;
+        let (piece_bytes, start) = (value.missing_bytes.min(PIECE_BYTES_MAX), self.bytes.len());
+        self.bytes.resize(start + piece_bytes as usize, 0);
+        value.reader.read_exact(&mut self.bytes[start..])?;
         value.missing_bytes -= piece_bytes;
         if value.missing_bytes == 0 {
             self.value = None;

@@ -7,7 +7,6 @@ use resp::Request;
 
 use crate::clients::session::Session;
 use crate::errors::{Refusal, Sentence};
-use crate::keyspace::items::Items;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
@@ -42,12 +41,13 @@ pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> 
     Err(Error::Unsupported { engine: keyspace.engine.name(), what }.into())
 }
 
-/// A namespace that is written to for the first time is noted before.
-pub(crate) fn note_use(entry: Entry, namespace: Namespace, shared: &Shared, items: Items<'_>) -> Result<(), Refusal> {
-    if namespace != Namespace::FIRST && entry.command.has(flag::WRITE) {
-        shared.keyspace.databases.note_use(items, namespace)?;
+/// Shows the request to clients that monitor; an administrator's commands are not shown.
+#[inline]
+pub(crate) fn show_to_monitors(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared) {
+    let monitors = &shared.observers.monitors;
+    if !monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
+        monitors.show(&shared.post, entry, session, request);
     }
-    Ok(())
 }
 
 /// Takes note of how long a request took, where such times are wanted.
@@ -88,6 +88,12 @@ pub(crate) fn in_own_words(refusal: Refusal, entry: Entry, request: &Request<'_>
         len_bytes: key.len(),
         len_bytes_max: Limits::KEY_BYTES_MAX - (raw_bytes - key.len()),
     })
+}
+
+/// Takes note of so many changes of keys.
+#[inline]
+pub(crate) fn note_changes(count: u64, shared: &Shared, session: &Session) {
+    shared.telemetry.loops[session.record.place.loop_index].note_changes(count);
 }
 
 /// What counts the commands of the loop that the client is on.

@@ -6,6 +6,8 @@ use resp::{Reply, Request};
 
 use crate::clients::session::Session;
 use crate::errors::Refusal;
+use crate::execution::accounts;
+use crate::keyspace::database::Database;
 use crate::keyspace::items::{Items, Pending, Told};
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
@@ -30,7 +32,7 @@ impl<'a> Call<'a> {
     /// The items, as the request sees them.
     #[inline]
     pub(crate) fn store(&self) -> Items<'a> {
-        Items::new(&self.shared.keyspace.store, self.pending)
+        self.shared.keyspace.items(self.pending)
     }
 
     /// Argument number `index`.
@@ -53,18 +55,28 @@ impl<'a> Call<'a> {
         self.namespace().raw(self.argument(index))
     }
 
-    /// Says that the key that is argument number `index` was changed: to the clients that watch it, and to those that
-    /// listen.
+    /// Counts a change, and reports it: the key that is argument number `index` was changed. Watchers, clients that keep a copy, and
+    /// subscribers hear of that. A command that leaves everything as it was must not call this.
     pub(crate) fn changed(&self, class: Class, event: &'static str, index: usize) {
-        self.changed_key(class, event, self.session.db, self.argument(index));
+        self.changed_key(1, class, event, self.session.db, self.argument(index));
     }
 
-    /// As [`Call::changed`], of any key. Of a transaction's changes nobody hears before they are written.
-    pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: u8, key: &[u8]) {
+    /// Reports a further event of a change that is counted already.
+    pub(crate) fn report(&self, class: Class, event: &'static str, index: usize) {
+        self.changed_key(0, class, event, self.session.db, self.argument(index));
+    }
+
+    /// As [`Call::changed`], of any key, and of so many changes. Those of a transaction are reported once they are written.
+    pub(crate) fn changed_key(&self, change_count: u64, class: Class, event: &'static str, db: Database, key: &[u8]) {
         let namespace = self.shared.keyspace.namespace(db);
         match self.pending {
-            None => notify::tell_changed(self.shared, class, event, (db, namespace, key)),
-            Some(pending) => pending.tell_later(Told { class, event, db, namespace, key: key.to_vec() }),
+            None => {
+                accounts::note_changes(change_count, self.shared, self.session);
+                notify::tell_changed(self.shared, class, event, (db, namespace, key), self.session.id);
+            }
+            Some(pending) => {
+                pending.tell_later(Told { change_count, class, event, db, namespace, key: key.to_vec() });
+            }
         }
     }
 

@@ -55,7 +55,7 @@ impl Claim {
                 self.writes_all |= writes;
             }
             Touches::Nothing | Touches::Channels(_) | Touches::OthersRequests => {
-                self.changes_rights |= entry.command.runs_alone() && !entry.command.executes();
+                self.changes_rights |= entry.command.runs_alone() && entry.command.name.starts_with("acl|");
             }
         }
         self.writes |= writes;

@@ -54,6 +54,9 @@ impl<'e, 'c> Execution<'e, 'c> {
         if let Err(refusal) = self.outcome() {
             self.refuse(start, &refusal);
         }
+        if !self.entry.command.is_about_clients() {
+            self.call.session.forget_caching();
+        }
         if !self.call.session.takes_reply() && !self.entry.command.pushes() {
             self.call.reply.truncate(start);
         }
@@ -63,6 +66,9 @@ impl<'e, 'c> Execution<'e, 'c> {
         if let Err(refusal) = accounts::check_memory(self.entry, self.call.session, self.call.shared) {
             accounts::counters(self.call.shared, self.call.session).note_rejected(self.entry.number);
             permission::note_refused(&refusal, self.call.session, self.call.shared);
+            if self.entry.command.executes() {
+                accounts::show_to_monitors(self.entry, self.call.session, &self.call.request, self.call.shared);
+            }
             return Err(refusal);
         }
         if self.call.session.queues(self.entry) { self.queue() } else { self.run() }
@@ -100,17 +106,14 @@ impl<'e, 'c> Execution<'e, 'c> {
     pub(crate) fn run(&mut self) -> Result<(), Refusal> {
         let (entry, shared) = (self.entry, self.call.shared);
         accounts::check_engine(entry, self.call.session, shared)?;
-        if self.call.session.tracks && entry.command.has(flag::READONLY) {
+        if self.call.session.tracks.is_some_and(|tracks| tracks.remembers()) && entry.command.has(flag::READONLY) {
             self.track();
         }
-        let monitors = &shared.observers.monitors;
-        if !monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
-            monitors.show(&shared.post, entry, self.call.session, &self.call.request);
-        }
-        accounts::note_use(entry, self.call.namespace(), shared, self.call.store())?;
         let tells_new = shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
         let absent = if tells_new { self.absent_keys()? } else { Vec::new() };
         let outcome = self.apply();
+        // Behind it, as in Redis: so EXEC comes behind its commands, and SELECT in the database that it has chosen.
+        accounts::show_to_monitors(entry, self.call.session, &self.call.request, shared);
         self.tell_new(&absent)?;
         outcome.map_err(|refusal| {
             accounts::counters(shared, self.call.session).note_failed(entry.number);
@@ -151,7 +154,7 @@ impl<'e, 'c> Execution<'e, 'c> {
     fn tell_new(&self, absent: &[usize]) -> Result<(), Refusal> {
         for index in absent {
             if self.call.store().contains(self.call.key(*index))? {
-                self.call.changed(NEW, "new", *index);
+                self.call.report(NEW, "new", *index);
             }
         }
         Ok(())
@@ -160,9 +163,10 @@ impl<'e, 'c> Execution<'e, 'c> {
     /// Notes the keys that a client is about to read.
     fn track(&self) {
         let (call, shared) = (&*self.call, self.call.shared);
+        let key_count_max = shared.administration.settings.tracked_key_count_max();
         for (index, _) in self.entry.command.keys_of(&call.request) {
-            let place = call.session.record.place;
-            shared.observers.tracking.note(&shared.post, &call.key(index), call.argument(index), place);
+            let key = (&*call.key(index), call.argument(index));
+            shared.observers.tracking.note(shared.ways(), key, call.session.id, key_count_max);
         }
     }
 }

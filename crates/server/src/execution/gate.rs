@@ -75,8 +75,13 @@ impl Gate {
         let pass = Pass(self.errands.0.lock());
         *self.claim.lock() = Some(claim);
         self.has_claim.store(true, Ordering::SeqCst);
-        self.lanes.iter().for_each(|lane| drop(lane.0.lock()));
+        self.await_turns();
         Claimed { gate: self, _pass: pass }
+    }
+
+    /// Waits until each loop has ended the turn that it is at now. The caller has no pass.
+    pub(crate) fn await_turns(&self) {
+        self.lanes.iter().for_each(|lane| drop(lane.0.lock()));
     }
 
     /// Whether an errand is under way.

@@ -2,13 +2,14 @@
 //! all others each as an `Execution` (`dispatch`); what takes long goes to `errands`. `gate` and `pause` say who waits for whom. What a
 //! command gets is a `Call`.
 
-mod accounts;
+pub(crate) mod accounts;
 pub(crate) mod call;
-mod claims;
+pub(crate) mod claims;
 mod cross_protocol;
 pub(crate) mod dispatch;
 pub(crate) mod errands;
 pub(crate) mod gate;
+pub(crate) mod panics;
 pub(crate) mod pause;
 pub(crate) mod permission;
 pub(crate) mod pipeline;

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use crate::clients::session::Session;
 use crate::table::Entry;
 
@@ -11,23 +13,34 @@ pub(crate) struct Pause {
     /// When it ends, in milliseconds after `since`; 0 if there is none.
     until_ms: AtomicU64,
     holds_all: AtomicBool,
+    /// One pause begins or ends at a time.
+    turn: Mutex<()>,
 }
 
 impl Pause {
     pub(crate) fn new() -> Pause {
-        Pause { since: Instant::now(), until_ms: AtomicU64::new(0), holds_all: AtomicBool::new(false) }
+        Pause {
+            since: Instant::now(),
+            until_ms: AtomicU64::new(0),
+            holds_all: AtomicBool::new(false),
+            turn: Mutex::new(()),
+        }
     }
 
-    /// Holds back writes, or everything, for so long; in place of a pause that there is.
+    /// Holds back writes, or everything, for so long. A pause that there is becomes no shorter by that, and holds back no less, as in
+    /// Redis.
     pub(crate) fn begin(&self, length: Duration, holds_all: bool) {
-        self.holds_all.store(holds_all, Ordering::SeqCst);
+        let _turn = self.turn.lock();
+        let is_paused = self.remaining().is_some();
+        self.holds_all.store(holds_all || is_paused && self.holds_all.load(Ordering::SeqCst), Ordering::SeqCst);
         // Rounded up, so that it is not too short and not 0.
         let until_ms =
             self.now_ms().saturating_add(1).saturating_add(length.as_millis().try_into().unwrap_or(u64::MAX));
-        self.until_ms.store(until_ms, Ordering::SeqCst);
+        self.until_ms.fetch_max(until_ms, Ordering::SeqCst);
     }
 
     pub(crate) fn end(&self) {
+        let _turn = self.turn.lock();
         self.until_ms.store(0, Ordering::SeqCst);
     }
 

@@ -7,6 +7,7 @@ use resp::{Protocol, Request};
 use crate::administration::acl::{LogEntry, Reason};
 use crate::clients::session::Session;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::accounts;
 use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
 
@@ -66,12 +67,11 @@ pub(crate) fn note_refused(refusal: &Refusal, session: &mut Session, shared: &Sh
 
 /// The refusal of a request by which a transaction would have been executed: that is over, as in Redis. Any other stays as it is.
 pub(crate) fn end_refused(refusal: Refusal, request: &Request<'_>, session: &mut Session, shared: &Shared) -> Refusal {
-    if !table::by_name(request.name()).is_some_and(|entry| entry.command.executes()) {
-        return refusal;
-    }
+    let Some(entry) = table::by_name(request.name()).filter(|entry| entry.command.executes()) else { return refusal };
     note_refused(&refusal, session, shared);
     session.transaction = None;
     session.unwatch(&shared.observers.watches);
+    accounts::show_to_monitors(entry, session, request, shared);
     let text = refusal.text();
     let why = String::from_utf8_lossy(text.strip_prefix(b"ERR ").unwrap_or(&text)).into_owned();
     Refusal::ExecAbort(why)

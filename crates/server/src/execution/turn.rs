@@ -10,6 +10,7 @@ use super::dispatch::Execution;
 use super::errands::errand::{Errand, Way};
 use super::errands::weight;
 use super::gate::Pass;
+use super::panics::{self, Abandoned, Caught};
 use super::permission;
 use super::pipeline::Pipeline;
 use super::reads::Reads;
@@ -30,6 +31,8 @@ struct Turn<'t, 'g> {
     worker: &'t Worker<'g>,
     output: &'t mut Output,
     tally: Tally,
+    /// Where the replies of this step begin.
+    start: usize,
     /// None only while nobody else executes.
     pass: Option<Pass<'g>>,
 }
@@ -47,14 +50,16 @@ impl Pipeline {
         let first = self.cursor.request;
         let pass = Some(worker.shared.gate.pass(worker.lane));
         session.is_postponed = false;
-        let mut turn = Turn { input, session, worker, output, tally: Tally::default(), pass };
-        while self.cursor.request < self.requests.len() && !turn.output.is_full() && turn.session.goes_on() {
-            self.step(&mut turn);
+        let start = output.end();
+        let mut turn = Turn { input, session, worker, output, tally: Tally::default(), start, pass };
+        if let Err(caught) = panics::catch(|| self.steps(&mut turn)) {
+            self.abandon(&caught, &mut turn);
         }
         let Turn { session, output, mut tally, pass, .. } = turn;
         drop(pass);
         tally.commands = (self.cursor.request - first) as u64;
         worker.counters.add(tally);
+        worker.shared.observers.tracking.announce(worker.shared.ways());
         // Not before the reply of an errand that the client waits for.
         if self.cursor.request == self.requests.len() && session.goes_on() {
             self.report_breach(session, output);
@@ -62,11 +67,27 @@ impl Pipeline {
         tally.batch
     }
 
+    fn steps(&mut self, turn: &mut Turn<'_, '_>) {
+        while self.cursor.request < self.requests.len() && !turn.output.is_full() && turn.session.goes_on() {
+            turn.start = turn.output.end();
+            self.step(turn);
+        }
+    }
+
+    /// Ends the turn of a client whose request at the cursor has panicked.
+    #[cold]
+    fn abandon(&mut self, caught: &Caught, turn: &mut Turn<'_, '_>) {
+        let Turn { input, session, worker, output, tally, start, .. } = turn;
+        let request = self.requests.get(self.cursor.request, input);
+        Abandoned { request, start: *start }.answer(caught, session, worker.shared, output, tally);
+        self.cursor.request += 1;
+    }
+
     fn step(&mut self, turn: &mut Turn<'_, '_>) {
         let Turn { input, session, worker, output, tally, .. } = turn;
         let shared = worker.shared;
-        if !shared.administration.acl.refresh(&mut session.login) {
-            // Its user was deleted.
+        if session.record.is_killed() || !shared.administration.acl.refresh(&mut session.login) {
+            // Its user was deleted, or another client has killed it.
             session.closing = true;
             return;
         }
@@ -121,7 +142,7 @@ impl Pipeline {
 
     /// Executes the request at the cursor while nobody else does, unless an errand that has just begun keeps it out.
     fn step_alone(&mut self, entry: Entry, turn: &mut Turn<'_, '_>) {
-        let Turn { input, session, worker, output, tally, pass } = turn;
+        let Turn { input, session, worker, output, tally, pass, .. } = turn;
         let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
         *pass = None;
         let alone = shared.gate.close();
@@ -166,6 +187,7 @@ fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mu
     tally.batch.add_requests(Kind::Other, 1);
     tally.add_error(Kind::Other);
     permission::note_refused(refusal, session, shared);
+    session.forget_caching();
     let text = refusal.text();
     shared.telemetry.errors.note(&text);
     if session.takes_reply() {

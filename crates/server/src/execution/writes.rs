@@ -13,7 +13,6 @@ use resp::{Request, Requests};
 use crate::clients::session::Session;
 use crate::connections::output::Output;
 use crate::execution::{accounts, permission};
-use crate::keyspace::items::Items;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
@@ -69,7 +68,7 @@ impl<'a> Puts<'a> {
     ) -> Option<usize> {
         accounts::check_memory(self.entry, session, shared).ok()?;
         let namespace = shared.keyspace.namespace(session.db);
-        accounts::note_use(self.entry, namespace, shared, Items::new(&shared.keyspace.store, None)).ok()?;
+        shared.keyspace.databases.note_use(shared.keyspace.items(None), namespace).ok()?;
         let (mut failed, began) = (Vec::new(), Instant::now());
         let told = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
         shared.keyspace.store.multi_put_each(&self.items(namespace), told);
@@ -78,6 +77,7 @@ impl<'a> Puts<'a> {
         let count = self.requests.len();
         tally.batch.add_requests(self.entry.kind(), count);
         accounts::counters(shared, session).note(self.entry.number, count as u64, took / count as u32);
+        accounts::note_changes((count - failed.len()) as u64, shared, session);
         let mut reply = output.reply(session.protocol);
         for (number, request) in self.requests.iter().enumerate() {
             accounts::note_time(self.entry, session, request, shared, took);
@@ -86,7 +86,8 @@ impl<'a> Puts<'a> {
                 accounts::counters(shared, session).note_failed(self.entry.number);
                 reply.error(&accounts::note_refusal(&refusal, self.entry, shared, tally));
             } else {
-                notify::tell_changed(shared, STRING, "set", (session.db, namespace, request.argument(1)));
+                let key = (session.db, namespace, request.argument(1));
+                notify::tell_changed(shared, STRING, "set", key, session.id);
                 reply.simple("OK");
             }
         }

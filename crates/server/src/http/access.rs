@@ -25,7 +25,7 @@ pub(super) fn access(credentials: &Credentials, addr: SocketAddr, shared: &Share
         Credentials::Unknown => None,
     };
     if login.is_none() {
-        shared.administration.log.auth_failed("http", addr, shared.administration.acl.known(credentials.name()));
+        shared.administration.log.auth_failed("http", &addr, shared.administration.acl.known(credentials.name()));
     }
     match login.as_ref().and_then(|login| login.user()) {
         Some(user) if user.may_run(*INFO) => Access::Granted,

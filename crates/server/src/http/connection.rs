@@ -3,8 +3,8 @@
 //! A client that speaks plain HTTP to a port that is served by TLS is told so in plain text, and its request is not
 //! looked at.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use super::request::{Parsed, Request};
@@ -59,7 +59,7 @@ impl Connection {
 
     /// The address of this host that was connected to.
     pub(super) fn local_ip(&self) -> Option<IpAddr> {
-        self.transport.local_addr().ok().map(|addr| addr.ip().to_canonical())
+        self.transport.local_addr().map(|addr| addr.ip().to_canonical())
     }
 
     /// Why TLS could not be agreed on, if that is why the connection is over.
@@ -107,7 +107,7 @@ impl Connection {
             }
             Stage::Answer(bytes, sent) if *sent == bytes.len() => {
                 match self.is_plain {
-                    true => self.transport.socket_mut().shutdown(Shutdown::Write)?,
+                    true => self.transport.socket_mut().end()?,
                     false => self.transport.end()?,
                 }
                 self.stage = Stage::Farewell;

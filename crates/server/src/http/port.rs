@@ -134,7 +134,7 @@ impl Port {
         });
         if progress == Progress::Over {
             if let (Some((addr, error)), Some(shared)) = (connection.failed_handshake(), watched(state).1) {
-                shared.administration.log.handshake_failed("http", addr, error);
+                shared.administration.log.handshake_failed("http", &addr, error);
             }
             self.connections.remove(key);
         }

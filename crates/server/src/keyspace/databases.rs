@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 use hikv::Store;
 use parking_lot::Mutex;
 
+use super::database::Database;
 use super::namespace::{DATABASE_COUNT, MARK, Namespace};
 use crate::errors::Refusal;
 use crate::keyspace::items::Items;
@@ -63,9 +64,11 @@ impl Databases {
     /// store cannot tell.
     pub(crate) fn reload(&self, store: &Store, before: &Table) {
         match store.get(TABLE_KEY) {
-            Ok(Some(table)) => _ = self.take(&table),
             Ok(None) => self.forget(),
-            Err(_) => _ = self.take(&before.0),
+            found => {
+                let taken = found.ok().flatten().and_then(|table| self.take(&table));
+                taken.or_else(|| self.take(&before.0));
+            }
         }
     }
 
@@ -84,19 +87,22 @@ impl Databases {
         }
     }
 
+    /// Takes a table over; `None`, and nothing has changed, if that is none: each namespace stands in it once.
     fn take(&self, table: &[u8]) -> Option<()> {
         let (namespaces, used) = table.split_at_checked(DATABASE_COUNT)?;
-        let is_permutation = (0..DATABASE_COUNT as u8).all(|namespace| namespaces.contains(&namespace));
         let used = u16::from_le_bytes(used.try_into().ok()?);
+        if !(0..DATABASE_COUNT as u8).all(|namespace| namespaces.contains(&namespace)) {
+            return None;
+        }
         self.namespaces.iter().zip(namespaces).for_each(|(own, namespace)| own.store(*namespace, Ordering::Relaxed));
         self.used.store(used, Ordering::Relaxed);
         self.stored.store(true, Ordering::Relaxed);
-        is_permutation.then_some(())
+        Some(())
     }
 
     /// The namespace of database `db`.
-    pub(crate) fn namespace(&self, db: u8) -> Namespace {
-        Namespace(self.namespaces[db as usize].load(Ordering::Relaxed))
+    pub(crate) fn namespace(&self, db: Database) -> Namespace {
+        Namespace(self.namespaces[db.index()].load(Ordering::Relaxed))
     }
 
     /// Whether the namespace may have keys.
@@ -123,14 +129,14 @@ impl Databases {
     }
 
     /// Makes one database what the other was.
-    pub(crate) fn swap(&self, items: Items<'_>, a: u8, b: u8) -> Result<(), Refusal> {
+    pub(crate) fn swap(&self, items: Items<'_>, a: Database, b: Database) -> Result<(), Refusal> {
         let (first, second) = (self.namespace(a), self.namespace(b));
         let mut table = self.table(self.used.load(Ordering::Acquire));
-        table.swap(a as usize, b as usize);
+        table.swap(a.index(), b.index());
         items.put(TABLE_KEY, table)?;
         self.stored.store(true, Ordering::Release);
-        self.namespaces[a as usize].store(second.0, Ordering::Relaxed);
-        self.namespaces[b as usize].store(first.0, Ordering::Relaxed);
+        self.namespaces[a.index()].store(second.0, Ordering::Relaxed);
+        self.namespaces[b.index()].store(first.0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -138,6 +144,17 @@ impl Databases {
     pub(crate) fn clear(&self, items: Items<'_>) -> Result<(), Refusal> {
         items.clear()?;
         self.forget();
+        Ok(())
+    }
+
+    /// Deletes all keys, where only the first namespace has any; the databases stay what they are. A crash between the two steps
+    /// leaves each of them the namespace of its own number, without keys.
+    pub(crate) fn clear_first(&self, items: Items<'_>) -> Result<(), Refusal> {
+        items.clear()?;
+        if self.stored.swap(false, Ordering::AcqRel) {
+            items.put(TABLE_KEY, self.table(0))?;
+            self.stored.store(true, Ordering::Release);
+        }
         Ok(())
     }
 
@@ -171,7 +188,7 @@ mod tests {
         let ((told, tells), asked) = (mpsc::channel(), Arc::clone(&databases));
         let tell = move |_: &[u8]| told.send(asked.noting.is_locked()).expect("it is listened to");
         store.on_expired(Some(Arc::new(tell))).expect("it is told");
-        databases.note_use(Items::new(&store, None), Namespace(3)).expect("it is written");
+        databases.note_use(Items::new(&store, &databases, None), Namespace(3)).expect("it is written");
         assert_eq!(tells.try_iter().collect::<Vec<_>>(), [true]);
         assert!(databases.is_used(Namespace(3)) && !databases.noting.is_locked());
     }

@@ -1,5 +1,6 @@
 //! What is stored: items in sixteen databases, their order and backups.
 
+pub(crate) mod database;
 pub(crate) mod databases;
 pub(crate) mod items;
 mod memory;
@@ -12,7 +13,9 @@ use std::path::PathBuf;
 
 use hikv::{EngineKind, Error, Features, Store};
 
+use database::Database;
 use databases::Databases;
+use items::{Items, Pending};
 use memory::MemoryLimit;
 use namespace::Namespace;
 use order::{Asked, Order};
@@ -48,9 +51,15 @@ impl Keyspace {
         Ok(Keyspace { store, engine, features, order, databases, memory: MemoryLimit::default(), saves })
     }
 
+    /// The items, as a transaction sees them that has changed `pending`, if it is one.
+    #[inline]
+    pub(crate) fn items<'a>(&'a self, pending: Option<&'a Pending>) -> Items<'a> {
+        Items::new(&self.store, &self.databases, pending)
+    }
+
     /// The namespace of database `db`.
     #[inline]
-    pub(crate) fn namespace(&self, db: u8) -> Namespace {
+    pub(crate) fn namespace(&self, db: Database) -> Namespace {
         self.databases.namespace(db)
     }
 

@@ -37,6 +37,15 @@ impl Namespace {
         }
     }
 
+    /// The namespace of a key of the store, if that is not the first one.
+    #[inline]
+    pub(super) fn beyond_first(raw: &[u8]) -> Option<Namespace> {
+        match raw {
+            [MARK, namespace, ..] if (1..DATABASE_COUNT as u8).contains(namespace) => Some(Namespace(*namespace)),
+            _ => None,
+        }
+    }
+
     /// The store's keys from `low` to `high` that are the namespace's, in order: ranges one after the other.
     pub(crate) fn ranges(self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Vec<RawRange> {
         let raw = |bound: Bound<&[u8]>| bound.map(|key| self.raw(key).into_owned());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hikv::Error;
 
-use crate::keyspace::namespace::{DATABASE_COUNT, Namespace};
+use crate::keyspace::database::Database;
 use crate::observers::events::EXPIRED;
 use crate::observers::notify;
 use crate::shared::Shared;
@@ -32,14 +32,16 @@ impl Drop for Telling {
 }
 
 fn tell(shared: &Shared, raw: &[u8]) {
-    shared.observers.tracking.invalidate(&shared.post, raw);
-    if shared.administration.settings.notified_classes() & EXPIRED == 0 {
+    let tracking = &shared.observers.tracking;
+    let is_notified = shared.administration.settings.notified_classes() & EXPIRED != 0;
+    if !is_notified && tracking.is_empty() {
         return;
     }
-    let namespaces = (0..DATABASE_COUNT as u8).map(|db| (db, shared.keyspace.namespace(db)));
-    let found =
-        namespaces.into_iter().find_map(|(db, namespace): (u8, Namespace)| namespace.key_of(raw).map(|key| (db, key)));
-    if let Some((db, key)) = found {
+    let found = Database::all().find_map(|db| shared.keyspace.namespace(db).key_of(raw).map(|key| (db, key)));
+    let Some((db, key)) = found else { return };
+    tracking.invalidate(shared.ways(), (raw, key), None);
+    tracking.announce(shared.ways());
+    if is_notified {
         notify::tell(shared, EXPIRED, "expired", db, key);
     }
 }

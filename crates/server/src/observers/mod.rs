@@ -5,7 +5,7 @@ pub(crate) mod expired;
 mod monitors;
 pub(crate) mod notify;
 mod pubsub;
-mod tracking;
+pub(crate) mod tracking;
 pub(crate) mod watch;
 
 use crate::clients::Kind;
@@ -25,9 +25,12 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// The client is told of nothing from now on, but that copies which it has are good no more.
+    /// The client hears of nothing from now on.
     pub(crate) fn forget(&self, session: &mut Session) {
         session.unwatch(&self.watches);
+        if session.tracks.take().is_some() {
+            self.tracking.disable(session.id);
+        }
         for kind in Kind::ALL {
             for name in std::mem::take(session.subscriptions.of_mut(kind)) {
                 self.pubsub.unsubscribe(kind, &name, session.record.place);

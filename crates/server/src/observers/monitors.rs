@@ -45,8 +45,13 @@ impl Monitors {
     #[cold]
     pub(crate) fn show(&self, post: &Post, entry: Entry, session: &Session, request: &Request<'_>) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut line =
-            format!("+{}.{:06} [{} {}]", now.as_secs(), now.subsec_micros(), session.db, session.record.addr);
+        let mut line = format!(
+            "+{}.{:06} [{} {}]",
+            now.as_secs(),
+            now.subsec_micros(),
+            session.db,
+            session.record.addr.monitored()
+        );
         for index in 0..request.len() {
             line.push_str(&format!(" \"{}\"", quoted(secrets::shown(entry.command.policy.hides, request, index))));
         }

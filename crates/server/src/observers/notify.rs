@@ -3,23 +3,30 @@
 //! Off unless `notify-keyspace-events` asks for them.
 
 use super::events::{Class, KEYEVENT, KEYSPACE};
+use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
-/// Says that a key, which is in that database, and in that namespace for the store, was changed: to the clients that watch it, have read
-/// it, or listen.
-pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, namespace, key): (u8, Namespace, &[u8])) {
+/// Reports that client `by` has changed a key of that database and namespace: to the clients that watch it, keep a copy, or
+/// subscribe.
+pub(crate) fn tell_changed(
+    shared: &Shared,
+    class: Class,
+    event: &str,
+    (db, namespace, key): (Database, Namespace, &[u8]),
+    by: u64,
+) {
     let observers = &shared.observers;
-    observers.watches.touch(namespace, key);
+    observers.watches.touch(db, key);
     tell(shared, class, event, db, key);
     if !observers.tracking.is_empty() {
-        observers.tracking.invalidate(&shared.post, &namespace.raw(key));
+        observers.tracking.invalidate(shared.ways(), (&namespace.raw(key), key), Some(by));
     }
 }
 
 /// Tells of an event, if its class is wanted.
 #[inline]
-pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8]) {
+pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: Database, key: &[u8]) {
     let wanted = shared.administration.settings.notified_classes();
     if wanted & class != 0 {
         publish(shared, wanted, event, db, key);
@@ -27,7 +34,7 @@ pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8
 }
 
 #[cold]
-fn publish(shared: &Shared, wanted: Class, event: &str, db: u8, key: &[u8]) {
+fn publish(shared: &Shared, wanted: Class, event: &str, db: Database, key: &[u8]) {
     let pubsub = &shared.observers.pubsub;
     if wanted & KEYSPACE != 0 {
         let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();

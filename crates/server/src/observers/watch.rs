@@ -3,6 +3,9 @@
 //! `WATCH` runs alone, so no change is half way when a key gets its first watcher; and `EXEC` runs alone, so every change
 //! that happened has left its mark. Writes past the server leave none: `EXEC` goes by what a key held when it was watched, too
 //! (`keyspace/items/premises.rs`).
+//!
+//! A key is watched in a database, as in Redis: after `SWAPDB` in what that database is then. A key that either database has is
+//! touched by the swap; one that neither has is absent before and after, and watched on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,22 +13,25 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::keyspace::database::Database;
 use crate::keyspace::items::Seen;
-use crate::keyspace::namespace::Namespace;
 
 /// A client's mark: one of its keys was changed.
 pub(crate) type Mark = Arc<AtomicBool>;
+
+/// A database and a key of it.
+type Name = (Database, Vec<u8>);
 
 #[derive(Default)]
 pub(crate) struct Watches {
     /// Watched keys; where it is 0, writers look no further.
     count: AtomicUsize,
-    marks: Mutex<HashMap<Vec<u8>, Vec<Mark>>>,
+    marks: Mutex<HashMap<Name, Vec<Mark>>>,
 }
 
 /// A key that a client watches.
 pub(crate) struct Watched {
-    pub(crate) namespace: Namespace,
+    pub(crate) db: Database,
     pub(crate) key: Vec<u8>,
     /// What it held then, for what leaves no mark: it expires, or is written past the server.
     pub(crate) seen: Option<Seen>,
@@ -41,17 +47,17 @@ pub(crate) struct Watching {
 impl Watches {
     pub(crate) fn add(&self, mark: &Mark, watched: &Watched) {
         let mut marks = self.marks.lock();
-        marks.entry(watched.namespace.raw(&watched.key).into_owned()).or_default().push(Arc::clone(mark));
+        marks.entry((watched.db, watched.key.clone())).or_default().push(Arc::clone(mark));
         self.count.store(marks.len(), Ordering::SeqCst);
     }
 
     pub(crate) fn remove(&self, mark: &Mark, watched: &Watched) {
         let mut marks = self.marks.lock();
-        let raw = watched.namespace.raw(&watched.key);
-        if let Some(watchers) = marks.get_mut(&*raw) {
+        let name = (watched.db, watched.key.clone());
+        if let Some(watchers) = marks.get_mut(&name) {
             watchers.retain(|other| !Arc::ptr_eq(other, mark));
             if watchers.is_empty() {
-                marks.remove(&*raw);
+                marks.remove(&name);
             }
         }
         self.count.store(marks.len(), Ordering::SeqCst);
@@ -59,26 +65,26 @@ impl Watches {
 
     /// Marks the clients that watch the key.
     #[inline]
-    pub(crate) fn touch(&self, namespace: Namespace, key: &[u8]) {
+    pub(crate) fn touch(&self, db: Database, key: &[u8]) {
         if self.count.load(Ordering::SeqCst) > 0 {
-            self.mark(&namespace.raw(key));
+            self.mark(db, key);
         }
     }
 
     #[cold]
-    fn mark(&self, raw: &[u8]) {
-        if let Some(watchers) = self.marks.lock().get(raw) {
+    fn mark(&self, db: Database, key: &[u8]) {
+        if let Some(watchers) = self.marks.lock().get(&(db, key.to_vec())) {
             watchers.iter().for_each(|mark| mark.store(true, Ordering::SeqCst));
         }
     }
 
-    /// Marks the clients that watch a key for which `is_changed` says so, given its name in the store.
-    pub(crate) fn touch_where(&self, mut is_changed: impl FnMut(&[u8]) -> bool) {
+    /// Marks the clients that watch a key for which `is_changed` says so.
+    pub(crate) fn touch_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        for (raw, watchers) in &*self.marks.lock() {
-            if is_changed(raw) {
+        for ((db, key), watchers) in &*self.marks.lock() {
+            if is_changed(*db, key) {
                 watchers.iter().for_each(|mark| mark.store(true, Ordering::SeqCst));
             }
         }

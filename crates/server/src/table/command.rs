@@ -139,6 +139,11 @@ impl Command {
         self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Told))
     }
 
+    /// True for `CLIENT` and its subcommands.
+    pub(crate) fn is_about_clients(&self) -> bool {
+        self.name.starts_with("client")
+    }
+
     /// The name without that of the command it is a subcommand of.
     pub(crate) fn short_name(&self) -> &'static str {
         self.name.split_once('|').map_or(self.name, |(_, name)| name)

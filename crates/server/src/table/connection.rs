@@ -121,6 +121,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
+    .alone()
     .in_categories(category::CONNECTION)
     .documented(
         "connection",

@@ -9,6 +9,7 @@ pub(crate) mod flag;
 
 mod acl;
 mod bits;
+mod cluster;
 mod connection;
 mod diagnostics;
 mod keys;
@@ -16,6 +17,7 @@ mod needs;
 mod ordered;
 mod policy;
 mod pubsub;
+mod scripting;
 mod server;
 mod strings;
 mod syntax;
@@ -48,11 +50,13 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let families = [
         acl::ROWS,
         bits::ROWS,
+        cluster::ROWS,
         connection::ROWS,
         diagnostics::ROWS,
         keys::ROWS,
         ordered::ROWS,
         pubsub::ROWS,
+        scripting::ROWS,
         server::ROWS,
         strings::ROWS,
         transactions::ROWS,

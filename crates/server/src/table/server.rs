@@ -1,6 +1,6 @@
 use super::category;
 use super::command::{Action, Command};
-use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE, WRITE};
+use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE};
 use super::needs::Needs::{Any, Snapshots};
 use super::policy::Hides::{From, Open};
 use super::policy::When::Usual;
@@ -62,9 +62,6 @@ pub(super) static ROWS: &[Command] = &[
         Action::Apply,
     )
     .documented("server", "1.0.0", "A container for debugging commands", "Depends on subcommand."),
-    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
-        .with_subcommands(FUNCTION_SUBCOMMANDS)
-        .documented("scripting", "7.0.0", "A container for function commands", "Depends on subcommand."),
     Command::new(
         "lastsave",
         1,
@@ -106,9 +103,6 @@ pub(super) static ROWS: &[Command] = &[
         "Synchronously save the dataset to disk",
         "O(N) where N is the total number of keys in all databases",
     ),
-    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
-        .with_subcommands(SCRIPT_SUBCOMMANDS)
-        .documented("scripting", "2.6.0", "A container for Lua scripts management commands", "Depends on subcommand."),
     Command::new(
         "shutdown",
         -1,
@@ -276,45 +270,26 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
     ),
 ];
 
-static FUNCTION_SUBCOMMANDS: &[Command] = &[Command::new(
-    "function|flush",
-    -2,
-    NOSCRIPT | WRITE,
-    policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
-    Action::Apply,
-)
-.in_categories(category::SCRIPTING)
-.documented("scripting", "7.0.0", "Deleting all functions", "O(N) where N is the number of functions deleted")];
-
-static SCRIPT_SUBCOMMANDS: &[Command] = &[
-    Command::new("script|exists", -3, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
-        .in_categories(category::SCRIPTING)
-        .documented(
-            "scripting",
-            "2.6.0",
-            "Check existence of scripts in the script cache.",
-            "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
-        ),
-    Command::new("script|flush", -2, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
-        .in_categories(category::SCRIPTING)
-        .documented(
-            "scripting",
-            "2.6.0",
-            "Remove all the scripts from the script cache.",
-            "O(N) with N being the number of scripts in cache",
-        ),
+static MODULE_SUBCOMMANDS: &[Command] = &[
+    Command::new(
+        "module|help",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new(
+        "module|list",
+        2,
+        ADMIN | NOSCRIPT,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .documented(
+        "server",
+        "4.0.0",
+        "List all modules loaded by the server",
+        "O(N) where N is the number of loaded modules.",
+    ),
 ];
-
-static MODULE_SUBCOMMANDS: &[Command] = &[Command::new(
-    "module|list",
-    2,
-    ADMIN | NOSCRIPT,
-    policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
-    Action::Apply,
-)
-.documented(
-    "server",
-    "4.0.0",
-    "List all modules loaded by the server",
-    "O(N) where N is the number of loaded modules.",
-)];

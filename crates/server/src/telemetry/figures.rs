@@ -18,7 +18,7 @@ pub(crate) struct Figures {
     pub(crate) run_id: String,
     pub(crate) replication_id: String,
     peak_bytes: AtomicU64,
-    /// Write commands when the last save began.
+    /// Changes when the last save began.
     saved_count: AtomicU64,
     rates: Mutex<Rates>,
 }
@@ -62,14 +62,14 @@ impl Figures {
         rates.each_second
     }
 
-    /// A save has begun when `write_count` commands had written.
-    pub(crate) fn note_save(&self, write_count: u64) {
-        self.saved_count.store(write_count, Ordering::Relaxed);
+    /// A save has begun after `change_count` changes.
+    pub(crate) fn note_save(&self, change_count: u64) {
+        self.saved_count.store(change_count, Ordering::Relaxed);
     }
 
-    /// Of `write_count` commands that have written since the start, those since the last save that succeeded began.
-    pub(crate) fn unsaved_count(&self, write_count: u64, has_failed: bool) -> u64 {
+    /// Of `change_count` changes since the start, those since the last save that succeeded began.
+    pub(crate) fn unsaved_count(&self, change_count: u64, has_failed: bool) -> u64 {
         let saved_count = if has_failed { 0 } else { self.saved_count.load(Ordering::Relaxed) };
-        write_count.saturating_sub(saved_count)
+        change_count.saturating_sub(saved_count)
     }
 }

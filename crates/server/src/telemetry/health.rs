@@ -25,7 +25,7 @@ pub(crate) enum Status {
     /// Keys are being put in order; all but ranges is answered.
     Rebuilding,
     Serving,
-    /// The disk failed: the store takes no writes until it is opened again.
+    /// The disk failed, or a write panicked: the store takes no writes until it is opened again.
     Poisoned,
     Stopping,
 }

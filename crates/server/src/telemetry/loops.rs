@@ -11,7 +11,7 @@ use super::commands::{CommandCounters, CommandTotal};
 use super::counters::{BatchCounts, Counted, Counters};
 use super::histogram::add;
 use super::kind::Kind;
-use crate::table::{self, flag};
+use crate::table;
 
 /// Two lines wide, since neighbouring lines are fetched in pairs.
 #[derive(Default)]
@@ -23,6 +23,7 @@ pub(crate) struct LoopCounters {
     hits: AtomicU64,
     misses: AtomicU64,
     errors: AtomicU64,
+    changes: AtomicU64,
     refused: AtomicU64,
     /// What the loop has executed, by what that is to a pool: requests, and the time of their commands.
     served: [[AtomicU64; 2]; POOL_KINDS],
@@ -90,6 +91,12 @@ impl LoopCounters {
         }
     }
 
+    /// Takes note of so many changes of keys, as Redis counts them.
+    #[inline]
+    pub(crate) fn note_changes(&self, count: u64) {
+        self.changes.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// What the loop has served so far: gets, scans, writes.
     pub(crate) fn served(&self) -> [Sampled; POOL_KINDS] {
         self.served.each_ref().map(|served| {
@@ -143,11 +150,9 @@ impl Loops {
         commands
     }
 
-    /// Commands that write, executed since the start.
-    pub(crate) fn write_count(&self) -> u64 {
-        let totals = self.commands();
-        let writes = table::entries().iter().zip(&totals).filter(|(entry, _)| entry.command.has(flag::WRITE));
-        writes.filter_map(|(_, total)| total.latencies()).map(|latencies| latencies.count()).sum()
+    /// Changes of keys since the start.
+    pub(crate) fn change_count(&self) -> u64 {
+        self.iter().map(|counters| counters.changes.load(Ordering::Relaxed)).sum()
     }
 
     /// Clients that were turned away since there were too many.

@@ -59,7 +59,9 @@ impl Out<'_> {
         if kind == FigureKind::Counter {
             return self.counter(name.trim_end_matches("_count"), help, value as u64);
         }
-        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
+        // A name that ends with _count is a histogram's: `segment_count` becomes `segments`.
+        let name = name.strip_suffix("_count").map_or_else(|| name.to_owned(), |thing| format!("{thing}s"));
+        self.0.encode_descriptor(&name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
@@ -121,6 +123,7 @@ impl Reading {
                 None,
             )?;
         }
+        out.counter("panics", "Requests that panicked; each has ended its client's connection", self.panics)?;
         out.counter("hits", "Keys that were read and were there", self.totals.hits)?;
         out.counter("misses", "Keys that were read and were not there", self.totals.misses)?;
         out.counter("slow_requests", "Requests that took longer than slowlog-log-slower-than", self.slow_count)
@@ -136,6 +139,14 @@ impl Reading {
             "Messages published that wait for the event loops of their receivers",
             waiting_bytes,
         )?;
+        out.bytes(
+            "unread_replies",
+            "Replies that clients have not read, of those with more than 256 KiB",
+            self.unread_replies_bytes as u64,
+        )?;
+        let [evicted, over_limit] = self.given_up_counts;
+        out.counter("evicted_clients", "Clients disconnected to make room for replies to others", evicted)?;
+        out.counter("output_limit_disconnections", "Clients disconnected at client-output-buffer-limit", over_limit)?;
         out.bytes_counter("input", "Read from clients", self.counted.input_bytes)?;
         out.bytes_counter("output", "Sent to clients", self.counted.output_bytes)
     }
@@ -150,7 +161,10 @@ impl Reading {
         }
         let threads = &self.threads;
         let split = [("split", threads.split.to_string())];
-        out.0.encode_descriptor("split", "How threads share the work", None, MetricType::Info)?.encode_info(&split)?;
+        // Not `split`: that is the counter of segments that were split.
+        out.0
+            .encode_descriptor("thread_split", "How threads share the work", None, MetricType::Info)?
+            .encode_info(&split)?;
         let help =
             "Event loops by what the split has them do: serve alone, or apply changes to the ordered index as well";
         let mut metric = out.0.encode_descriptor("loops", help, None, MetricType::Gauge)?;

@@ -35,6 +35,7 @@ mod slowlog;
 mod totals;
 mod unanswered;
 
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use hikv::Store;
@@ -66,6 +67,10 @@ pub(crate) struct Telemetry {
     pub(crate) latency: Latency,
     pub(crate) errors: ErrorCounts,
     pub(crate) figures: Figures,
+    /// Clients that were disconnected at `client-output-buffer-limit`.
+    pub(crate) over_limit_count: AtomicU64,
+    /// Panics that were caught.
+    pub(crate) panics: AtomicU64,
     baseline: Baseline,
 }
 
@@ -78,6 +83,8 @@ impl Telemetry {
             latency: Latency::default(),
             errors: ErrorCounts::default(),
             figures: Figures::new(),
+            over_limit_count: AtomicU64::new(0),
+            panics: AtomicU64::new(0),
             baseline: Baseline::default(),
         }
     }
@@ -98,8 +105,8 @@ impl Telemetry {
         self.figures.rates(|| Totals::of(&self.loops, store))
     }
 
-    /// Commands that write, executed since the start.
-    pub(crate) fn write_count(&self) -> u64 {
-        self.loops.write_count()
+    /// Changes of keys since the start.
+    pub(crate) fn change_count(&self) -> u64 {
+        self.loops.change_count()
     }
 }

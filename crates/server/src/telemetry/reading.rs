@@ -1,5 +1,6 @@
 //! Everything that is watched, at one moment.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hikv::Stats;
@@ -21,10 +22,15 @@ pub(crate) struct Reading {
     pub(crate) refused_clients: u64,
     /// Of published messages and the like that wait for event loops.
     pub(crate) messages_waiting_bytes: usize,
+    /// Of clients' unread replies, beyond what each may have.
+    pub(crate) unread_replies_bytes: usize,
+    /// Clients disconnected: to make room for others' replies, and at their own limit.
+    pub(crate) given_up_counts: [u64; 2],
     pub(crate) totals: Tally,
     pub(crate) counted: Counted,
     /// Requests that were slow, those among them that the log has forgotten.
     pub(crate) slow_count: u64,
+    pub(crate) panics: u64,
     pub(crate) cpu: [Duration; Role::COUNT],
     pub(crate) threads: Threads,
     pub(crate) stats: Stats,
@@ -46,9 +52,15 @@ impl Reading {
             clients: loops.clients(),
             refused_clients: loops.refused_connections(),
             messages_waiting_bytes: shared.post.waiting_bytes(),
+            unread_replies_bytes: shared.backlogs.len_bytes(),
+            given_up_counts: [
+                shared.backlogs.evicted_count(),
+                shared.telemetry.over_limit_count.load(Ordering::Relaxed),
+            ],
             totals: loops.totals(),
             counted: loops.counted(),
             slow_count: slowlog.total(),
+            panics: shared.telemetry.panics.load(Ordering::Relaxed),
             cpu: cpu::times(&serving),
             threads: Threads::of(shared),
             stats,

@@ -56,6 +56,13 @@ fn integers_of_any_width() {
         ("BITFIELD k OVERFLOW SAT INCRBY u8 0 250", array([int(255)])),
         ("BITFIELD k OVERFLOW FAIL INCRBY u8 0 1", array([Value::Null])),
         ("BITFIELD k SET i64 #1 -1 GET i64 #1", array([int(0), int(-1)])),
+        ("BITFIELD sat OVERFLOW SAT SET u8 0 -1 GET u8 0", array([int(0), int(255)])),
+        ("BITFIELD sat OVERFLOW SAT SET u63 64 -9223372036854775808 GET u63 64", array([int(0), int(i64::MAX)])),
+        ("BITFIELD sat OVERFLOW SAT SET i8 0 -1000 GET i8 0", array([int(-1), int(-128)])),
+        (
+            "BITFIELD sat OVERFLOW FAIL SET u8 0 -1 OVERFLOW WRAP SET u8 0 -2 GET u8 0",
+            array([Value::Null, int(128), int(254)]),
+        ),
         ("BITFIELD_RO k GET u4 4", array([int(15)])),
         ("BITFIELD_RO k SET u4 4 1", error("ERR BITFIELD_RO only supports the GET subcommand")),
         ("BITFIELD absent GET u8 0", array([int(0)])),

@@ -1,5 +1,7 @@
 //! CLIENT, RESET, CONFIG, SLOWLOG and what else is about the server rather than its keys.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use hikv::{Clock, Options};
@@ -51,6 +53,50 @@ fn clients_are_killed() {
     assert!(other.is_at_end());
     assert_eq!(client.say("CLIENT KILL SKIPME no"), int(1));
     assert!(client.is_at_end());
+}
+
+/// The victim sends pipelines without end, on another loop and on the same, until it is closed.
+#[test]
+fn no_request_of_a_killed_client_is_executed_after_the_reply() {
+    const ROUNDS: usize = 40;
+    let server = TestServer::start();
+    let mut killer = server.client();
+    let kills: [&[&str]; 8] = [
+        &["CLIENT KILL ID {id}"],
+        &["CLIENT KILL ADDR {addr}"],
+        &["CLIENT KILL {addr}"],
+        &["CLIENT KILL TYPE normal"],
+        &["CLIENT KILL USER ada"],
+        &["ACL DELUSER ada"],
+        &["MULTI", "CLIENT KILL ID {id}", "EXEC"],
+        &["MULTI", "KEYS absent", "CLIENT KILL ID {id}", "EXEC"],
+    ];
+    for round in 0..ROUNDS {
+        let kill = kills[round % kills.len()];
+        killer.say("ACL SETUSER ada on nopass ~* +@all");
+        let mut victim = server.client();
+        assert_eq!(victim.say("AUTH ada x"), ok());
+        let Value::Integer(id) = victim.say("CLIENT ID") else { panic!("not a number") };
+        let addr = victim.addr().to_string();
+        let (sends, pipeline) = (AtomicBool::new(false), b"INCR count\r\n".repeat(200));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while victim.try_send(&pipeline).is_ok() && victim.try_skip() {
+                    sends.store(true, Ordering::Relaxed);
+                }
+            });
+            while !sends.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            for line in kill {
+                killer.say(&line.replace("{id}", &id.to_string()).replace("{addr}", &addr));
+            }
+            let count = killer.say("GET count");
+            // Replies of either loop, after what either had before it.
+            (0..20).for_each(|_| drop(server.client().say("PING")));
+            assert_eq!(killer.say("GET count"), count, "{kill:?} in round {round}");
+        });
+    }
 }
 
 #[test]
@@ -130,6 +176,7 @@ fn keys_of_requests_are_told() {
         ("COMMAND GETKEYS GET a b", error("ERR Invalid number of arguments specified for command")),
         ("COMMAND GETKEYS NOTHING a", error("ERR Invalid command specified")),
         ("COMMAND LIST FILTERBY PATTERN get*x", array([bulk("getex")])),
+        ("COMMAND LIST FILTERBY PATTERN config|re*", array(["config|resetstat", "config|rewrite"].map(bulk))),
     ]);
 }
 
@@ -203,6 +250,7 @@ fn writes_wait_for_the_end_of_a_pause() {
     admin.converse([
         ("CLIENT PAUSE x", error("ERR timeout is not an integer or out of range")),
         ("CLIENT PAUSE -1", error("ERR timeout is negative")),
+        ("CLIENT PAUSE 9223372036854775807", error("ERR timeout is out of range")),
         ("CLIENT PAUSE 1 SOME", error("ERR CLIENT PAUSE mode must be WRITE or ALL")),
         ("CLIENT PAUSE 1000000 WRITE", ok()),
     ]);
@@ -210,6 +258,8 @@ fn writes_wait_for_the_end_of_a_pause() {
     assert_eq!(writer.reply(), Value::Simple("PONG".into()));
     reader.converse([("GET k", Value::Null), ("MULTI", ok()), ("GET k", Value::Simple("QUEUED".into()))]);
     assert_eq!(reader.say("EXEC"), array([Value::Null]));
+    let Value::Bulk(text) = reader.say("INFO clients") else { panic!("not a text") };
+    assert!(String::from_utf8(text).expect("a text").contains("blocked_clients:1\r\n"), "the writer waits");
     assert_eq!(admin.say("CLIENT UNPAUSE"), ok());
     assert_eq!((writer.reply(), writer.reply(), writer.reply()), (ok(), bulk("1"), ok()));
     assert_eq!((writer.reply(), writer.reply()), (Value::Simple("QUEUED".into()), array([int(2)])));
@@ -227,6 +277,23 @@ fn a_pause_of_everything_ends_by_itself_or_when_the_server_stops() {
     other.send(b"SET k v\r\n");
     server.stop.stop();
     assert_eq!(other.reply(), ok());
+}
+
+/// As in Redis a later pause makes an earlier one no shorter, and lets nothing through that the earlier one holds.
+#[test]
+fn a_pause_is_not_weakened_by_another() {
+    let server = TestServer::start();
+    let (mut admin, mut writer) = (server.client(), server.client());
+    admin.converse([("CLIENT PAUSE 1000000 WRITE", ok()), ("CLIENT PAUSE 1 WRITE", ok())]);
+    writer.send(b"PING\r\nSET k 1\r\n");
+    assert_eq!(writer.reply(), Value::Simple("PONG".into()));
+    // The shorter one is over by then.
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_millis(20) {
+        assert_eq!(admin.say("GET k"), Value::Null);
+    }
+    assert_eq!(admin.say("CLIENT UNPAUSE"), ok());
+    assert_eq!(writer.reply(), ok());
 }
 
 #[test]

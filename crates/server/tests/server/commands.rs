@@ -260,6 +260,46 @@ fn a_key_that_is_too_long_is_refused() {
     assert_eq!(client.call(&[b"APPEND", &key[2..], b"v"]), refused);
 }
 
+/// In the words of a Redis that is no cluster, which clients look for.
+#[test]
+fn a_probe_for_a_cluster_finds_none() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let none = || error("ERR This instance has cluster support disabled");
+    for line in [
+        "CLUSTER INFO",
+        "CLUSTER SLOTS",
+        "CLUSTER SHARDS",
+        "CLUSTER NODES",
+        "CLUSTER MYID",
+        "CLUSTER KEYSLOT k",
+        "CLUSTER COUNTKEYSINSLOT 1",
+        "CLUSTER HELP",
+        "READONLY",
+        "READWRITE",
+        "ASKING",
+    ] {
+        assert_eq!(client.say(line), none(), "{line}");
+    }
+    client.converse([("CLUSTER WHAT", error("ERR unknown subcommand 'WHAT'. Try CLUSTER HELP."))]);
+}
+
+/// Each command that has subcommands lists them.
+#[test]
+fn containers_have_help() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    for name in [
+        "ACL", "CLIENT", "COMMAND", "CONFIG", "FUNCTION", "LATENCY", "MEMORY", "MODULE", "OBJECT", "PUBSUB", "SCRIPT",
+        "SLOWLOG",
+    ] {
+        let Value::Array(lines) = client.say(&format!("{name} HELP")) else { panic!("{name} has no help") };
+        let first = format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+        assert_eq!(lines.first(), Some(&Value::Simple(first)));
+        assert_eq!(lines.last(), Some(&Value::Simple("    Prints this help.".into())));
+    }
+}
+
 #[test]
 fn what_there_is_not_is_told_as_redis_would() {
     let server = TestServer::start();
@@ -268,6 +308,17 @@ fn what_there_is_not_is_told_as_redis_would() {
         ("SCRIPT EXISTS abc def", array([int(0), int(0)])),
         ("REPLICAOF NO ONE", ok()),
         ("REPLICAOF 127.0.0.1 6379", error("ERR there is no replication: the server follows nobody but NO ONE")),
+        ("SCRIPT KILL", error("NOTBUSY No scripts in execution right now.")),
+        ("SCRIPT LOAD 'return 1'", error("ERR this server runs no scripts and no functions")),
+        ("SCRIPT DEBUG NO", ok()),
+        ("SCRIPT DEBUG MAYBE", error("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
+        ("FUNCTION LIST LIBRARYNAME * WITHCODE", array([])),
+        ("FUNCTION LIST WHAT", error("ERR Unknown argument WHAT")),
+        ("FUNCTION STATS", array([bulk("running_script"), Value::Null, bulk("engines"), array([])])),
+        ("FUNCTION KILL", error("NOTBUSY No scripts in execution right now.")),
+        ("FUNCTION DELETE x", error("ERR Library not found")),
+        ("FUNCTION DUMP", bulk(b"\x0a\x00]\x9b\\@\x0f\x7f\xa2\xda")),
+        ("CONFIG GET lfu-*", array(["lfu-decay-time", "1", "lfu-log-factor", "10"].map(bulk))),
         ("CONFIG SET maxmemory-policy allkeys-lru", ok()),
         ("CONFIG GET maxmemory-policy", array([bulk("maxmemory-policy"), bulk("allkeys-lru")])),
     ]);

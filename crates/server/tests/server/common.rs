@@ -177,6 +177,7 @@ impl Client {
     pub(crate) fn connect(addr: SocketAddr) -> Client {
         let stream = TcpStream::connect(addr).expect("the server listens");
         stream.set_read_timeout(Some(REPLY_MAX)).expect("a timeout is set");
+        stream.set_write_timeout(Some(REPLY_MAX)).expect("a timeout is set");
         stream.set_nodelay(true).expect("nodelay is set");
         Client::over(stream)
     }
@@ -192,6 +193,18 @@ impl Client {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(error) => panic!("the connection failed: {error}"),
         }
+    }
+
+    /// The client's own address.
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.stream.get_ref().local_addr().expect("the socket has an address")
+    }
+
+    /// Reads some of what was received, and throws it away; false once the server has closed the connection.
+    pub(crate) fn try_skip(&mut self) -> bool {
+        let received = self.stream.fill_buf().map_or(0, <[u8]>::len);
+        self.stream.consume(received);
+        received > 0
     }
 
     /// Says that nothing more will be sent.

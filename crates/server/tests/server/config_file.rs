@@ -71,6 +71,25 @@ fn what_the_file_says_is_so() {
     assert!(info.contains(&format!("config_file:{}\r\n", whole.display())), "{info}");
 }
 
+/// The file as the distribution has it, with the store and a free port from the command line.
+#[test]
+fn the_stock_file_of_debian_is_served() {
+    let file = File::new(include_str!("debian-redis.conf"));
+    let config = file.config();
+    assert_eq!(config.addrs, ["127.0.0.1:6379", "-[::1]:6379"]);
+    assert_eq!(config.parameters.value("dir"), Some("/var/lib/redis"));
+    let server = TestServer::with(config);
+    let mut client = server.client();
+    client.converse([("SET k v", ok()), ("GET k", bulk("v"))]);
+    let wanted =
+        [("appendonly", "no"), ("appendfsync", "always"), ("tcp-keepalive", "300"), ("slowlog-max-len", "128")];
+    for (name, wanted) in wanted {
+        assert_eq!(value(&mut client, name), wanted, "{name}");
+    }
+    assert_eq!(client.say("CONFIG REWRITE"), ok());
+    assert!(file.text().contains("daemonize yes\n"), "{}", file.text());
+}
+
 #[test]
 fn a_rewritten_file_keeps_what_was_not_changed_and_says_the_rest() {
     let file = File::new("# top\nio-threads 2\n\n# slow\nslowlog-max-len 7\n  timeout 0\n# end\n");

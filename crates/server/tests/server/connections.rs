@@ -1,7 +1,7 @@
 //! Many connections, slow ones, malformed ones, too many.
 
 use crate::common::{Client, TestServer, Value, bulk, encode, error, ok, patterned};
-use server::Config;
+use server::{Config, Parameters};
 
 fn pong() -> Value {
     Value::Simple("PONG".into())
@@ -79,7 +79,9 @@ const UNREAD_BYTES_MAX: usize = 32 << 20;
 
 #[test]
 fn who_does_not_read_is_not_read_from() {
-    let server = TestServer::single();
+    let mut parameters = Parameters::default();
+    parameters.set("maxmemory-clients", "1mb").expect("a parameter");
+    let server = TestServer::with(Config { threads: 1, parameters, ..Config::default() });
     let (mut slow, mut other) = (server.client(), server.client());
     other.call(&[b"SET", &b"k"[..], &patterned(100)]);
     let requests = b"GET k\r\n".repeat(1_000);

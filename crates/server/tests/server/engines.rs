@@ -3,7 +3,7 @@
 use hikv::{Durability, EngineKind, Options, Order};
 use server::Config;
 
-use crate::common::{TestServer, Value, bulk, error, ok};
+use crate::common::{TestServer, Value, bulk, error, int, ok};
 
 fn server_on(engine: EngineKind) -> TestServer {
     TestServer::of(&Options::new().engine(engine), Config { threads: 1, ..Config::default() })
@@ -44,6 +44,53 @@ fn a_store_of_several_databases_is_served_again() {
     }
 }
 
+/// An engine without order counts no keys of several databases: only a key in another one may make it refuse that.
+#[test]
+fn what_puts_no_key_uses_no_database() {
+    let server = server_on(EngineKind::RewoHash);
+    let mut client = server.client();
+    client.converse([
+        ("SET k v", ok()),
+        ("MOVE nothing 1", int(0)),
+        ("COPY nothing k DB 2", int(0)),
+        ("DBSIZE", int(1)),
+    ]);
+    assert_eq!(client.say("SELECT 3"), ok());
+    for line in [
+        "DEL k",
+        "EXPIRE k 9",
+        "SET k v XX",
+        "SET k v WHAT",
+        "GETDEL k",
+        "SETRANGE k 0 ''",
+        "CAS k a b",
+        "BITOP AND k j",
+        "INCRBYFLOAT k x",
+        "PERSIST k",
+        "RENAME k j",
+        "MOVE k 0",
+    ] {
+        client.say(line);
+        assert_eq!(client.say("DBSIZE"), int(0), "{line}");
+        client.converse([("SELECT 0", ok()), ("DBSIZE", int(1)), ("SELECT 3", ok())]);
+    }
+    client.converse([("SELECT 0", ok()), ("DBSIZE", int(1)), ("SWAPDB 4 5", ok()), ("DBSIZE", int(1))]);
+    client.converse([
+        ("FLUSHDB", ok()),
+        ("DBSIZE", int(0)),
+        ("SET k v", ok()),
+        ("MULTI", ok()),
+        ("MOVE k 1", queued()),
+    ]);
+    assert_eq!(client.say("EXEC"), Value::Array(vec![int(1)]));
+    assert_eq!(client.say("DBSIZE"), error("ERR engine rewo-hash has no order"));
+    client.converse([("SELECT 1", ok()), ("GET k", bulk("v"))]);
+}
+
+fn queued() -> Value {
+    Value::Simple("QUEUED".into())
+}
+
 #[test]
 fn what_is_refused_does_nothing_and_is_counted() {
     let server = server_on(EngineKind::RewoHash);
@@ -51,7 +98,6 @@ fn what_is_refused_does_nothing_and_is_counted() {
     let refused = || error("ERR engine rewo-hash has no order");
     // Whatever its arguments are.
     client.converse([("SET k v", ok()), ("RANGE a b LIMIT", refused()), ("MULTI", ok())]);
-    let queued = || Value::Simple("QUEUED".into());
     client.converse([("PREFIX k", queued()), ("GET k", queued())]);
     assert_eq!(client.say("EXEC"), Value::Array(vec![refused(), bulk("v")]));
     let Value::Bulk(stats) = client.say("INFO commandstats") else { panic!("INFO is not answered with a text") };

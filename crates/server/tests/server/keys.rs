@@ -133,7 +133,49 @@ fn a_dump_is_restored() {
     assert_eq!(client.call(&negative), error("ERR Invalid TTL value, must be >= 0"));
     client.converse([
         ("RESTORE other 0 damaged", error("ERR DUMP payload version or checksum are wrong")),
+        ("RESTORE other 0 x IDLETIME -1", error("ERR Invalid IDLETIME value, must be >= 0")),
+        ("RESTORE other 0 x FREQ 256", error("ERR Invalid FREQ value, must be >= 0 and <= 255")),
+        ("RESTORE other 0 x FREQ -1", error("ERR Invalid FREQ value, must be >= 0 and <= 255")),
+        ("RESTORE other 0 x FREQ 1 IDLETIME 1", error("ERR syntax error")),
+        ("RESTORE other 0 x IDLETIME 1 FREQ 1", error("ERR syntax error")),
+        ("RESTORE other 0 x FREQ", error("ERR syntax error")),
+        ("RESTORE other 0 x IDLETIME a", error("ERR value is not an integer or out of range")),
         ("DUMP absent", Value::Null),
+    ]);
+    // What is over by then replaces a key by nothing.
+    let past =
+        |options: &[&str]| [restore("1"), options.iter().map(|word| word.as_bytes().to_vec()).collect()].concat();
+    assert_eq!(client.call(&past(&["ABSTTL"])), error("BUSYKEY Target key name already exists."));
+    assert_eq!(client.call(&past(&["ABSTTL", "REPLACE"])), ok());
+    assert_eq!(client.say("EXISTS r"), int(0));
+    assert_eq!(client.call(&past(&["ABSTTL"])), ok());
+    assert_eq!(client.say("EXISTS r"), int(0));
+}
+
+/// The same option may come again, and the last one counts; two different ones contradict each other.
+#[test]
+fn options_about_time_may_repeat() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let syntax = || error("ERR syntax error");
+    client.converse([
+        ("SET k v EX 10 EX 20", ok()),
+        ("TTL k", int(20)),
+        ("SET k v KEEPTTL KEEPTTL", ok()),
+        ("TTL k", int(20)),
+        ("SET k v PX 5 EX 20", syntax()),
+        ("SET k v EX 20 KEEPTTL", syntax()),
+        ("SET k v KEEPTTL EX 20", syntax()),
+        ("SET k v EX", syntax()),
+        ("GETEX k EX 10 EX 30", bulk("v")),
+        ("TTL k", int(30)),
+        ("GETEX k PERSIST EX 5", syntax()),
+        ("GETEX k EX 5 PERSIST", syntax()),
+        ("GETEX k KEEPTTL", syntax()),
+        ("GETEX k PERSIST PERSIST", bulk("v")),
+        ("TTL k", int(-1)),
+        ("GETEX absent EX 0", Value::Null),
+        ("GETEX k EX 0", error("ERR invalid expire time in 'getex' command")),
     ]);
 }
 

@@ -1,6 +1,7 @@
 //! The server in this process, and its clients.
 
 mod acl;
+mod backlog;
 mod bits;
 mod clients;
 mod commands;
@@ -14,6 +15,7 @@ mod exec;
 mod keys;
 mod limits;
 mod ordered;
+mod panics;
 mod pipelines;
 mod premises;
 mod pubsub;
@@ -26,5 +28,8 @@ mod statistics;
 mod stop;
 mod strings;
 mod tls;
+mod tracking;
 mod transactions;
+mod unchanged;
+mod unix;
 mod watching;

@@ -112,6 +112,36 @@ fn a_monitor_sees_requests() {
     assert!(line.starts_with('+') && line.ends_with("\"SET\" \"k\" \"a\\x01\""), "{line}");
 }
 
+/// Redis shows a request once it is executed: `EXEC` behind its commands, `SELECT` in the database that it has chosen.
+#[test]
+fn a_monitor_sees_the_order_of_redis() {
+    let server = TestServer::start();
+    let (mut monitor, mut client) = (server.client(), server.client());
+    assert_eq!(monitor.say("MONITOR"), ok());
+    for line in ["MULTI", "SET k 1", "INCR k", "EXEC", "SELECT 1", "INCR k", "EXEC", "MULTI", "EXEC x", "BAD"] {
+        client.say(line);
+    }
+    client.say("PING");
+    let wanted = [
+        "0 MULTI",
+        "0 SET k 1",
+        "0 INCR k",
+        "0 EXEC",
+        "1 SELECT 1",
+        "1 INCR k",
+        "1 EXEC",
+        "1 MULTI",
+        "1 EXEC x",
+        "1 PING",
+    ];
+    for wanted in wanted {
+        let line = monitor.line();
+        let (db, words) = wanted.split_once(' ').expect("two parts");
+        let words: String = words.split(' ').map(|word| format!(" \"{word}\"")).collect();
+        assert!(line.contains(&format!(" [{db} 127.0.0.1:")) && line.ends_with(&words), "{line} is not {wanted}");
+    }
+}
+
 #[test]
 fn channels_of_the_shard_are_apart() {
     let server = TestServer::start();

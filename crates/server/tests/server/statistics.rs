@@ -245,8 +245,8 @@ fn whoever_asks_about_memory_is_answered() {
         ("MEMORY STATS now", error("ERR wrong number of arguments for 'memory|stats' command")),
     ]);
     for (command, subcommands) in [
-        ("MEMORY", &["DOCTOR", "HELP", "MALLOC-STATS", "PURGE", "STATS", "USAGE"][..]),
-        ("LATENCY", &["DOCTOR", "GRAPH", "HELP", "HISTOGRAM", "HISTORY", "LATEST", "RESET"]),
+        ("MEMORY", &["DOCTOR", "MALLOC-STATS", "PURGE", "STATS", "USAGE", "HELP"][..]),
+        ("LATENCY", &["DOCTOR", "GRAPH", "HISTOGRAM", "HISTORY", "LATEST", "RESET", "HELP"]),
     ] {
         let Value::Array(help) = client.say(&format!("{command} HELP")) else { panic!("not an array") };
         let named: Vec<&str> =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{TestServer, Value, bulk, ok, patterned};
+use crate::common::{TestServer, Value, bulk, error, ok, patterned};
 use server::Config;
 
 #[test]
@@ -43,5 +43,24 @@ fn stopped_before_it_runs() {
     let mut server = TestServer::start();
     server.stop.stop();
     server.stop.stop();
+    server.join().expect("the server ends without an error");
+}
+
+/// As in Redis, options that contradict each other stop nothing.
+#[test]
+fn shutdown_refuses_contradictions() {
+    let mut server = TestServer::start();
+    let mut client = server.client();
+    let refused = || error("ERR syntax error");
+    client.converse([
+        ("SHUTDOWN NOSAVE SAVE", refused()),
+        ("SHUTDOWN SAVE NOW NOSAVE", refused()),
+        ("SHUTDOWN ABORT NOW", refused()),
+        ("SHUTDOWN WHAT", refused()),
+        ("SHUTDOWN ABORT", error("ERR No shutdown in progress.")),
+        ("PING", Value::Simple("PONG".into())),
+    ]);
+    client.send(b"SHUTDOWN NOSAVE NOW\r\n");
+    assert!(client.is_at_end());
     server.join().expect("the server ends without an error");
 }

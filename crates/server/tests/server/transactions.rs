@@ -123,3 +123,34 @@ fn number(value: &Value) -> i64 {
     let Value::Bulk(text) = value else { panic!("not a value: {value:?}") };
     str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number")
 }
+
+/// A key is watched in a database, whatever that is made of.
+#[test]
+fn what_is_watched_stays_in_its_database() {
+    let server = TestServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    // What is there before, what another client does between WATCH and EXEC in database 0, and whether EXEC is carried out.
+    let cases: [(&[&str], &[&str], bool); 12] = [
+        (&[], &["SWAPDB 0 1"], true),
+        (&[], &["SWAPDB 0 1", "SET k 1"], false),
+        (&[], &["SWAPDB 0 1", "SELECT 1", "SET k 1"], true),
+        (&[], &["SWAPDB 1 0", "SWAPDB 0 2", "SET k 1", "DEL k"], false),
+        (&["SET k 1"], &["SWAPDB 0 1"], false),
+        (&["SELECT 1", "SET k 1"], &["SWAPDB 0 1"], false),
+        (&["SET k 1"], &["SWAPDB 1 2"], true),
+        (&["SET k 1", "SELECT 1", "SET k 1"], &["SWAPDB 0 1"], false),
+        (&["SET k 1"], &["SWAPDB 0 0"], true),
+        (&["SET k 1"], &["SWAPDB 0 0", "SET k 1"], false),
+        (&[], &["MULTI", "SWAPDB 0 1", "SET k 1", "EXEC"], false),
+        (&[], &["MULTI", "SELECT 1", "SET k 1", "SWAPDB 0 1", "EXEC"], false),
+    ];
+    for (before, during, is_executed) in cases {
+        for line in [&["FLUSHALL", "SELECT 0"], before, &["SELECT 0"]].concat() {
+            other.say(line);
+        }
+        client.converse([("WATCH k", ok()), ("MULTI", ok()), ("SET mine 1", queued())]);
+        during.iter().for_each(|line| drop(other.say(line)));
+        let wanted = if is_executed { array([ok()]) } else { Value::Null };
+        assert_eq!(client.say("EXEC"), wanted, "{before:?} {during:?}");
+    }
+}

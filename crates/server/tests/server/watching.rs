@@ -92,7 +92,7 @@ fn metrics_count_what_was_done() {
     }
     let stats = server.store.stats();
     assert_eq!(metrics.metric("hikv_region_bytes"), stats.region_bytes as f64);
-    assert_eq!(metrics.metric("hikv_segment_count"), stats.figure("segment_count").unwrap());
+    assert_eq!(metrics.metric("hikv_segments"), stats.figure("segment_count").unwrap());
     assert!(metrics.metric("hikv_output_bytes_total") > 20.0 * 11.0);
     assert!(metrics.metric("hikv_input_bytes_total") > 20.0 * 11.0);
     assert!(metrics.metric("hikv_cpu_seconds_total{role=\"serving\"}") > 0.0);
@@ -174,7 +174,7 @@ fn the_split_and_its_samples_are_shown() {
         (0..64).for_each(|_| drop(client.reply()));
     }
     let metrics = get(&server, "/metrics");
-    assert!(metrics.body.contains("hikv_split_info{split=\"adaptive\"} 1"), "{}", metrics.body);
+    assert!(metrics.body.contains("hikv_thread_split_info{split=\"adaptive\"} 1"), "{}", metrics.body);
     for (name, value) in [
         ("hikv_loops{role=\"serving\"}", 2.0),
         ("hikv_loops{role=\"backend\"}", 0.0),

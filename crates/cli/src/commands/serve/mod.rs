@@ -118,6 +118,9 @@ fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>)
     for addr in server.local_tls_addrs() {
         writeln!(out, "  tls         {addr}, TLS 1.2 and 1.3")?;
     }
+    if let Some(path) = server.local_unix() {
+        writeln!(out, "  unix        {}, Redis protocol", path.display())?;
+    }
     if let Some(port) = port {
         writeln!(out, "  watching    {}://{}/", port.scheme(), port.local_addr())?;
     }
@@ -130,6 +133,7 @@ fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>)
     tracing::info!(
         addr = shown(server.local_addrs()),
         tls = shown(server.local_tls_addrs()),
+        unix = server.local_unix().map(|path| path.display().to_string()),
         http = shown(port.iter().map(|port| port.local_addr())),
         "ready"
     );

@@ -33,6 +33,18 @@ pub(crate) struct Serve {
     /// It is no error if this host lacks an address with '-' before it: --addr=-[::1]:6379
     #[arg(long, value_name = "HOST:PORT")]
     addr: Vec<String>,
+    /// The port to listen on, as Redis has it: `--port 6399` is `--addr 127.0.0.1:6399`; 0: none but that of TLS
+    #[arg(long, value_name = "PORT", conflicts_with = "addr")]
+    port: Option<u16>,
+    /// An address to listen on, as Redis has it, at --port; several times for more; * is all of IPv4
+    #[arg(long, value_name = "HOST", conflicts_with = "addr", allow_hyphen_values = true, num_args = 1)]
+    bind: Vec<String>,
+    /// A socket in the file system to listen on as well; clients of this host reach it by its path
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// The permissions of that socket's file, in octal, such as 770
+    #[arg(long, value_name = "MODE", requires = "unix")]
+    unix_perm: Option<String>,
     /// Threads that serve; by default one a core, but for one core; of a pool one a core, and of a fixed split as many as that names
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
@@ -100,6 +112,10 @@ impl Serve {
         given::text(given, "ordered", self.ordered.then_some("yes"))?;
         given::text(given, "http-tls", self.http_tls.then_some("yes"))?;
         given::text(given, "protected-mode", self.unprotected.then_some("no"))?;
+        given::text(given, "port", self.port.map(|port| port.to_string()).as_deref())?;
+        given::text(given, "bind", (!self.bind.is_empty()).then(|| self.bind.join(" ")).as_deref())?;
+        given::path(given, "unixsocket", self.unix.as_deref())?;
+        given::text(given, "unixsocketperm", self.unix_perm.as_deref())?;
         let hosts = (!self.http_host.is_empty()).then(|| self.http_host.join(" "));
         given::text(given, "http-hosts", hosts.as_deref())?;
         for (name, count) in [("io-threads", self.threads), ("maxclients", self.max_clients)] {

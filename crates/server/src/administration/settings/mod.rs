@@ -29,6 +29,7 @@ pub(crate) struct Settings {
     values: Mutex<Vec<String>>,
     clients_max: AtomicUsize,
     memory_bytes_max: AtomicU64,
+    backlog_bytes_max: AtomicU64,
     bulk_bytes_max: AtomicUsize,
     is_protected: AtomicBool,
     notified_classes: AtomicU32,
@@ -41,6 +42,7 @@ pub(crate) struct Settings {
     message_limit: SharedLimit,
     idle_seconds_max: AtomicU64,
     keep_alive_seconds: AtomicU32,
+    tracked_key_count_max: AtomicUsize,
 }
 
 impl Settings {
@@ -50,6 +52,7 @@ impl Settings {
             values: Mutex::new(PARAMETERS.iter().map(|parameter| parameter.first.to_owned()).collect()),
             clients_max: AtomicUsize::new(0),
             memory_bytes_max: AtomicU64::new(0),
+            backlog_bytes_max: AtomicU64::new(0),
             bulk_bytes_max: AtomicUsize::new(0),
             is_protected: AtomicBool::new(true),
             notified_classes: AtomicU32::new(0),
@@ -62,6 +65,7 @@ impl Settings {
             message_limit: SharedLimit::default(),
             idle_seconds_max: AtomicU64::new(0),
             keep_alive_seconds: AtomicU32::new(0),
+            tracked_key_count_max: AtomicUsize::new(0),
         };
         values.into_iter().for_each(|(index, value)| settings.values.lock()[index] = value);
         (0..PARAMETERS.len()).for_each(|index| settings.take_effect(index, &settings.value(index)));
@@ -102,6 +106,7 @@ impl Settings {
         match PARAMETERS[index].effect {
             Effect::Clients => self.clients_max.store(number as usize, Ordering::Relaxed),
             Effect::Memory => self.memory_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
+            Effect::Backlogs => self.backlog_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
             Effect::BulkBytes => self.bulk_bytes_max.store(number as usize, Ordering::Relaxed),
             Effect::Protection => self.is_protected.store(value == "yes", Ordering::Relaxed),
             Effect::Events => {
@@ -120,6 +125,7 @@ impl Settings {
             }
             Effect::IdleTime => self.idle_seconds_max.store(number as u64, Ordering::Relaxed),
             Effect::KeepAlive => self.keep_alive_seconds.store(number as u32, Ordering::Relaxed),
+            Effect::TrackedKeys => self.tracked_key_count_max.store(number as usize, Ordering::Relaxed),
             Effect::None | Effect::Fixed | Effect::Constant | Effect::Password | Effect::Tls => {}
         }
     }
@@ -139,6 +145,12 @@ impl Settings {
     #[inline]
     pub(crate) fn memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// What the unread replies of all clients may take together, beyond what each may have; 0 for any.
+    #[inline]
+    pub(crate) fn backlog_bytes_max(&self) -> u64 {
+        self.backlog_bytes_max.load(Ordering::Relaxed)
     }
 
     /// The longest argument of a request, and the longest value that a command may make, in bytes.
@@ -176,6 +188,14 @@ impl Settings {
     /// How often a silent client is asked whether it is there, in seconds; 0 for never.
     pub(crate) fn keep_alive_seconds(&self) -> u32 {
         self.keep_alive_seconds.load(Ordering::Relaxed)
+    }
+
+    /// Keys that clients have read and want to know the changes of, before some are taken for changed.
+    pub(crate) fn tracked_key_count_max(&self) -> usize {
+        match self.tracked_key_count_max.load(Ordering::Relaxed) {
+            0 => usize::MAX,
+            count => count,
+        }
     }
 
     #[inline]

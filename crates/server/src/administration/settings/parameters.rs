@@ -16,6 +16,10 @@ pub(crate) enum Kind {
         min: i64,
         max: i64,
     },
+    /// Permissions of a file, in octal digits.
+    Octal {
+        max: u32,
+    },
     /// Bytes, with an optional unit such as `kb` or `mb`.
     Bytes {
         min: u64,
@@ -44,6 +48,7 @@ pub(crate) enum Effect {
     Constant,
     Clients,
     Memory,
+    Backlogs,
     BulkBytes,
     Protection,
     Events,
@@ -55,6 +60,7 @@ pub(crate) enum Effect {
     OutputLimits,
     IdleTime,
     KeepAlive,
+    TrackedKeys,
     Password,
     /// Certificates are read anew.
     Tls,
@@ -90,9 +96,11 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 59] = [
+pub(crate) static PARAMETERS: [Parameter; 84] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
+    parameter("active-expire-effort", "1", int(1, 10), Effect::None),
+    parameter("activedefrag", "no", Kind::YesOrNo, Effect::None),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
     parameter("aof-use-rdb-preamble", "yes", Kind::YesOrNo, Effect::None),
     parameter("appendfsync", "always", Kind::Choice(&["always", "everysec", "no"]), Effect::Constant),
@@ -109,42 +117,60 @@ pub(crate) static PARAMETERS: [Parameter; 59] = [
     parameter("client-query-buffer-limit", "1074790400", ANY_BYTES, Effect::Constant),
     parameter("cluster-enabled", "no", Kind::YesOrNo, Effect::Constant),
     parameter("databases", "16", int(1, 16), Effect::Constant),
-    parameter("dir", "", Kind::Text, Effect::Fixed),
     parameter("dbfilename", "", Kind::Text, Effect::Constant),
+    parameter("dir", "", Kind::Text, Effect::Fixed),
     parameter("durability", "most", Kind::Choice(&["most", "power", "buffered", "process"]), Effect::Fixed),
-    parameter("engine", "", Kind::Text, Effect::Fixed),
-    parameter("http", "", Kind::Text, Effect::Fixed),
-    parameter("http-hosts", "", Kind::Words, Effect::Fixed),
-    parameter("http-tls", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("enable-debug-command", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Fixed),
     parameter("enable-module-command", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Constant),
     parameter("enable-protected-configs", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Constant),
+    parameter("engine", "", Kind::Text, Effect::Fixed),
+    parameter("hash-max-listpack-entries", "512", int(0, i64::MAX), Effect::None),
+    parameter("hash-max-listpack-value", "64", int(0, i64::MAX), Effect::None),
+    parameter("hll-sparse-max-bytes", "3000", int(0, i64::MAX), Effect::None),
+    parameter("http", "", Kind::Text, Effect::Fixed),
+    parameter("http-hosts", "", Kind::Words, Effect::Fixed),
+    parameter("http-tls", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("hz", "10", int(1, 500), Effect::None),
     parameter("io-threads", "1", int(1, 128), Effect::Fixed),
     parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),
     parameter("latency-tracking", "yes", Kind::YesOrNo, Effect::LatencyTracking),
     parameter("latency-tracking-info-percentiles", "50 99 99.9", Kind::Words, Effect::Constant),
+    parameter("lazyfree-lazy-eviction", "no", Kind::YesOrNo, Effect::None),
+    parameter("lazyfree-lazy-expire", "no", Kind::YesOrNo, Effect::None),
+    parameter("lazyfree-lazy-server-del", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-del", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-flush", "no", Kind::YesOrNo, Effect::None),
+    parameter("lfu-decay-time", "1", int(0, i32::MAX as i64), Effect::None),
+    parameter("lfu-log-factor", "10", int(0, i32::MAX as i64), Effect::None),
+    parameter("list-compress-depth", "0", int(0, i32::MAX as i64), Effect::None),
+    parameter("list-max-listpack-size", "-2", int(i32::MIN as i64, i32::MAX as i64), Effect::None),
     parameter("log-format", "text", Kind::Choice(&["text", "json"]), Effect::Fixed),
     parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::LogLevel),
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
+    parameter("maxmemory-clients", "1073741824", ANY_BYTES, Effect::Backlogs),
+    parameter("maxmemory-eviction-tenacity", "10", int(0, 100), Effect::None),
     parameter("maxmemory-policy", "noeviction", Kind::Choice(&EVICTION_POLICIES), Effect::None),
+    parameter("maxmemory-samples", "5", int(1, i32::MAX as i64), Effect::None),
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
     parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("port", "0", int(0, 65_535), Effect::Fixed),
-    parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
     parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),
+    parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
+    parameter("rdbcompression", "yes", Kind::YesOrNo, Effect::None),
     parameter("read-cache", "0", Kind::Bytes { min: 0, max: 1 << 37 }, Effect::Fixed),
     parameter("read-cache-threads", "0", int(0, 16), Effect::Fixed),
     parameter("requirepass", "", Kind::Text, Effect::Password),
     parameter("save", "", Kind::Words, Effect::None),
+    parameter("set-max-intset-entries", "512", int(0, i64::MAX), Effect::None),
     parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Constant),
     parameter("slowlog-log-slower-than", "10000", int(-1, i64::MAX), Effect::SlowTime),
     parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
     parameter("split", "beside", Kind::Split, Effect::Fixed),
+    parameter("stop-writes-on-bgsave-error", "yes", Kind::YesOrNo, Effect::None),
+    parameter("stream-node-max-bytes", "4096", int(0, i64::MAX), Effect::None),
+    parameter("stream-node-max-entries", "100", int(0, i64::MAX), Effect::None),
     parameter("sync-interval", "100", int(1, 60_000), Effect::Fixed),
     parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
     parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
@@ -154,7 +180,12 @@ pub(crate) static PARAMETERS: [Parameter; 59] = [
     parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-key-file", "", Kind::Text, Effect::Tls),
     parameter("tls-port", "0", int(0, 65_535), Effect::Fixed),
+    parameter("tracking-table-max-keys", "1000000", int(0, i64::MAX), Effect::TrackedKeys),
+    parameter("unixsocket", "", Kind::Text, Effect::Fixed),
+    parameter("unixsocketperm", "0", Kind::Octal { max: 0o777 }, Effect::Fixed),
     parameter("verify-reads", "values", Kind::Choice(&["nothing", "values", "absence"]), Effect::Fixed),
+    parameter("zset-max-listpack-entries", "128", int(0, i64::MAX), Effect::None),
+    parameter("zset-max-listpack-value", "64", int(0, i64::MAX), Effect::None),
 ];
 
 /// The number of the parameter with this name, in any case.
@@ -179,6 +210,15 @@ impl Kind {
             Kind::Integer { min, max } => {
                 let number = resp::parse_integer(value).ok_or("argument couldn't be parsed into an integer")?;
                 within(number, min, max)
+            }
+            Kind::Octal { max } => {
+                let mode =
+                    u32::from_str_radix(&text, 8).ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+                let mode = mode.ok_or("argument couldn't be parsed into an octal number")?;
+                if mode > max {
+                    return Err(format!("argument must be between 0 and {max:o} inclusive"));
+                }
+                Ok(format!("{mode:o}"))
             }
             Kind::Bytes { min, max } => within(bytes_of(&text).ok_or("argument must be a memory value")?, min, max),
             Kind::Split => text.to_ascii_lowercase().parse::<Sharing>().map(|sharing| sharing.to_string()),

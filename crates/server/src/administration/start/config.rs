@@ -23,6 +23,7 @@ impl Parameters {
         let split = self.split();
         Config {
             addrs: if port == "0" { Vec::new() } else { addresses(hosts, port) },
+            unix: self.path("unixsocket").map(|path| (path, self.unix_mode())),
             threads: number("io-threads").unwrap_or_else(|| thread_count(split)),
             split,
             max_clients: number("maxclients").unwrap_or(default.max_clients),
@@ -43,6 +44,12 @@ impl Parameters {
             parameters: self.clone(),
             ..default
         }
+    }
+
+    /// The permissions of the socket's file, where they are said.
+    fn unix_mode(&self) -> Option<u32> {
+        let mode = self.value("unixsocketperm").and_then(|mode| u32::from_str_radix(mode, 8).ok());
+        mode.filter(|mode| *mode != 0)
     }
 
     /// Which threads apply what writes leave for the order of keys ([`Config::split`]).

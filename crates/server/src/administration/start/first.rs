@@ -53,6 +53,8 @@ fn shown(config: &Config) -> Vec<(&'static str, String)> {
         ("split", config.split.to_string()),
         ("maxclients", config.max_clients.to_string()),
         ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
+        ("unixsocket", path(config.unix.as_ref().map(|(path, _)| path))),
+        ("unixsocketperm", format!("{:o}", config.unix.as_ref().and_then(|(_, mode)| *mode).unwrap_or(0))),
         ("protected-mode", yes_or_no(config.protected)),
     ];
     let (hosts, port) = hosts_and_port(&config.addrs);

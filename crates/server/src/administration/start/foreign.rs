@@ -1,8 +1,9 @@
 //! Parameters of Redis for which there is nothing here, so that a file made for Redis serves as it is.
 //!
-//! A parameter may be ignored only if no user misses it: it tunes something that hikv does not have, or says what is so anyway. A
-//! parameter that would protect, listen, copy or keep something, and that is not known here, is an error: `rename-command`,
-//! `unixsocket`, `replicaof`, `logfile`, `tls-protocols` and the like.
+//! A parameter may be ignored only if no user misses the parameter: it tunes something that hikv does not have, or says what is so anyway. The
+//! log names these at start in one line. Where a user may miss something ([`NOTED`]) the log says so in a line for each. A parameter that
+//! would protect, copy or keep something, and that is not known here, is an error, which names the way out where there is one
+//! ([`REFUSED`]).
 
 /// Ignored whatever they say. A name that ends with `*` stands for all that begin so.
 const TUNING: &[&str] = &[
@@ -61,7 +62,6 @@ const TUNING: &[&str] = &[
     "tcp-backlog",
     "tls-prefer-server-ciphers",
     "tls-session-cach*",
-    "tracking-table-max-keys",
     "zset-max-*",
 ];
 
@@ -76,9 +76,41 @@ const SO: &[(&str, &str)] = &[
     ("pidfile", ""),
     ("supervised", "no"),
     ("supervised", "auto"),
+    ("supervised", "systemd"),
     ("syslog-enabled", "no"),
     ("tls-cluster", "no"),
     ("tls-replication", "no"),
+];
+
+/// Accepted, with a line of the log that names the difference.
+const NOTED: &[(&str, &str)] = &[
+    ("appendfsync", "each write is durable before it is answered; --durability and --sync-interval say otherwise"),
+    ("daemonize", "the server stays in the foreground: run it by a service manager (docs/deploying.md)"),
+    ("logfile", "the log goes to standard error: have the service manager, or a pipe, keep it"),
+    ("pidfile", "no such file is written: the service manager knows the process"),
+    ("supervised", "a service manager is notified as systemd wants it, if it asks for that"),
+    ("syslog-enabled", "the log goes to standard error: the journal, or a pipe to logger, keeps it"),
+];
+
+/// Refused, with the way out.
+const REFUSED: &[(&str, &str)] = &[
+    ("loadmodule", "there are no modules here: take the line out"),
+    ("masterauth", "there is no replication here: take the line out"),
+    ("masteruser", "there is no replication here: take the line out"),
+    ("min-replicas-to-write", "there are no replicas here that could confirm a write: take the line out, or say 0"),
+    (
+        "rename-command",
+        "no command has another name here: take it away from users by rules of the ACL (user default … -flushall)",
+    ),
+    ("replicaof", "there is no replication here: take the line out; `hikv backup` and SAVE make copies"),
+    ("slaveof", "there is no replication here: take the line out; `hikv backup` and SAVE make copies"),
+    ("tls-ciphers", "TLS 1.2 and 1.3 are served with the ciphers that rustls holds for safe: take the line out"),
+    ("tls-ciphersuites", "TLS 1.2 and 1.3 are served with the ciphers that rustls holds for safe: take the line out"),
+    (
+        "tls-key-file-pass",
+        "a key with a passphrase is not read: store it without one, readable by the server's user alone",
+    ),
+    ("tls-protocols", "TLS 1.2 and 1.3 are served, and no other version: take the line out"),
 ];
 
 /// Whether a line `name words…` of a file can be left aside.
@@ -86,6 +118,16 @@ pub(super) fn is_harmless(name: &str, words: &[String]) -> bool {
     let is_meant = |known: &str| known.strip_suffix('*').map_or(name == known, |start| name.starts_with(start));
     let value = words.join(" ");
     TUNING.iter().any(|known| is_meant(known)) || SO.contains(&(name, value.as_str()))
+}
+
+/// The difference from what a parameter asks for, if the server starts all the same.
+pub(super) fn note(name: &str) -> Option<&'static str> {
+    NOTED.iter().find(|(known, _)| *known == name).map(|(_, note)| *note)
+}
+
+/// The reason for refusing a parameter that is not known here.
+pub(super) fn refusal(name: &str) -> &'static str {
+    REFUSED.iter().find(|(known, _)| *known == name).map_or("there is no such parameter", |(_, why)| why)
 }
 
 #[cfg(test)]
@@ -106,17 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn what_would_protect_listen_copy_or_keep_is_not() {
+    fn what_would_protect_copy_or_keep_is_not() {
         for line in [
             "rename-command CONFIG x",
-            "unixsocket /run/redis.sock",
             "replicaof 10.0.0.1 6379",
             "slaveof 10.0.0.1 6379",
             "masterauth x",
-            "logfile /var/log/redis.log",
-            "pidfile /run/redis.pid",
-            "daemonize yes",
-            "supervised systemd",
             "min-replicas-to-write 1",
             "tls-protocols TLSv1.3",
             "tls-ciphers x",
@@ -125,7 +162,8 @@ mod tests {
             "enable-debug-command yes",
             "nonsense 1",
         ] {
-            assert!(!is_ignored(line), "{line}");
+            let name = line.split(' ').next().expect("a name");
+            assert!(!is_ignored(line) && note(name).is_none(), "{line}");
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Parameters {
     exposed: Vec<PathBuf>,
     /// Names that were left aside.
     ignored: Vec<(Place, String)>,
+    /// Names that were taken, and what is different here from what they ask for.
+    noted: Vec<(Place, String, &'static str)>,
 }
 
 /// What a parameter is to be.
@@ -128,8 +130,12 @@ impl Parameters {
         for file in &self.exposed {
             tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
         }
-        for (place, name) in &self.ignored {
-            tracing::warn!(%place, name, "ignored: a parameter of Redis that changes nothing here");
+        for (place, name, note) in &self.noted {
+            tracing::warn!(%place, name, "{note}");
+        }
+        if !self.ignored.is_empty() {
+            let names: Vec<&str> = self.ignored.iter().map(|(_, name)| name.as_str()).collect();
+            tracing::info!(names = names.join(" "), "ignored: parameters of Redis that change nothing here");
         }
     }
 
@@ -139,12 +145,17 @@ impl Parameters {
             return self.take_user(&place, words);
         }
         let is_known = name != "dbfilename" && settings::by_name(name.as_bytes()).is_some();
-        if !is_known && matches!(place, Place::Line { .. }) && foreign::is_harmless(name, words) {
+        let is_in_file = matches!(place, Place::Line { .. });
+        if !is_known && is_in_file && foreign::is_harmless(name, words) {
             self.ignored.push((place, name.to_owned()));
             return Ok(());
         }
+        if let Some(note) = foreign::note(name).filter(|_| is_in_file && words != ["always"]) {
+            self.noted.push((place, name.to_owned(), note));
+            return Ok(());
+        }
         let wrong = |what: &str| wrong(&place, name, words, what);
-        let index = settings::by_name(name.as_bytes()).ok_or_else(|| wrong("there is no such parameter"))?;
+        let index = settings::by_name(name.as_bytes()).ok_or_else(|| wrong(foreign::refusal(name)))?;
         let parameter = &PARAMETERS[index];
         let value = self.canonical(index, words).map_err(|what| wrong(&what))?;
         if parameter.effect == Effect::Password {
@@ -235,7 +246,9 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, words) in [
             ("timeout soon", "/etc/hikv.conf:1: timeout 'soon': argument couldn't be parsed into an integer"),
-            ("\nunixsocket /run/x", ":2: unixsocket '/run/x': there is no such parameter"),
+            ("\nnonsense /run/x", ":2: nonsense '/run/x': there is no such parameter"),
+            ("replicaof 10.0.0.1 6379", "there is no replication here: take the line out"),
+            ("unixsocketperm 0899", "unixsocketperm '0899': argument couldn't be parsed into an octal number"),
             ("timeout", "timeout '': one value is wanted, not 0"),
             ("dir a b", "one value is wanted, not 2"),
             ("timeout \"1", "its quotes do not match"),
@@ -249,7 +262,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_told_at_once() {
-        let text = "timeout soon\nport 7\nunixsocket x\nuser ada +nothing\ndir \"\ntcp-backlog 511\n";
+        let text = "timeout soon\nport 7\nnonsense x\nuser ada +nothing\ndir \"\ntcp-backlog 511\n";
         let error = parse(text).expect_err("it is wrong").to_string();
         let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap_or_default()).collect();
         assert_eq!(places, ["/etc/hikv.conf:1", "/etc/hikv.conf:3", "/etc/hikv.conf:4", "/etc/hikv.conf:5"], "{error}");
@@ -257,7 +270,8 @@ mod tests {
 
     #[test]
     fn what_cannot_matter_is_ignored_in_a_file_alone() {
-        let parameters = parse("tcp-backlog 511\nDaemonize no\nport 7\n").expect("a file");
+        let parameters = parse("tcp-backlog 511\nDaemonize no\nport 7\ndaemonize yes\n").expect("a file");
+        assert!(matches!(&parameters.noted[..], [(_, name, _)] if name == "daemonize"));
         let ignored: Vec<_> = parameters.ignored.iter().map(|(place, name)| format!("{place} {name}")).collect();
         assert_eq!(ignored, ["/etc/hikv.conf:1 tcp-backlog", "/etc/hikv.conf:2 daemonize"]);
         assert!(Parameters::default().set("tcp-backlog", "511").is_err());

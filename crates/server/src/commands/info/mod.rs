@@ -12,11 +12,10 @@ use hikv::JournalStats;
 use super::databases;
 use super::hello::REDIS_VERSION;
 use crate::administration::start::ConfigFile;
-use crate::clients::TRACKS;
+use crate::clients::{POSTPONED, TRACKS};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::keyspace::items::Items;
-use crate::keyspace::namespace::DATABASE_COUNT;
+use crate::keyspace::database::Database;
 use crate::shared::Shared;
 use crate::telemetry::{SAMPLED, Threads};
 
@@ -116,7 +115,7 @@ fn clients(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([
         ("connected_clients", shared.telemetry.loops.clients().to_string()),
         ("cluster_connections", "0".into()),
-        ("blocked_clients", "0".into()),
+        ("blocked_clients", shared.clients.count_with(POSTPONED).to_string()),
         ("tracking_clients", shared.clients.count_with(TRACKS).to_string()),
         ("clients_in_timeout_table", "0".into()),
         ("maxclients", shared.administration.settings.clients_max().to_string()),
@@ -149,7 +148,7 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
 
 fn unsaved_count(shared: &Shared) -> u64 {
     let telemetry = &shared.telemetry;
-    telemetry.figures.unsaved_count(telemetry.write_count(), shared.keyspace.saves.has_failed())
+    telemetry.figures.unsaved_count(telemetry.change_count(), shared.keyspace.saves.has_failed())
 }
 
 fn journal(stats: JournalStats) -> Lines {
@@ -245,10 +244,9 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
 /// many keys expire is not counted.
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
-    for db in 0..DATABASE_COUNT as u8 {
+    for db in Database::all() {
         let count =
-            databases::key_count(shared, Items::new(&shared.keyspace.store, None), shared.keyspace.namespace(db))
-                .unwrap_or(0);
+            databases::key_count(shared, shared.keyspace.items(None), shared.keyspace.namespace(db)).unwrap_or(0);
         if count > 0 {
             lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
         }

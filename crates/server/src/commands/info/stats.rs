@@ -1,5 +1,7 @@
 //! What was counted since the start, or since `CONFIG RESETSTAT`.
 
+use std::sync::atomic::Ordering;
+
 use super::{Lines, lines};
 use crate::clients::Kind;
 use crate::errors::Refusal;
@@ -13,6 +15,7 @@ const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
     let totals = shared.telemetry.totals(&shared.keyspace.store);
     let [commands, input_bytes, output_bytes] = shared.telemetry.rates(&shared.keyspace.store);
+    let tracked = shared.observers.tracking.sizes();
     let names = |kind| shared.observers.pubsub.name_count(kind).to_string();
     Ok(lines([
         ("total_connections_received", totals.tally.connections.to_string()),
@@ -28,9 +31,18 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
         ("evicted_keys", "0".into()),
         ("rejected_connections", totals.refused_clients.to_string()),
         ("total_error_replies", totals.tally.errors.to_string()),
+        ("evicted_clients", shared.backlogs.evicted_count().to_string()),
+        (
+            "client_output_buffer_limit_disconnections",
+            shared.telemetry.over_limit_count.load(Ordering::Relaxed).to_string(),
+        ),
+        ("total_panics", shared.telemetry.panics.load(Ordering::Relaxed).to_string()),
         ("pubsub_channels", names(Kind::Channel)),
         ("pubsub_patterns", names(Kind::Pattern)),
         ("pubsubshard_channels", names(Kind::Shard)),
+        ("tracking_total_keys", tracked.key_count.to_string()),
+        ("tracking_total_items", tracked.item_count.to_string()),
+        ("tracking_total_prefixes", tracked.prefix_count.to_string()),
         ("latest_fork_usec", "0".into()),
         ("total_forks", "0".into()),
     ]))

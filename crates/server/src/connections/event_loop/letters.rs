@@ -4,14 +4,13 @@
 //! receivers meanwhile, like the bytes in their outputs. So a client is given up for all that was published to it, not only for
 //! what the loop has come to, and before the rest is copied.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hikv::Ticket;
 use mio::Token;
 
 use super::{EventLoop, Seat};
-use crate::clients::Place;
+use crate::clients::{Peer, Place};
 use crate::connections::admission::Admission;
 use crate::connections::connection::Connection;
 use crate::connections::transport::Transport;
@@ -81,7 +80,7 @@ impl EventLoop {
     }
 
     /// Takes over a connection that was given to this loop.
-    fn adopt(&mut self, transport: Transport, addr: SocketAddr, admission: Admission) {
+    fn adopt(&mut self, transport: Transport, addr: Peer, admission: Admission) {
         let entry = self.connections.vacant_entry();
         let key = entry.key();
         let place = Place { loop_index: self.index, key, client_id: admission.client_id };

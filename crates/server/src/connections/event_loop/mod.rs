@@ -33,6 +33,7 @@
 //! [`Output`]: crate::connections::output::Output
 
 mod letters;
+mod look;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
@@ -56,6 +57,7 @@ use crate::connections::output::FULL_BYTES;
 use crate::connections::patience::Patience;
 use crate::connections::transport::Handshakes;
 use crate::execution::errands::Errands;
+use crate::execution::panics;
 use crate::execution::worker::Worker;
 use crate::mail::Letter;
 use crate::shared::Shared;
@@ -94,7 +96,7 @@ pub(crate) struct EventLoop {
     letters: Receiver<Letter>,
     /// Letters that were taken out of the box, for which there was no time yet.
     taken: VecDeque<Letter>,
-    /// A client leaves more unread than may stay.
+    /// A client leaves more unread than may stay, or is held back by what others leave.
     has_unread: bool,
     acceptors: Vec<Acceptor>,
     connections: Slab<Seat>,
@@ -191,7 +193,7 @@ impl EventLoop {
                 self.begin_to_stop();
             }
             self.end_pause();
-            self.close_idle();
+            self.look_at_clients();
             if mem::take(&mut self.is_woken) {
                 self.release();
             }
@@ -262,28 +264,6 @@ impl EventLoop {
         });
     }
 
-    /// Closes clients that say nothing, and those that do not read what they get, though nothing happens.
-    fn close_idle(&mut self) {
-        if !self.watchman.is_due(self.has_to_look()) {
-            return;
-        }
-        let seconds_max = self.shared.administration.settings.idle_seconds_max();
-        let (mut given_up, mut has_unread) = (Vec::new(), false);
-        for (key, seat) in &mut self.connections {
-            let connection = &mut seat.connection;
-            connection.look_at_unread();
-            has_unread |= connection.is_over_limit();
-            if seconds_max > 0 && connection.is_idle(seconds_max) {
-                connection.abandon();
-            }
-            if connection.is_abandoned() {
-                given_up.push(key);
-            }
-        }
-        self.has_unread = has_unread;
-        given_up.into_iter().for_each(|key| self.queue(key));
-    }
-
     /// Lets the paused connections go on, once they may.
     fn end_pause(&mut self) {
         if !self.postponed.is_empty() && self.shared.lets_go_on() {
@@ -342,14 +322,19 @@ impl EventLoop {
             seat.queued = false;
             let counters = &self.shared.telemetry.loops[self.index];
             let (shared, errands, buffers) = (&self.shared, &self.errands, &mut self.buffers);
-            seat.connection.turn(&mut Worker { shared, errands, lane: self.index, counters, woke, buffers });
+            let before_bytes = seat.connection.unsent_bytes();
+            let mut worker = Worker { shared, errands, lane: self.index, counters, woke, buffers };
+            if let Err(caught) = panics::catch(|| seat.connection.turn(&mut worker)) {
+                seat.connection.abandon();
+                caught.note("none", shared);
+            }
             if seat.connection.holds() {
                 self.holders.owe(seat.connection.held_ticket());
                 if !mem::replace(&mut seat.holds, true) {
                     self.holders.add(key);
                 }
             }
-            unsent_bytes += seat.connection.unsent_bytes();
+            unsent_bytes += seat.connection.unsent_bytes().saturating_sub(before_bytes);
             if unsent_bytes >= FULL_BYTES {
                 return number + 1;
             }
@@ -359,8 +344,13 @@ impl EventLoop {
 
     fn conclude(&mut self, key: usize) {
         let seat = &mut self.connections[key];
-        let turn = seat.connection.conclude(&self.shared.telemetry.loops[self.index], &mut self.buffers);
-        self.has_unread |= seat.connection.is_over_limit();
+        let (shared, buffers) = (&self.shared, &mut self.buffers);
+        let concluded = panics::catch(|| seat.connection.conclude(&shared.telemetry.loops[self.index], buffers));
+        let turn = concluded.unwrap_or_else(|caught| {
+            caught.note("none", shared);
+            Turn::Close
+        });
+        self.has_unread |= seat.connection.is_over_limit() || seat.connection.is_held_back();
         match turn {
             Turn::Again => self.queue(key),
             Turn::Wait if seat.connection.is_postponed() => drop(self.postponed.insert(key)),

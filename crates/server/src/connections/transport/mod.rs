@@ -9,11 +9,11 @@ mod plain;
 mod refusal;
 mod tls;
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 
 use mio::event::Source;
-use mio::net::TcpStream;
+use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Poll, Token};
 
 pub(crate) use certificates::Certificates;
@@ -34,7 +34,27 @@ pub(crate) enum Arrived {
 
 pub(crate) enum Transport {
     Plain(TcpStream),
+    /// A client of this host, by a path.
+    Unix(UnixStream),
     Tls(Box<TlsStream>),
+}
+
+/// A socket, whatever its address is.
+pub(crate) trait Socket: Source + Read + Write {
+    /// Nothing more will be sent.
+    fn end(&self) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn end(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
+
+impl Socket for UnixStream {
+    fn end(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
 }
 
 impl Transport {
@@ -50,10 +70,12 @@ impl Transport {
         self.socket_mut().register(poll.registry(), token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+    /// The address at which the client was served; none if it was a path.
+    pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
         match self {
-            Transport::Plain(socket) => socket.local_addr(),
-            Transport::Tls(stream) => stream.socket().local_addr(),
+            Transport::Plain(socket) => socket.local_addr().ok(),
+            Transport::Unix(_) => None,
+            Transport::Tls(stream) => stream.socket().local_addr().ok(),
         }
     }
 
@@ -61,7 +83,8 @@ impl Transport {
     #[inline]
     pub(crate) fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
         match self {
-            Transport::Plain(socket) => plain::read(socket, bytes),
+            Transport::Plain(socket) => plain::read(&*socket, bytes),
+            Transport::Unix(socket) => plain::read(&*socket, bytes),
             Transport::Tls(stream) => stream.read(bytes),
         }
     }
@@ -70,7 +93,8 @@ impl Transport {
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Transport::Plain(socket) => io::Write::write(socket, bytes),
+            Transport::Plain(socket) => socket.write(bytes),
+            Transport::Unix(socket) => socket.write(bytes),
             Transport::Tls(stream) => stream.write(bytes),
         }
     }
@@ -79,7 +103,7 @@ impl Transport {
     #[inline]
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
-            Transport::Plain(_) => Ok(()),
+            Transport::Plain(_) | Transport::Unix(_) => Ok(()),
             Transport::Tls(stream) => stream.flush(),
         }
     }
@@ -88,7 +112,7 @@ impl Transport {
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         match self {
-            Transport::Plain(_) => false,
+            Transport::Plain(_) | Transport::Unix(_) => false,
             Transport::Tls(stream) => stream.has_unsent(),
         }
     }
@@ -96,7 +120,7 @@ impl Transport {
     /// Whether client and server have yet to agree on keys.
     pub(crate) fn is_shaking_hands(&self) -> bool {
         match self {
-            Transport::Plain(_) => false,
+            Transport::Plain(_) | Transport::Unix(_) => false,
             Transport::Tls(stream) => stream.is_shaking_hands(),
         }
     }
@@ -106,7 +130,7 @@ impl Transport {
         if let Transport::Tls(stream) = self {
             stream.end()?;
         }
-        self.socket_mut().shutdown(Shutdown::Write)
+        self.socket_mut().end()
     }
 
     /// Whether the client begins as it should: with a record of TLS, where that is spoken. It takes nothing.
@@ -115,15 +139,16 @@ impl Transport {
     /// [`ErrorKind::WouldBlock`](io::ErrorKind::WouldBlock) until something has come.
     pub(crate) fn begins_well(&self) -> io::Result<bool> {
         match self {
-            Transport::Plain(_) => Ok(true),
+            Transport::Plain(_) | Transport::Unix(_) => Ok(true),
             Transport::Tls(stream) => stream.begins_with_tls(),
         }
     }
 
     /// What lies below TLS, for a client that does not speak TLS.
-    pub(crate) fn socket_mut(&mut self) -> &mut TcpStream {
+    pub(crate) fn socket_mut(&mut self) -> &mut dyn Socket {
         match self {
             Transport::Plain(socket) => socket,
+            Transport::Unix(socket) => socket,
             Transport::Tls(stream) => stream.socket_mut(),
         }
     }

@@ -1,17 +1,17 @@
 //! A socket as it is.
 
 use std::io;
+use std::os::fd::AsFd;
 
-use mio::net::TcpStream;
 use rustix::buffer::spare_capacity;
 
 use super::Arrived;
 
 /// Reads once.
 #[inline]
-pub(super) fn read(socket: &TcpStream, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
+pub(super) fn read(socket: impl AsFd, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
     let room_bytes = bytes.capacity() - bytes.len();
-    match rustix::io::retry_on_intr(|| rustix::io::read(socket, spare_capacity(bytes))) {
+    match rustix::io::retry_on_intr(|| rustix::io::read(&socket, spare_capacity(bytes))) {
         Ok(0) => Ok(Arrived::End),
         Ok(read_bytes) if read_bytes == room_bytes => Ok(Arrived::Some),
         Ok(_) => Ok(Arrived::All),

@@ -29,9 +29,11 @@ use std::thread::{self, JoinHandle};
 use parking_lot::Mutex;
 
 use crate::clients::Place;
+use crate::clients::session::Session;
 use crate::connections::output::Output;
 use crate::execution::claims::Claim;
 use crate::execution::dispatch::Execution;
+use crate::execution::panics::{self, Abandoned};
 use crate::mail::Letter;
 use crate::shared::Shared;
 use crate::telemetry::Tally;
@@ -50,8 +52,19 @@ impl Job {
         let (mut output, mut tally) = (Output::default(), Tally::default());
         let ((), ticket) = shared.keyspace.store.deferred(|_| {
             let (request, session) = (desk.pipeline.request(number, desk.input.pending()), &mut desk.session);
-            let _claimed = (way == Way::Queued).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
-            Execution::answered(entry, request, session, shared, &mut output, &mut tally);
+            let done = panics::catch(|| {
+                let _claimed = (way == Way::Queued).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
+                if is_killed(session, shared) {
+                    session.closing = true;
+                    return;
+                }
+                Execution::answered(entry, request, session, shared, &mut output, &mut tally);
+            });
+            if let Err(caught) = done {
+                let request = desk.pipeline.request(number, desk.input.pending());
+                Abandoned { request, start: 0 }.answer(&caught, &mut desk.session, shared, &mut output, &mut tally);
+            }
+            shared.observers.tracking.announce(shared.ways());
         });
         let ticket = ticket.and(std::mem::take(&mut desk.session.heard));
         desk.tidy();
@@ -60,6 +73,13 @@ impl Job {
         let done = Done { desk, reply: output.into_bytes(), ticket, counts: tally.batch, woke };
         shared.post.give(place.loop_index, Letter::Done(place, Box::new(done)));
     }
+}
+
+/// Whether the client was killed before its errand begins. A thread that kills has all lanes, or takes each once it has killed: this
+/// sees what was done before.
+fn is_killed(session: &Session, shared: &Shared) -> bool {
+    drop(shared.gate.pass(session.record.place.loop_index));
+    session.record.is_killed()
 }
 
 /// The threads that do errands.

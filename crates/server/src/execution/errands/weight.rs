@@ -8,6 +8,7 @@ use resp::Request;
 
 use super::errand::Way;
 use crate::clients::session::{Session, Transaction};
+use crate::keyspace::database::Database;
 use crate::shared::Shared;
 use crate::table::{self, Entry, Takes, Touches, flag};
 
@@ -50,14 +51,14 @@ fn is_long(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shar
     weight >= LONG_BYTES_MIN
 }
 
-fn of_transaction(transaction: &Transaction, mut db: u8, shared: &Shared) -> u64 {
+fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) -> u64 {
     let requests = (0..transaction.requests.len()).map(|index| transaction.requests.get(index, &[]));
     let (mut sum, mut clears) = (0_u64, false);
     for request in requests {
         let Ok(entry) = table::find(&request) else { continue };
         clears |= entry.command.has(flag::WRITE) && matches!(entry.command.policy.touches, Touches::AllKeys);
         if entry.command.name == "select" {
-            db = resp::parse_integer(request.argument(1)).and_then(|db| db.try_into().ok()).unwrap_or(db);
+            db = resp::parse_integer(request.argument(1)).and_then(Database::of).unwrap_or(db);
         }
         let weight = if entry.command.policy.takes.is_apart(&request) {
             FOR_LONG
@@ -73,7 +74,7 @@ fn of_transaction(transaction: &Transaction, mut db: u8, shared: &Shared) -> u64
     if clears && shared.keyspace.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { FOR_LONG } else { sum }
 }
 
-fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u64 {
+fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared) -> u64 {
     let values = || entry.command.keys_of(request).map(|(index, _)| held_bytes(request.argument(index), db, shared));
     let number = |index: usize| resp::parse_integer(request.argument(index)).map_or(0, |number| number.max(0) as u64);
     let held = || values().fold(0, u64::saturating_add);
@@ -96,7 +97,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u
 }
 
 /// The length of what a key holds; 0 if that cannot be told.
-fn held_bytes(key: &[u8], db: u8, shared: &Shared) -> u64 {
+fn held_bytes(key: &[u8], db: Database, shared: &Shared) -> u64 {
     let reader = shared.keyspace.store.reader(shared.keyspace.namespace(db).raw(key));
     reader.ok().flatten().map_or(0, |reader| reader.len_bytes())
 }
@@ -114,9 +115,11 @@ fn limit_of(request: &Request<'_>) -> Option<u64> {
 mod tests {
     use resp::Requests;
 
-    use crate::clients::session::Session;
+    use crate::clients::session::{Session, Transaction};
+    use crate::execution::claims::Claim;
     use crate::execution::errands::errand::Way;
     use crate::execution::errands::weight::KEY_COUNT_MAX;
+    use crate::execution::permission;
     use crate::shared::Shared;
     use crate::{table, testing};
 
@@ -225,6 +228,54 @@ mod tests {
             session.transaction = Some(Box::new(transaction));
             assert_eq!(way(&["EXEC"], &session, shared).is_some(), is_long, "{}", queued[0][0]);
             assert_eq!(way(&["KEYS", "*"], &session, shared), None, "it waits for EXEC");
+        }
+    }
+
+    /// Each command with as few arguments as it takes and some more, each argument being anything: judged before the command itself
+    /// has looked at them.
+    #[test]
+    fn any_request_can_be_judged_before_it_is_executed() {
+        let (server, _dir) = testing::server();
+        let (shared, mut session) = (server.shared(), client(server.shared()));
+        let odd = [
+            "",
+            "-1",
+            "16",
+            "255",
+            "256",
+            "65536",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "*",
+            "LIMIT",
+            "GET",
+            "k",
+        ];
+        for entry in table::entries().iter().filter(|entry| !entry.command.executes()) {
+            let name: Vec<&str> = entry.command.name.split('|').collect();
+            let fewest = entry.command.arity.unsigned_abs() as usize;
+            for (count, first) in (fewest..fewest + 4).flat_map(|count| (0..odd.len()).map(move |first| (count, first)))
+            {
+                let arguments = odd.iter().cycle().skip(first).copied();
+                let words: Vec<&str> = name.iter().copied().chain(arguments).take(count).collect();
+                let mut transaction = Transaction::default();
+                [&["SELECT", odd[first]][..], &words, &["GET", "k"]]
+                    .iter()
+                    .for_each(|w| transaction.requests.push_words(w));
+                let request = transaction.requests.get(1, &[]);
+                if let Ok(entry) = table::find(&request) {
+                    super::way_of(entry, &request, &session, shared);
+                    Claim::of(entry, &request, &session);
+                    let _ = permission::admit(&request, &session);
+                }
+                session.transaction = Some(Box::new(transaction));
+                way(&["EXEC"], &session, shared);
+                let mut exec = Requests::default();
+                exec.push_words(&["EXEC"]);
+                let exec = exec.get(0, &[]);
+                Claim::of(table::find(&exec).expect("a command"), &exec, &session);
+                session.transaction = None;
+            }
         }
     }
 }

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use hikv::{Decision, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
 use crate::errors::{Refusal, Sentence};
+use crate::keyspace::databases::Databases;
+use crate::keyspace::namespace::Namespace;
 
 pub(crate) use pending::{Pending, Told};
 pub(crate) use premises::{Premises, Seen};
@@ -26,12 +28,20 @@ pub(crate) enum Change<'v> {
 #[derive(Clone, Copy)]
 pub(crate) struct Items<'a> {
     store: &'a Store,
+    databases: &'a Databases,
     pending: Option<&'a Pending>,
 }
 
 impl<'a> Items<'a> {
-    pub(crate) fn new(store: &'a Store, pending: Option<&'a Pending>) -> Items<'a> {
-        Items { store, pending }
+    pub(crate) fn new(store: &'a Store, databases: &'a Databases, pending: Option<&'a Pending>) -> Items<'a> {
+        Items { store, databases, pending }
+    }
+
+    /// Precedes each put: the first key of a namespace makes that one which has keys. Nothing else does, since an engine without
+    /// order counts no keys of several namespaces.
+    #[inline]
+    fn prepare(self, key: &[u8]) -> Result<(), Refusal> {
+        Namespace::beyond_first(key).map_or(Ok(()), |namespace| self.databases.note_use(self, namespace))
     }
 
     pub(crate) fn get(self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Refusal> {
@@ -86,6 +96,7 @@ impl<'a> Items<'a> {
     /// Puts a key that does not expire.
     #[inline]
     pub(crate) fn put(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Refusal> {
+        self.prepare(key.as_ref())?;
         match self.pending {
             None => Ok(self.store.put(key, value)?),
             Some(_) => self.change_all(&[(key.as_ref(), Change::Put(value.as_ref(), Expiry::NEVER))]),
@@ -106,6 +117,8 @@ impl<'a> Items<'a> {
 
     /// Changes several keys as one step for readers and for a crash.
     pub(crate) fn change_all(self, changes: &[(&[u8], Change<'_>)]) -> Result<(), Refusal> {
+        let mut put = changes.iter().filter(|(_, change)| matches!(change, Change::Put(..)));
+        put.try_for_each(|(key, _)| self.prepare(key))?;
         if let Some(pending) = self.pending {
             changes.iter().try_for_each(|(key, change)| check_limits(key, change))?;
             return changes.iter().try_for_each(|(key, change)| pending.note(self.store, key, *change));
@@ -148,10 +161,19 @@ impl<'a> Items<'a> {
         key: impl AsRef<[u8]>,
         mut decide: impl FnMut(Option<Held<'_>>) -> Decision<'v>,
     ) -> Result<bool, Refusal> {
+        let key = key.as_ref();
+        if let Some(namespace) = Namespace::beyond_first(key)
+            && !self.databases.is_used(namespace)
+        {
+            // It has no key, so what becomes of this one is known beforehand.
+            if matches!(decide(None), Decision::Keep | Decision::Delete) {
+                return Ok(false);
+            }
+            self.databases.note_use(self, namespace)?;
+        }
         if self.pending.is_none() {
             return Ok(self.store.update_item(key, decide)?);
         }
-        let key = key.as_ref();
         let old = self.held(key)?;
         let held = old.as_ref().map(|(value, expiry)| Held { value, expiry: *expiry });
         let old_expiry = held.map_or(Expiry::NEVER, |held| held.expiry);
@@ -185,6 +207,7 @@ impl<'a> Items<'a> {
     /// As [`Store::increment`].
     pub(crate) fn increment(self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Refusal> {
         if self.pending.is_none() {
+            self.prepare(key.as_ref())?;
             return Ok(self.store.increment(key, by)?);
         }
         let mut sum = Ok(0);

@@ -23,6 +23,7 @@ use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
 use super::{Change, Premises};
 use crate::errors::Refusal;
+use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
 
@@ -32,9 +33,11 @@ const DELETED_COUNT_MAX: usize = 100_000;
 
 /// A change of a key that others are told of.
 pub(crate) struct Told {
+    /// The number of changes that the event stands for.
+    pub(crate) change_count: u64,
     pub(crate) class: Class,
     pub(crate) event: &'static str,
-    pub(crate) db: u8,
+    pub(crate) db: Database,
     pub(crate) namespace: Namespace,
     pub(crate) key: Vec<u8>,
 }

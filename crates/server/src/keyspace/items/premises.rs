@@ -176,6 +176,7 @@ mod tests {
 
     use super::super::{Items, Pending};
     use super::*;
+    use crate::keyspace::databases::Databases;
 
     fn store() -> (Store, TempDir) {
         let dir = tempfile::tempdir().unwrap();
@@ -191,7 +192,8 @@ mod tests {
         let mut premises = Premises::of(["k", "absent"].map(seen).into_iter());
         assert!(premises.hold(store).unwrap());
         let pending = Pending::resting_on(premises);
-        let items = Items::new(store, Some(&pending));
+        let databases = Databases::load(store).unwrap();
+        let items = Items::new(store, &databases, Some(&pending));
         during(items);
         assert!(items.put("mine", "1").is_ok());
         let is_written = pending.commit(store).is_ok_and(|told| told.is_some());

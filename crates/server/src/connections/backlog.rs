@@ -1,0 +1,144 @@
+//! Replies that clients leave unread: how much memory those may take together, and which client has to wait.
+//!
+//! Many clients send a whole pipeline before the first reply is read. While such a client still sends, its replies are held, because
+//! otherwise neither side would go on. Each client may leave [`FULL_BYTES`] unread in any case. Replies beyond that are the client's
+//! *backlog*, and count here.
+//!
+//! # Which client may hold more
+//! All backlogs together may take `maxmemory-clients` bytes. A client may hold more while its own backlog is smaller than what is left
+//! of those. So one client alone gets half of them, two get a third each, and there is always something left for one that comes later.
+//! A client that may not hold more is *held back*: none of its requests is executed or read until that client, or another, has read.
+//! A client that has not logged in has no backlog.
+//!
+//! # Which client is given up
+//! A client is *stuck* if its backlog has neither shrunk nor grown for [`STUCK_MIN`]. A client that is held back and stuck may wait
+//! for ever. Then the stuck client with the largest backlog is disconnected: one a second for each loop that has such clients.
+//!
+//! [`FULL_BYTES`]: super::output::FULL_BYTES
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::clients::{Clients, Place, Record};
+
+/// Longer than a client that reads at all takes between two reads, unless it is stopped.
+const STUCK_MIN: Duration = Duration::from_secs(5);
+
+/// The backlogs of all clients.
+#[derive(Default)]
+pub(crate) struct Backlogs {
+    len_bytes: AtomicUsize,
+    evicted_count: AtomicU64,
+}
+
+impl Backlogs {
+    /// What they take together.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.len_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Clients that were disconnected to make room.
+    pub(crate) fn evicted_count(&self) -> u64 {
+        self.evicted_count.load(Ordering::Relaxed)
+    }
+
+    /// Whether a client may hold more, whose own backlog is so long; 0 is no bound.
+    pub(crate) fn allow(&self, own_bytes: usize, bytes_max: u64) -> bool {
+        bytes_max == 0 || (own_bytes as u64) < bytes_max.saturating_sub(self.len_bytes() as u64)
+    }
+
+    /// The client to disconnect, since one has been held back for too long. Nothing more is executed for it.
+    pub(crate) fn choose(&self, clients: &Clients) -> Option<Place> {
+        let stuck = clients.all().into_iter().filter(|record| is_stuck(record) && !record.is_killed());
+        let largest = stuck.max_by_key(|record| record.backlog_bytes.load(Ordering::Relaxed))?;
+        largest.kill();
+        self.evicted_count.fetch_add(1, Ordering::Relaxed);
+        Some(largest.place)
+    }
+}
+
+/// Whether the client has a backlog that nothing has changed for long.
+pub(crate) fn is_stuck(record: &Record) -> bool {
+    let now_ms = record.connected.elapsed().as_millis() as u64;
+    record.backlog_bytes.load(Ordering::Relaxed) > 0
+        && now_ms.saturating_sub(record.progress_ms.load(Ordering::Relaxed)) >= STUCK_MIN.as_millis() as u64
+}
+
+/// Takes note that something was sent to a client with a backlog, or that the backlog begins or may grow.
+pub(crate) fn note_progress(record: &Record) {
+    record.progress_ms.store(record.connected.elapsed().as_millis() as u64, Ordering::Relaxed);
+}
+
+/// What one connection counts for.
+#[derive(Default)]
+pub(crate) struct Share {
+    len_bytes: usize,
+}
+
+impl Share {
+    /// The connection's backlog takes so much now.
+    pub(crate) fn set(&mut self, len_bytes: usize, record: &Record, all: &Backlogs) {
+        if len_bytes == self.len_bytes {
+            return;
+        }
+        if self.len_bytes == 0 {
+            note_progress(record);
+        }
+        all.len_bytes.fetch_add(len_bytes, Ordering::Relaxed);
+        all.len_bytes.fetch_sub(self.len_bytes, Ordering::Relaxed);
+        self.len_bytes = len_bytes;
+        record.backlog_bytes.store(len_bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clients::Peer;
+
+    fn record(client_id: u64, backlog_bytes: usize) -> Arc<Record> {
+        let addr = Peer::Ip(SocketAddr::from(([127, 0, 0, 1], 1)));
+        let record = Record::new(Place { loop_index: 0, key: 0, client_id }, addr.clone(), addr);
+        record.backlog_bytes.store(backlog_bytes, Ordering::Relaxed);
+        Arc::new(record)
+    }
+
+    #[test]
+    fn each_of_n_clients_gets_a_part_and_one_is_left() {
+        let (all, bytes_max, step) = (Backlogs::default(), 1_000, 10);
+        let clients: Vec<Arc<Record>> = (0..4).map(|id| record(id, 0)).collect();
+        let mut shares: Vec<(Share, usize)> = clients.iter().map(|_| (Share::default(), 0)).collect();
+        for _ in 0..100 {
+            for ((share, own_bytes), record) in shares.iter_mut().zip(&clients) {
+                if all.allow(*own_bytes, bytes_max) {
+                    *own_bytes += step;
+                    share.set(*own_bytes, record, &all);
+                }
+            }
+        }
+        assert!(shares.iter().all(|(_, own_bytes)| (190..=210).contains(own_bytes)), "a fifth each");
+        assert!(all.allow(100, bytes_max), "another client finds room");
+        shares.iter_mut().zip(&clients).for_each(|((share, _), record)| share.set(0, record, &all));
+        assert_eq!(all.len_bytes(), 0);
+        assert!(all.allow(usize::MAX, 0), "without a bound");
+    }
+
+    #[test]
+    fn the_largest_of_those_that_do_not_read_goes() {
+        let (all, clients) = (Backlogs::default(), Clients::default());
+        for (id, backlog_bytes) in [(1, 10), (2, 30), (3, 20), (4, 0)] {
+            clients.add(&record(id, backlog_bytes));
+        }
+        assert_eq!(all.choose(&clients), None, "each has just come");
+        for (id, backlog_bytes) in [(1, 10), (3, 20), (4, 0)] {
+            let mut old = Arc::into_inner(record(id, backlog_bytes)).expect("the only handle");
+            old.connected = old.connected.checked_sub(2 * STUCK_MIN).expect("the machine has run for as long");
+            clients.add(&Arc::new(old));
+        }
+        assert_eq!(all.choose(&clients).map(|place| place.client_id), Some(3), "the second has been sent something");
+        assert_eq!(all.evicted_count(), 1);
+    }
+}

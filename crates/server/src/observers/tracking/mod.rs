@@ -1,0 +1,139 @@
+//! Clients that keep copies of keys (`CLIENT TRACKING`): a client hears when a copy is no longer valid.
+//!
+//! A key is noted before the read, and looked up after a change: so no change is missed. A client that was notified is forgotten, until
+//! the next read of the key. A client that broadcasts has prefixes, and hears of every change of a key that begins with one of these.
+//! Such changes are gathered, and announced together at the end of the turn that made them, as in Redis.
+//!
+//! Keys that were read by a client which stopped tracking stay in the table until the next change. No message is sent for them.
+
+mod prefixes;
+mod table;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::clients::{Clients, Record, Tracks};
+use crate::mail::Post;
+use table::Table;
+
+#[derive(Default)]
+pub(crate) struct Tracking {
+    /// Keys that were read, and prefixes; where it is 0, no client hears of a change.
+    count: AtomicUsize,
+    /// Changes of keys with such a prefix have not been announced yet.
+    has_gathered: AtomicBool,
+    table: Mutex<Table>,
+}
+
+/// The means to send messages to clients.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'a> {
+    pub(crate) post: &'a Post,
+    pub(crate) clients: &'a Clients,
+}
+
+/// The sizes of the table, for `INFO`.
+pub(crate) struct Sizes {
+    pub(crate) key_count: usize,
+    /// Keys, each once for each client that has read it.
+    pub(crate) item_count: usize,
+    pub(crate) prefix_count: usize,
+}
+
+impl Tracking {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0
+    }
+
+    /// The client tracks in this way from now on, these prefixes beside those that it has.
+    ///
+    /// # Errors
+    /// The two prefixes of which one begins with the other, and whether the second of them is one that the client had before:
+    /// nothing has changed then.
+    pub(crate) fn enable(
+        &self,
+        record: &Arc<Record>,
+        tracks: Tracks,
+        prefixes: &[&[u8]],
+    ) -> Result<(), prefixes::Overlap> {
+        self.change(|table| table.enable(record, tracks, prefixes))
+    }
+
+    /// The client tracks no more.
+    pub(crate) fn disable(&self, client_id: u64) {
+        self.change(|table| table.disable(client_id));
+    }
+
+    /// The client's prefixes, in order.
+    pub(crate) fn prefixes(&self, client_id: u64) -> Vec<Vec<u8>> {
+        self.table.lock().prefixes.of(client_id)
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        self.table.lock().sizes()
+    }
+
+    /// Notes that a client reads a key, named `raw` in the store. Where more than `key_count_max` are known, some are taken for
+    /// changed.
+    pub(crate) fn note(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), client_id: u64, key_count_max: usize) {
+        self.change(|table| {
+            table.note(raw, key, client_id);
+            table.shrink(ways, key_count_max);
+        });
+    }
+
+    /// Takes some keys for changed where more than `key_count_max` are known.
+    pub(crate) fn shrink(&self, ways: Ways<'_>, key_count_max: usize) {
+        self.change(|table| table.shrink(ways, key_count_max));
+    }
+
+    /// Notifies the clients that have read the key, and notes it for those that broadcast: client `by` has changed it, or none.
+    #[inline]
+    pub(crate) fn invalidate(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), by: Option<u64>) {
+        if !self.is_empty() {
+            self.notify(ways, (raw, key), by);
+        }
+    }
+
+    #[cold]
+    fn notify(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), by: Option<u64>) {
+        let has_gathered = self.change(|table| {
+            table.invalidate(ways, raw, by);
+            table.prefixes.gather(key, by)
+        });
+        if has_gathered {
+            self.has_gathered.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Announces what was gathered for clients that broadcast.
+    #[inline]
+    pub(crate) fn announce(&self, ways: Ways<'_>) {
+        if self.has_gathered.load(Ordering::Relaxed) {
+            self.announce_gathered(ways);
+        }
+    }
+
+    #[cold]
+    fn announce_gathered(&self, ways: Ways<'_>) {
+        let table = self.table.lock();
+        self.has_gathered.store(false, Ordering::SeqCst);
+        drop(table);
+        self.change(|table| table.announce(ways));
+    }
+
+    /// Notifies all tracking clients that everything was changed, whether they have read anything or not.
+    pub(crate) fn invalidate_all(&self, ways: Ways<'_>) {
+        self.change(|table| table.invalidate_all(ways));
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut Table) -> R) -> R {
+        let mut table = self.table.lock();
+        let outcome = change(&mut table);
+        self.count.store(table.count(), Ordering::SeqCst);
+        outcome
+    }
+}
