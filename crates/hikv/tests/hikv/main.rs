@@ -13,6 +13,7 @@ mod golden;
 mod journaled;
 mod killed;
 mod latest;
+mod limits;
 mod numbers;
 mod ordered;
 mod ranges;
