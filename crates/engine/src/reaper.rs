@@ -5,7 +5,7 @@
 //!
 //! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
 //!
-//! Writers that put expiring keys faster than the worker deletes them do steps of the walk themselves (`pace`).
+//! Where writers put expiring keys faster than the worker deletes keys, writers do steps of the walk (`pace`).
 //!
 //! Reads of a key tell of damage, and the reaper does not stop there: what lies behind would stay for ever. So a walk goes past what cannot be
 //! read, and a key that cannot be deleted for damage keeps back none of the others.

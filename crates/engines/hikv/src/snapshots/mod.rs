@@ -29,8 +29,8 @@
 //! - *At most one version of a key is seen*: each was the key's item from its stamp until that of the next.
 //!
 //! # The end of a snapshot
-//! Each kept item belongs to the newest live snapshot that sees it ([`owners`]). When that one ends, its items go to the next older snapshot if that sees
-//! them, and out of the side table otherwise, some hundred at a time. Both the end of a snapshot and a write look live snapshots up by their
+//! Each kept item belongs to the newest live snapshot that sees it ([`owners`]). At the end of that snapshot the items go to the next older snapshot, where
+//! that sees the items, and out of the side table otherwise, some hundred at a time. Both the end of a snapshot and a write look live snapshots up by their
 //! epochs, in a tree: their number does not slow writes.
 //!
 //! # Lock order

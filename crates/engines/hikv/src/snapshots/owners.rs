@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - Each kept item has one owner: the newest live snapshot that sees it.
-//! - When a snapshot ends, the next older one sees exactly those of its items whose stamp is not younger than itself, and is then the newest
-//!   that does: it takes them over. Nothing refers to the others.
+//! - When a snapshot ends, the next older one sees exactly the items whose stamp is not younger than the older one's epoch, and becomes the owner
+//!   of these items. Nothing refers to the other items.
 //!
 //! # Cost
 //! The younger stamps are split off in one step. Of two sets that are joined the smaller one is moved into the larger one, so an item moves

@@ -12,8 +12,8 @@
 //!
 //! # A full queue of the order
 //! A delete needs a place in its queue of the ordered index. Where there is none, the reaper drains the queue itself, a group at a
-//! time, and goes on. If it cannot drain, because another thread does or the next change is not written yet, the keys that are left stay
-//! with their segment, which the round visits again after [`BLOCKED_REST`]: a round never goes past a key that has expired.
+//! time, and goes on. If the reaper cannot drain, because another thread does or the next change is not written yet, the keys that are left
+//! stay with their segment. The round visits that segment again after [`BLOCKED_REST`]: a round never goes past a key that has expired.
 //!
 //! # What wakes the worker
 //! Before sleeping, the worker says until when ([`Reaper::awaited_ms`]) and then looks at the segments' earliest moment
