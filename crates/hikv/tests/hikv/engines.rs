@@ -295,7 +295,7 @@ fn expired_items_are_reported_with_their_values() {
         let long = vec![7; 5_000];
         let keys =
             ["put", "deleted", "swapped", "in a batch", "also in a batch", "one of many", "two of many", "reaped"];
-        let old = |number: usize| if number % 2 == 0 { b"old".to_vec() } else { long.clone() };
+        let old = |number: usize| if number.is_multiple_of(2) { b"old".to_vec() } else { long.clone() };
         keys.iter().enumerate().for_each(|(number, key)| store.put_with_ttl(key, old(number), LIFE).unwrap());
         let expiry = store.expires_at("put").unwrap().unwrap();
         clock.advance(LIFE);
