@@ -52,6 +52,14 @@ struct Manual {
     step_ms: u64,
 }
 
+impl Manual {
+    /// Goes on by so much, and never back; the time before.
+    fn go_on(&self, by_ms: u64) -> u64 {
+        let next = |now_ms: u64| Some(now_ms.saturating_add(by_ms));
+        self.now_ms.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_else(|now_ms| now_ms)
+    }
+}
+
 /// How far the system's clock was, at most, ahead of [`STARTED`]'s time, as any store of this process was told. So the time is
 /// what has gone by since, and this; each may grow and neither shrinks.
 static AHEAD_MS: AtomicU64 = AtomicU64::new(0);
@@ -73,15 +81,15 @@ impl Clock {
         Clock(Source::Manual(Arc::new(Manual { now_ms: now_ms.into(), step_ms: 1 })))
     }
 
-    /// Advances a manual clock, and its clones.
+    /// Advances a manual clock, and its clones. At the last moment that a `u64` of milliseconds counts, the clock stands still.
     ///
     /// # Panics
     /// If the clock is the system's.
     pub fn advance(&self, by: Duration) {
         match &self.0 {
-            Source::Manual(manual) => manual.now_ms.fetch_add(ms_of(by), Ordering::AcqRel),
+            Source::Manual(manual) => _ = manual.go_on(ms_of(by)),
             Source::System => panic!("the system's clock goes by itself"),
-        };
+        }
     }
 
     /// The present, in milliseconds since the Unix epoch.
@@ -89,7 +97,7 @@ impl Clock {
     pub fn now_ms(&self) -> u64 {
         match &self.0 {
             Source::Manual(manual) if manual.step_ms == 0 => manual.now_ms.load(Ordering::Acquire),
-            Source::Manual(manual) => manual.now_ms.fetch_add(manual.step_ms, Ordering::AcqRel),
+            Source::Manual(manual) => manual.go_on(manual.step_ms),
             Source::System => time_ms(&AHEAD_MS, system_ms(), ms_of(STARTED.elapsed())),
         }
     }
@@ -205,6 +213,16 @@ mod tests {
         assert!(clock.is_past(expiry));
         assert!(!clock.is_past(Expiry::NEVER));
         assert_eq!(clock.left(Expiry::NEVER), Ttl::Unlimited);
+    }
+
+    #[test]
+    fn a_manual_clock_never_goes_back() {
+        for clock in [Clock::manual(1_000), Clock::restless(1_000)] {
+            for by in [Duration::MAX, Duration::from_secs(1), Duration::MAX] {
+                clock.advance(by);
+                assert_eq!([clock.now_ms(), clock.now_ms()], [u64::MAX; 2]);
+            }
+        }
     }
 
     #[test]

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use epoch::Pinned;
-use heap::HeapStats;
-use pmem::Counts;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
-    Figure, Limits, Look, OrderStats, OrderedEngine, Room, Show, Skip, SnapshotEngine, SnapshotStats, Version,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, EngineStats, Error, Expiry, Features,
+    Limits, Look, OrderedEngine, Room, Show, Skip, SnapshotEngine, Version,
 };
 
 /// What to do with a key, given what it holds.
@@ -42,6 +40,9 @@ pub type Decide<'a, 'v> = dyn FnMut(Option<Held<'_>>) -> Decision<'v> + 'a;
 /// Is told the key of an item that has expired, by the thread that took it away and has ended its operation: it may use the
 /// store, and should be quick. A panic ends with the call.
 pub type OnExpired = dyn Fn(&[u8]) + Send + Sync;
+
+/// As [`OnExpired`], with the value that the key had, and when it expired.
+pub type OnExpiredItem = dyn Fn(&[u8], &[u8], Expiry) + Send + Sync;
 
 /// What a background step has left to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,66 +82,6 @@ pub struct Damage {
     pub offset: u64,
     /// What is wrong there.
     pub what: String,
-}
-
-/// An engine's figures at one moment.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct EngineStats {
-    /// Keys.
-    pub items: u64,
-    /// Bytes of the region.
-    pub region_bytes: u64,
-    /// Bytes of the region below the high-water mark: used once, at least.
-    pub used_bytes: u64,
-    /// Bytes that items and index occupy. Exact once the sweep is over.
-    pub live_bytes: u64,
-    /// Bytes below the mark that are free. Zero until the sweep is over.
-    pub free_bytes: u64,
-    /// Space that the region takes, holes not counted.
-    pub taken_bytes: u64,
-    /// What compaction has done since open.
-    pub compaction: CompactionStats,
-    /// Volatile memory of index and allocator.
-    pub dram_bytes: u64,
-    /// True once free space is known; see [`Engine::step`].
-    pub swept: bool,
-    /// Replaced items, and what was cleared as a whole, that wait for readers to move on.
-    pub garbage_count: u64,
-    /// Bytes of the region that they and replaced parts of the index occupy.
-    pub garbage_bytes: u64,
-    /// Writes since open that were held up, since garbage was above its bound.
-    pub held_up_count: u64,
-    /// Keys deleted since open because they had expired.
-    pub reaped_count: u64,
-    /// Flushes and fences, where they are counted.
-    pub counts: Option<Counts>,
-    /// The ordered index, where the engine can keep one.
-    pub order: Option<OrderStats>,
-    /// Snapshots, where the engine has them.
-    pub snapshots: SnapshotStats,
-    /// What only this engine has.
-    pub figures: Vec<Figure>,
-}
-
-impl EngineStats {
-    /// What the heap tells of the space.
-    #[must_use]
-    pub fn of_space(space: HeapStats) -> EngineStats {
-        EngineStats {
-            region_bytes: space.region_bytes,
-            used_bytes: space.mark_bytes,
-            live_bytes: space.live_bytes,
-            free_bytes: space.free_bytes,
-            dram_bytes: space.dram_bytes,
-            ..EngineStats::default()
-        }
-    }
-
-    /// The engine's own figure of this name, if it has one.
-    #[must_use]
-    pub fn figure(&self, name: &str) -> Option<f64> {
-        self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
-    }
 }
 
 /// Is told what became of an item, or of a key, by its number.
@@ -296,6 +237,10 @@ pub trait Engine: Send + Sync {
     /// returns, unless the caller is inside of it; `None` ends the telling. Engines without keys that expire never call it.
     fn on_expired(&self, _told: Option<Arc<OnExpired>>) {}
 
+    /// As [`Engine::on_expired`], for a callback that wants values: each is copied before its item goes. Replaces the callback of that method as well, and is
+    /// replaced by it.
+    fn on_expired_item(&self, _callback: Arc<OnExpiredItem>) {}
+
     /// The clock by which keys expire.
     fn clock(&self) -> &Clock;
 
@@ -368,6 +313,15 @@ pub trait Engine: Send + Sync {
     /// How many threads should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted {
         Wanted::Nobody
+    }
+
+    /// Does a step of what writers can put off faster than the background keeps up with, if the background is behind: for a writer, after a
+    /// write that found a step [wanted](Engine::wanted). A caller that is inside of another operation's callback does nothing.
+    ///
+    /// # Errors
+    /// As for [`Engine::step`].
+    fn keep_pace(&self) -> Result<(), Error> {
+        Ok(())
     }
 
     /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever. The one thread that watches time

@@ -142,6 +142,11 @@ pub enum Error {
     /// A snapshot was asked for inside of another operation's callback, for whose end it would wait; or a compaction by the callback
     /// of one.
     InsideCallback,
+    /// The store was to be closed, and other handles of this process keep it open: the last of them closes it.
+    StillOpen {
+        /// How many of each kind: `2 handles, 1 snapshot`.
+        kept_by: Box<str>,
+    },
     /// As many snapshots were taken of the store as its format can count.
     TooManySnapshots {
         /// How many that is.
@@ -227,6 +232,9 @@ impl fmt::Display for Error {
             }
             Error::InsideCallback => {
                 f.write_str("not inside of a callback of the store, for whose end it would wait: before, or after")
+            }
+            Error::StillOpen { kept_by } => {
+                write!(f, "the store is not closed yet: {kept_by} of this process keep it open")
             }
             Error::TooManySnapshots { count } => {
                 write!(

@@ -49,6 +49,12 @@ impl<W: Word> Expectation<W> {
         }
     }
 
+    /// Has the thread that watches time woken before its sleep is over.
+    #[cold]
+    pub fn hurry(&self) {
+        self.0.fetch_and(!WATCHED, Ordering::SeqCst);
+    }
+
     /// Begins a walk; false if there is nothing to walk for.
     pub fn begin(&self) -> bool {
         let (before, _) = self.change(|state| match state & EXPECTED {

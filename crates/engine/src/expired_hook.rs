@@ -1,7 +1,9 @@
 //! The callback that is told of keys that have expired.
 //!
-//! Each item that expired is told of once: by the thread that takes it out of the index, which is the reaper, or a write to the
-//! same key that came before. A copy that compaction makes takes nothing out. `clear` tells of nothing.
+//! Each item that expired is told of once: by the thread that takes it out of the index, which is the reaper, a writer that does a step
+//! of the reaper (`pace`), or a write to the same key that came before. A copy that compaction makes takes nothing out. `clear` tells of nothing.
+//!
+//! A callback that wants values gets a copy, which is made before the item goes: the item's room may be used again by the time of the call.
 //!
 //! # When
 //! At the end of the operation, which has filled its tickets and holds neither a lock nor a pin. So the callback may use the store
@@ -20,22 +22,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::OnExpired;
+use items::Expiry;
+
+use crate::{OnExpired, OnExpiredItem};
+
+/// A step of a reaper calls back before it goes on, once it has copied so many bytes: values may be long.
+pub const COPIED_BYTES_MAX: usize = 1 << 20;
 
 /// The callback, if there is one.
 #[derive(Default)]
 pub struct ExpiredHook(Mutex<Option<Arc<Told>>>);
 
+/// An item that has expired, copied for the callback before it went. The value is empty unless the callback wants values.
+#[derive(PartialEq, Eq, Debug)]
+pub struct ExpiredItem(Box<Copied>);
+
+#[derive(PartialEq, Eq, Debug)]
+struct Copied {
+    key: Box<[u8]>,
+    value: Box<[u8]>,
+    expiry: Expiry,
+}
+
+enum Callback {
+    Key(Arc<OnExpired>),
+    Item(Arc<OnExpiredItem>),
+}
+
 struct Told {
-    callback: Arc<OnExpired>,
+    callback: Callback,
     /// Held, shared, while the callback runs.
     telling: RwLock<()>,
     /// Another has taken its place.
     is_over: AtomicBool,
 }
 
-/// A key, and the callback that is to be told of it.
-type Late = (Arc<Told>, Box<[u8]>);
+/// An item, and the callback that is to be told of it.
+type Late = (Arc<Told>, ExpiredItem);
 
 thread_local! {
     /// What this thread has still to tell; `None` unless it is telling.
@@ -48,10 +71,27 @@ impl fmt::Debug for ExpiredHook {
     }
 }
 
+impl ExpiredItem {
+    /// How many bytes the copy has.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.0.key.len() + self.0.value.len()
+    }
+}
+
 impl ExpiredHook {
     /// Has this one told from now on. The callback before this one does not run any more when this returns, unless the caller is
     /// inside of such a call, whose end it cannot wait for.
     pub fn set(&self, callback: Option<Arc<OnExpired>>) {
+        self.replace(callback.map(Callback::Key));
+    }
+
+    /// As [`ExpiredHook::set`], of one that wants values.
+    pub fn set_item(&self, callback: Arc<OnExpiredItem>) {
+        self.replace(Some(Callback::Item(callback)));
+    }
+
+    fn replace(&self, callback: Option<Callback>) {
         let told = |callback| Told { callback, telling: RwLock::default(), is_over: AtomicBool::new(false) };
         let before = std::mem::replace(&mut *self.0.lock(), callback.map(told).map(Arc::new));
         let Some(before) = before else { return };
@@ -67,26 +107,36 @@ impl ExpiredHook {
         self.0.lock().is_some()
     }
 
-    /// Tells of a key. The caller holds no lock, and no pin of its own.
+    /// What the callback will get of an item that expired; `None` without a callback. The caller still holds what keeps the item.
     #[cold]
-    pub fn tell(&self, key: &[u8]) {
+    #[must_use]
+    pub fn copy(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Option<ExpiredItem> {
+        let told = self.0.lock().clone()?;
+        let value = match &told.callback {
+            Callback::Key(_) => &[],
+            Callback::Item(_) => value,
+        };
+        Some(ExpiredItem(Box::new(Copied { key: key.into(), value: value.into(), expiry })))
+    }
+
+    /// Tells of an item that was [copied](ExpiredHook::copy). The caller holds no lock, and no pin of its own.
+    #[cold]
+    pub fn tell(&self, item: ExpiredItem) {
         let Some(told) = self.0.lock().clone() else { return };
-        let is_inside = LATE.with_borrow_mut(|late| match late {
+        let first = LATE.with_borrow_mut(|late| match late {
             Some(late) => {
-                late.push_back((Arc::clone(&told), key.into()));
-                true
+                late.push_back((Arc::clone(&told), item));
+                None
             }
             None => {
                 *late = Some(VecDeque::new());
-                false
+                Some(item)
             }
         });
-        if is_inside {
-            return;
-        }
-        told.tell(key);
-        while let Some((told, key)) = LATE.with_borrow_mut(next_late) {
-            told.tell(&key);
+        let Some(item) = first else { return };
+        told.tell(&item);
+        while let Some((told, item)) = LATE.with_borrow_mut(next_late) {
+            told.tell(&item);
         }
     }
 }
@@ -101,11 +151,16 @@ fn next_late(late: &mut Option<VecDeque<Late>>) -> Option<Late> {
 }
 
 impl Told {
-    fn tell(&self, key: &[u8]) {
+    fn tell(&self, ExpiredItem(item): &ExpiredItem) {
         // Recursive: somebody who waits for this call's end must not keep another, for which this one may wait.
         let _telling = self.telling.read_recursive();
-        if !self.is_over.load(Ordering::Acquire) {
-            let _ = catch_unwind(AssertUnwindSafe(|| (self.callback)(key)));
+        if self.is_over.load(Ordering::Acquire) {
+            return;
         }
+        let Copied { key, value, expiry } = &**item;
+        let _ = catch_unwind(AssertUnwindSafe(|| match &self.callback {
+            Callback::Key(callback) => callback(key),
+            Callback::Item(callback) => callback(key, value, *expiry),
+        }));
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
 //!
+//! Where writers put expiring keys faster than the worker deletes keys, writers do steps of the walk (`pace`).
+//!
 //! Reads of a key tell of damage, and the reaper does not stop there: what lies behind would stay for ever. So a walk goes past what cannot be
 //! read, and a key that cannot be deleted for damage keeps back none of the others.
 
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::expectation::REST;
-use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, Progress, Show};
+use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, Pace, Progress, Show};
 
 /// What an engine shows the reaper of its keys: the next part of a walk, with what has expired and without what is damaged. Where this ends with
 /// an error the same part comes again, so it never does for what lies there.
@@ -26,6 +28,7 @@ pub struct Reaper {
     /// Where the walk under way goes on, if there is one.
     cursor: Mutex<Option<Cursor>>,
     expectation: Expectation,
+    pace: Pace,
     reaped_count: AtomicU64,
     hook: ExpiredHook,
 }
@@ -40,6 +43,19 @@ impl Reaper {
     /// What is known of the keys that expire.
     pub fn expectation(&self) -> &Expectation {
         &self.expectation
+    }
+
+    /// So many keys that expire were put, and a walk that begins now meets them.
+    pub fn expect(&self, count: u64) {
+        self.expectation.expect();
+        if self.pace.put(count) {
+            self.expectation.hurry();
+        }
+    }
+
+    /// True if writers should do a step ([`Pace`]).
+    pub fn is_behind(&self) -> bool {
+        self.pace.is_behind()
     }
 
     /// How many keys it has deleted.
@@ -66,10 +82,15 @@ impl Reaper {
         let mut place = self.cursor.lock();
         let cursor = match place.take() {
             Some(cursor) => cursor,
-            None if self.expectation.begin() => Cursor::Start,
+            None if self.expectation.begin() => {
+                self.pace.begin();
+                Cursor::Start
+            }
             None => return Ok(Progress::Idle),
         };
+        let mut looked_count = 0;
         let walked = walk(&cursor, &mut |key, _, expiry| {
+            looked_count += 1;
             if !expiry.is_never() {
                 self.expectation.expect();
             }
@@ -88,6 +109,10 @@ impl Reaper {
         *place = (!is_at_end).then_some(next);
         let is_to_rest = is_at_end && self.expectation.end();
         drop(place);
+        self.pace.advance(looked_count, due.len() as u64);
+        if is_at_end {
+            self.pace.end();
+        }
         for key in due {
             match delete(&key) {
                 Ok(is_deleted) => _ = self.reaped_count.fetch_add(is_deleted.into(), Ordering::Relaxed),

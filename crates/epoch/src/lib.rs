@@ -22,7 +22,7 @@ mod protocol;
 
 pub use grace::Grace;
 pub use limbo::{FREED_COUNT_MAX, Limbo};
-pub use pins::{Pin, Pinned, advance, is_pinned, oldest_pin, pin, safe, thread_index};
+pub use pins::{OldPin, Pin, Pinned, advance, is_pinned, oldest_pin, pin, safe, thread_index};
 
 /// True where pins are plain stores because the kernel grants expedited barriers.
 #[must_use]

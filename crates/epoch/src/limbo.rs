@@ -191,16 +191,17 @@ impl<T: Send> Limbo<T> {
             unsafe { lane.inbox.show_all(|(_, bytes)| sum += bytes) };
             sum
         };
-        self.lanes.iter().map(in_inbox).sum::<u64>() + self.counted_bytes()
+        self.lanes.iter().map(in_inbox).sum::<u64>() + self.queued_bytes()
     }
 
-    fn counted_bytes(&self) -> u64 {
+    /// As [`Limbo::bytes`], without the few of inboxes, and without a lock.
+    pub fn queued_bytes(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.bytes.load(Ordering::Relaxed)).sum()
     }
 
     #[cold]
     fn weigh(&self) {
-        let is_over = self.counted_bytes() > self.bytes_max;
+        let is_over = self.queued_bytes() > self.bytes_max;
         if is_over != self.is_over() {
             self.is_over.store(is_over, Ordering::Relaxed);
         }

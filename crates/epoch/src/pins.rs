@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,18 @@ struct ThreadPin {
     /// Whether its pins need no fence: what every pin asks lies beside it.
     is_fence_free: bool,
     index: usize,
+    /// The operating system's number of the thread that has the record, for figures.
+    thread_id: AtomicU32,
     next: *const ThreadPin,
+}
+
+/// A thread that has been pinned for long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OldPin {
+    /// How long, at least: since the latest [`advance`], which happens ever so often where things are retired.
+    pub age: Duration,
+    /// The operating system's number of the thread.
+    pub thread_id: u32,
 }
 
 // SAFETY: `index` and `next` are written before the record is shared and never again; the rest is atomic.
@@ -130,11 +141,13 @@ pub fn advance() -> u64 {
     advance_and_look().0
 }
 
-/// How long some thread has been pinned, at least: since the latest [`advance`], which happens ever so often where things are
-/// retired. Costs a system call.
+/// The thread that has been pinned for longest, if any is for longer than an operation takes. Costs a system call.
 #[must_use]
-pub fn oldest_pin() -> Duration {
-    advance_and_look().1
+pub fn oldest_pin() -> Option<OldPin> {
+    let (safe, age) = advance_and_look();
+    // It may have gone on since.
+    let oldest = thread_pins().find(|thread_pin| thread_pin.pin.load(Ordering::Relaxed) == safe)?;
+    (!age.is_zero()).then(|| OldPin { age, thread_id: oldest.thread_id.load(Ordering::Relaxed) })
 }
 
 fn advance_and_look() -> (u64, Duration) {
@@ -165,6 +178,7 @@ fn join() -> &'static ThreadPin {
         thread_pin.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
     let thread_pin = thread_pins().find(free).unwrap_or_else(add_thread_pin);
+    thread_pin.thread_id.store(thread_id(), Ordering::Relaxed);
     MINE.set(thread_pin);
     // A thread that is past its destructors keeps the record for good, which costs its 128 bytes.
     let _ = LEASE.try_with(|lease| lease.set(Some(Lease(thread_pin))));
@@ -177,6 +191,7 @@ fn add_thread_pin() -> &'static ThreadPin {
         taken: AtomicBool::new(true),
         is_fence_free: barriers_are_expedited(),
         index: THREAD_PIN_COUNT.fetch_add(1, Ordering::Relaxed),
+        thread_id: AtomicU32::new(0),
         next: THREAD_PINS.load(Ordering::Acquire),
     }));
     while let Err(head) =
@@ -195,6 +210,12 @@ fn thread_pins() -> impl Iterator<Item = &'static ThreadPin> {
         next = thread_pin.next;
         Some(thread_pin)
     })
+}
+
+/// The calling thread's number; Miri knows none.
+fn thread_id() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    if cfg!(miri) { 0 } else { unsafe { libc::gettid() as u32 } }
 }
 
 /// Registers the process for expedited barriers, once; true if the kernel grants them.
@@ -244,6 +265,15 @@ mod tests {
         assert!(is_pinned(), "the inner pin must not unpin the outer one");
         drop(outer);
         assert!(!is_pinned());
+    }
+
+    #[test]
+    fn a_thread_that_stays_pinned_is_named() {
+        let pin = pin();
+        let is_named = || oldest_pin().is_some_and(|oldest| oldest.thread_id == thread_id());
+        assert!((0..1_000_000).any(|_| is_named()), "{:?}", oldest_pin());
+        drop(pin);
+        assert!((0..1_000_000).any(|_| !is_named()));
     }
 
     #[test]

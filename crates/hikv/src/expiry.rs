@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use engine::{Error, Expiry, OnExpired, Ttl};
+use engine::{Error, Expiry, OnExpired, OnExpiredItem, Ttl};
 
 use crate::Store;
 
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// From now on `told` is told of each key that has expired, when its item is taken away: by a background thread, within a
-    /// second or so, or by a write to the key that comes before. [`Store::clear`] tells of nothing. `told` takes the place of
+    /// second or so, by a write to the key that comes before, or by a writer of other keys that expire, where the background is behind. [`Store::clear`] tells of nothing. `told` takes the place of
     /// any other, which does not run any more when this returns; `None` ends it.
     ///
     /// It runs on the thread that took the item away, when that has done so and holds nothing of the store: it may read, write,
@@ -162,6 +162,38 @@ impl Store {
     /// [`Error::Forked`].
     pub fn on_expired(&self, told: Option<Arc<OnExpired>>) -> Result<(), Error> {
         self.engine()?.on_expired(told);
+        Ok(())
+    }
+
+    /// As [`Store::on_expired`], for a callback that also gets the value that the key had, and when it expired: to take the key out of an index
+    /// over values, for example. Each value is copied before its item is taken away. Replaces any other callback; [`Store::on_expired`] with
+    /// `None` ends this one as well.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::{Clock, Expiry, Options};
+    /// use std::sync::{Arc, mpsc};
+    /// use std::time::Duration;
+    ///
+    /// let clock = Clock::manual(0);
+    /// let store = Options::new().clock(clock.clone()).open(dir.path())?;
+    /// let (gone, items) = mpsc::channel();
+    /// store.on_expired_item(Arc::new(move |key: &[u8], value: &[u8], _: Expiry| {
+    ///     _ = gone.send((key.to_vec(), value.to_vec()));
+    /// }))?;
+    /// store.put_with_ttl("session", "ada", Duration::from_secs(60))?;
+    /// clock.advance(Duration::from_secs(60));
+    /// store.put("session", "bob")?;
+    /// assert_eq!(items.recv()?, (b"session".to_vec(), b"ada".to_vec()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn on_expired_item(&self, callback: Arc<OnExpiredItem>) -> Result<(), Error> {
+        self.engine()?.on_expired_item(callback);
         Ok(())
     }
 

@@ -1,5 +1,5 @@
 //! What of this process keeps a store open: for the error of a second opening, which otherwise says 'this process itself' and
-//! leaves the reader to look for a forgotten snapshot.
+//! leaves the reader to look for a forgotten snapshot, and for that of a close that closes nothing.
 //!
 //! Counts alone, each with its handle: they decide nothing.
 
@@ -63,6 +63,13 @@ impl Handle {
         all.counts[kind as usize].fetch_add(1, Ordering::Relaxed);
         Handle { all, kind }
     }
+
+    /// What else keeps the opening open once this handle is gone, as a list; nothing where nothing does.
+    pub(crate) fn others(self) -> Option<String> {
+        let all = Arc::clone(&self.all);
+        drop(self);
+        list([&*all].into_iter())
+    }
 }
 
 impl Drop for Handle {
@@ -75,8 +82,14 @@ impl Drop for Handle {
 pub(crate) fn of(path: &Path) -> Option<String> {
     let place = place(path);
     let openings = OPENINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let openings: Vec<_> = openings.iter().filter_map(Weak::upgrade).filter(|opening| opening.place == place).collect();
+    list(openings.iter().map(|opening| &**opening))
+}
+
+/// The handles of some openings.
+fn list<'a>(openings: impl Iterator<Item = &'a Handles>) -> Option<String> {
     let (mut list, mut separator) = (String::new(), "");
-    for opening in openings.iter().filter_map(Weak::upgrade).filter(|opening| opening.place == place) {
+    for opening in openings {
         for (kind, one, many) in NAMES {
             let count = opening.counts[kind as usize].load(Ordering::Relaxed);
             if count > 0 {

@@ -62,7 +62,7 @@ pub use durable::{Ticket, Waker};
 pub use engine::pool;
 pub use engine::{
     Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
-    OnExpired, Order, Ttl, Upkeep, Verify, Version,
+    OnExpired, OnExpiredItem, Order, Ttl, Upkeep, Verify, Version,
 };
 pub use engine_kind::{EngineKind, UnknownEngine};
 pub use error::OpenError;

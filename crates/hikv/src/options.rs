@@ -1,5 +1,7 @@
 //! How a store is opened.
 
+mod check;
+
 use std::num::NonZero;
 use std::thread;
 use std::time::Duration;
@@ -64,10 +66,6 @@ pub(crate) struct BlockDelays {
 
 /// The most a region can have, and the default: addresses cost nothing.
 const REGION_BYTES_MAX: u64 = 1 << 40;
-/// What the cache's words have room for.
-const READ_CACHE_BYTES_MAX: u64 = 1 << 37;
-/// As many writers as can leave a copy to another thread at once.
-const READ_CACHE_THREADS_MAX: usize = 16;
 /// Enough that splits of many writers rarely wait for one another, few enough that an empty store is small.
 const PARTITION_COUNT: u32 = 32;
 
@@ -80,6 +78,7 @@ const BACKGROUND_THREADS_MAX: usize = 8;
 
 /// What a user loses who can bear to lose some: a tenth of a second, and what comes while the disk syncs.
 const SYNC_INTERVAL: Duration = Duration::from_millis(100);
+
 /// About a second of replay.
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
@@ -162,7 +161,7 @@ impl Options {
         Options { background, ..self }
     }
 
-    /// How many background threads (default: one for each core, up to 8). All of them build the ordered index; then they
+    /// How many background threads (default: one for each core, up to 8; limit: 256). All of them build the ordered index; then they
     /// sleep but for one, or more where many write.
     #[must_use]
     pub fn background_threads(self, background_threads: usize) -> Options {
@@ -170,7 +169,7 @@ impl Options {
     }
 
     /// How many queues changes wait in for the ordered index, and how many changes each holds, a power of two (default: a queue for
-    /// each background thread, of 4,096). Of no account for engines whose index is ordered.
+    /// each background thread, of 4,096; limit: 4,194,304 changes in all). Of no account for engines whose index is ordered.
     #[must_use]
     pub fn order_queues(self, queue_count: usize, queue_bound: usize) -> Options {
         Options { order_queues: Some((queue_count, queue_bound)), ..self }
@@ -217,20 +216,23 @@ impl Options {
         Options { partition_count, ..self }
     }
 
-    /// Slow every persist down by this much, to emulate slower memory (HiKV paper, section 4.1: 600 ns). It needs the feature `probes`.
+    /// Slow every persist down by this much, to emulate slower memory (HiKV paper, section 4.1: 600 ns; limit: 1 s). It needs the feature
+    /// `probes`.
     #[must_use]
     pub fn persist_delay(self, persist_delay: Duration) -> Options {
         Options { persist_delay, ..self }
     }
 
-    /// Slow every access to an item down by this much, to emulate slower memory (HiKV paper, section 4.6). It needs the feature `probes`.
+    /// Slow every access to an item down by this much, to emulate slower memory (HiKV paper, section 4.6; limit: 1 s). It needs the feature
+    /// `probes`.
     #[must_use]
     pub fn read_delay(self, read_delay: Duration) -> Options {
         Options { read_delay, ..self }
     }
 
     /// Slow down every block of `block_bytes`, a power of two, that is read or written back while the emulated device does not hold
-    /// it, as memory does whose unit is longer than a line (Rewo-Hash paper, section 2: 256 bytes). It needs the feature `probes`.
+    /// it, as memory does whose unit is longer than a line (Rewo-Hash paper, section 2: 256 bytes; limit of each: 1 s). It needs the feature
+    /// `probes`.
     #[must_use]
     pub fn block_delays(self, block_bytes: u64, read: Duration, persist: Duration) -> Options {
         Options { block_delays: BlockDelays { block_bytes, read, persist }, ..self }
@@ -245,7 +247,7 @@ impl Options {
     }
 
     /// With durability `buffered`: how long after a write a sync of the log begins, at most, unless others are still running
-    /// (default: 100 ms). A write that comes while an older one has waited for two intervals returns once it is synced: so loss of
+    /// (default: 100 ms; limit: a day). A write that comes while an older one has waited for two intervals returns once it is synced: so loss of
     /// power takes the writes of two intervals at most.
     #[must_use]
     pub fn sync_interval(self, sync_interval: Duration) -> Options {
@@ -331,41 +333,5 @@ impl Options {
         }
         let core_count = || thread::available_parallelism().map_or(1, NonZero::get).min(BACKGROUND_THREADS_MAX);
         self.background_threads.unwrap_or_else(if self.ordered { core_count } else { || 1 })
-    }
-
-    pub(crate) fn check(&self) -> Result<(), OpenError> {
-        let error = |what| Err(OpenError::Option { what });
-        if !self.partition_count.is_power_of_two() || self.partition_count > 256 {
-            return error(format!("{} partitions: a power of two up to 256 is wanted", self.partition_count));
-        }
-        if let Some(ratio) = self.compact_above.filter(|ratio| !ratio.is_finite() || *ratio < 1.0) {
-            return error(format!("compaction above {ratio}: a ratio of 1 or more is wanted"));
-        }
-        if let Some((count, bound)) = self.order_queues.filter(|&(count, bound)| count == 0 || !bound.is_power_of_two())
-        {
-            return error(format!("{count} queues of {bound}: one is wanted at least, of a power of two"));
-        }
-        #[cfg(feature = "ink")]
-        if let Some(order) = self.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
-            return error(format!("a tree of order {order}: one of {:?} is wanted", engine_ink::ORDERS));
-        }
-        if self.read_cache_bytes > READ_CACHE_BYTES_MAX {
-            return error(format!(
-                "a read cache of {} bytes: the limit is {READ_CACHE_BYTES_MAX}",
-                self.read_cache_bytes
-            ));
-        }
-        if self.read_cache_threads > READ_CACHE_THREADS_MAX {
-            let count = self.read_cache_threads;
-            return error(format!("{count} threads for a read cache: the limit is {READ_CACHE_THREADS_MAX}"));
-        }
-        if self.read_cache_threads > 0 && self.read_cache_bytes == 0 {
-            return error("threads for a read cache of 0 bytes".to_owned());
-        }
-        self.engine.map_or(Ok(()), |engine| self.check_engine(engine))?;
-        if self.region_bytes_max > REGION_BYTES_MAX {
-            return error(format!("a region of {} bytes: the limit is {REGION_BYTES_MAX}", self.region_bytes_max));
-        }
-        Ok(())
     }
 }

@@ -139,11 +139,13 @@ pub struct Stats {
     pub garbage_count: u64,
     /// Bytes of the region that those occupy, and parts of the index that were replaced.
     pub garbage_bytes: u64,
-    /// Writes since open that were held up, since garbage had come to its bound: some thread is slow to end a callback.
+    /// Writes since open that were slowed because garbage was above its bound: some thread is slow to end a callback.
     pub held_up_count: u64,
     /// Milliseconds for which some thread of this process, at this store or another, has been reading, or inside of a callback
     /// that a reading store called; as far as it was noticed.
     pub oldest_pin_ms: u64,
+    /// That thread, as its name and the operating system's number for it.
+    pub oldest_pin_thread: Option<String>,
     /// Keys that expired and whose room was taken back since open.
     pub reaped_count: u64,
     /// What only the store's engine has, by name.
@@ -199,6 +201,7 @@ impl Stats {
         journal: Option<JournalStats>,
         workers: &[Worker],
     ) -> Stats {
+        let oldest_pin = epoch::oldest_pin().filter(|pin| pin.age >= Duration::from_millis(1));
         let figures = engine.stats();
         let order = figures.order;
         Stats {
@@ -219,7 +222,8 @@ impl Stats {
             garbage_count: figures.garbage_count,
             garbage_bytes: figures.garbage_bytes,
             held_up_count: figures.held_up_count,
-            oldest_pin_ms: epoch::oldest_pin().as_millis() as u64,
+            oldest_pin_ms: oldest_pin.map_or(0, |pin| pin.age.as_millis() as u64),
+            oldest_pin_thread: oldest_pin.map(|pin| thread_name(pin.thread_id)),
             reaped_count: figures.reaped_count,
             figures: figures.figures,
             flushed_lines: figures.counts.map(|counts| counts.flushed_line_count),
@@ -265,4 +269,10 @@ fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S:
         }
     }
     map.end()
+}
+
+/// A thread of this process, for a person who looks for it.
+fn thread_name(id: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/self/task/{id}/comm")).unwrap_or_default();
+    format!("{} ({id})", name.trim_end())
 }

@@ -240,19 +240,29 @@ impl Store {
         self.writing()?.health()
     }
 
-    /// Closes this handle. The store is closed when its last clone is, and its last snapshot; then a journal's writes are on the
-    /// disk, whatever they were acknowledged with.
-    /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
-    /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of the
-    /// level `ERROR` for programs that collect those of `tracing` (feature `tracing`), and nothing else. So does either within a callback that the
-    /// background calls ([`Store::on_expired`]): the store is closed soon after that has returned.
+    /// Closes the store: this handle must be the last one. Then a journal's writes are on the disk, whatever they were acknowledged with, the
+    /// store's lock is released, and a clean image is left, where there is room for it: the next opening then need not look for free space,
+    /// count keys, or sort them if they were in order.
+    ///
+    /// Other handles, snapshots, ordered views, ranges and readers keep the store open. This handle is gone in that case as well, and the last one of
+    /// the others closes the store, by this call or by being dropped.
+    ///
+    /// Dropping the last handle does the same; an error is then an event of the level `ERROR` for programs that collect those of `tracing`
+    /// (feature `tracing`), and nothing else. So does either within a callback that the background calls ([`Store::on_expired`]): the store is closed soon after that has
+    /// returned.
     ///
     /// # Errors
-    /// [`Error::Forked`]. The medium's, if it fails meanwhile: the store is closed and whole; writes that were acknowledged
-    /// with less than `power` may be lost with the power, and are there until then.
+    /// [`Error::StillOpen`] names what else keeps the store open. [`Error::Forked`]. The medium's, if it fails meanwhile: the store is closed and
+    /// whole; writes that were acknowledged with less than `power` may be lost with the power, and are there until then.
     pub fn close(self) -> Result<(), Error> {
         self.engine()?;
-        let Some(mut inner) = Arc::into_inner(self.inner) else { return Ok(()) };
+        let Store { inner, handle } = self;
+        let Some(mut inner) = Arc::into_inner(inner) else {
+            return match handle.others() {
+                Some(kept_by) => Err(Error::StillOpen { kept_by: kept_by.into() }),
+                None => Ok(()),
+            };
+        };
         let (image, journal) = (inner.shut(), inner.journal.clone());
         // The medium goes with it, which makes the end of a log durable.
         drop(inner);
@@ -321,6 +331,8 @@ impl Store {
             Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
             Wanted::All => self.ask_workers(),
         }
+        // A step that fails is the background's to try again: this write is done.
+        let _ = self.inner.engine.keep_pace();
     }
 
     /// The engine that keeps the store.

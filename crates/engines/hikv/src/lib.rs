@@ -55,12 +55,11 @@ use index::{CachedTable, PartitionedHash};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, Verify};
+use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
 use image::CleanImage;
 use snapshots::Snapshots;
 use space::background::Background;
 use space::compact::Compaction;
-use space::garbage::HeldUp;
 use space::reaper::Reaper;
 
 pub use heap::Parameters;

@@ -16,8 +16,8 @@ use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
-    Error, Expiry, Features, Limits, Look, OnExpired, OrderedEngine, Progress, Room, Show, SnapshotEngine, Told,
-    Version, Wanted, while_readers_keep,
+    Error, Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show,
+    SnapshotEngine, Told, Version, Wanted, while_readers_keep,
 };
 use items::NewItem;
 
@@ -170,6 +170,10 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.expired_hook.set(told);
     }
 
+    fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
+        self.expired_hook.set_item(callback);
+    }
+
     fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -215,6 +219,10 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn step(&self) -> Result<Progress, Error> {
         self.background_step()
+    }
+
+    fn keep_pace(&self) -> Result<(), Error> {
+        HiKv::keep_pace(self)
     }
 
     fn health(&self) -> Result<(), Error> {

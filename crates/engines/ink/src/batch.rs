@@ -1,6 +1,6 @@
 //! Batches: what the tree wants of one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use engine::{BatchOp, Condition, Error, Limits};
 use pbtree::{BatchWrite, Change, Value};
@@ -20,7 +20,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let written = self.reaper.hook().is_set().then(|| last.keys().copied());
         let asked: Vec<_> =
             conditions.iter().map(|condition| condition.key).chain(written.into_iter().flatten()).collect();
-        let mut expired = BTreeSet::new();
+        let mut expired = BTreeMap::new();
         let unmet = self.with_room(|| {
             // What an attempt before saw may be gone by now, and told of.
             expired.clear();
@@ -29,7 +29,10 @@ impl<M: Medium, D: Dram> Ink<M, D> {
                 match conditions.get(number) {
                     Some(condition) => live.map(version_of) == condition.version,
                     None => {
-                        expired.extend((held.is_some() && live.is_none()).then_some(asked[number]));
+                        let gone = held.filter(|_| live.is_none());
+                        expired.extend(
+                            gone.and_then(|held| self.copy_expired(asked[number], held)).map(|item| (number, item)),
+                        );
                         true
                     }
                 }
@@ -38,15 +41,16 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             self.tree.batch(epoch::thread_index(), &asked, &mut holds, &mut writes)
         });
         // Only now, as for one key.
-        if ops.iter().any(|op| !op.expiry().is_never()) {
-            self.reaper.expectation().expect();
+        let expiring_count = ops.iter().filter(|op| !op.expiry().is_never()).count();
+        if expiring_count > 0 {
+            self.reaper.expect(expiring_count as u64);
         }
         let unmet = unmet?;
         if let Some(condition) = unmet {
             return Err(Error::Unmet { condition });
         }
         self.expect_merges();
-        expired.into_iter().for_each(|key| self.reaper.hook().tell(key));
+        expired.into_values().for_each(|item| self.reaper.hook().tell(item));
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Limits, OnExpired, Order, OrderStats, OrderedEngine, Progress, Show, Skip, Version, Wanted,
+    Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Show, Skip, Version, Wanted,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -86,6 +86,10 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.reaper.hook().set(told);
     }
 
+    fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
+        self.reaper.hook().set_item(callback);
+    }
+
     fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -138,6 +142,10 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
                 reaped => Ok(reaped),
             },
         }
+    }
+
+    fn keep_pace(&self) -> Result<(), Error> {
+        if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
     }
 
     fn tidy(&self) -> Progress {

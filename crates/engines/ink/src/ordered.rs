@@ -99,14 +99,15 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         Ok(self.show_leaf(turn, from, each)?.map_or(Cursor::End, Cursor::After))
     }
 
-    /// Shows the items of the next leaf that has any, whatever their time, and returns the last one's key; `None` at the end.
+    /// Shows the items of the next leaf that has any, whatever their time, and returns the last one's key; `None` at the end. The last leaf is the end,
+    /// also if keys come behind those that were shown: a walk that goes on with them would never end beside a writer of ascending keys.
     fn show_leaf(&self, turn: Turn<M, D>, from: Bound<&[u8]>, each: &mut Show<'_>) -> Result<Option<Vec<u8>>, Error> {
         let (mut page, mut from) = (Copied::default(), from.map(<[u8]>::to_vec));
         loop {
             turn(self, &mut page, from.as_ref().map(Vec::as_slice), Direction::Forward)?;
             if let Some(last) = page.last() {
                 page.items().for_each(|item| each(item.key, item.value, item.expiry()));
-                return Ok(Some(last.key.to_vec()));
+                return Ok(page.next(Direction::Forward).is_some().then(|| last.key.to_vec()));
             }
             match page.next(Direction::Forward) {
                 Some(next) => from = next.map(<[u8]>::to_vec),

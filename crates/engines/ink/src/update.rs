@@ -1,6 +1,6 @@
 //! Writes: plain ones, and those that depend on what a key holds.
 
-use engine::{Before, Decide, Decision, Error, Expiry, Held, Verify};
+use engine::{Before, Decide, Decision, Error, ExpiredItem, Expiry, Held, Verify};
 use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium, MediumError};
 
@@ -23,24 +23,30 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         allowed: &mut dyn FnMut(Option<&Value<'_>>) -> Option<Before>,
     ) -> Result<Option<Before>, Error> {
         self.may_write()?;
-        let mut before = None;
+        let (mut before, mut expired) = (None, None);
         let mut seen = |held: Option<&Value<'_>>| {
             before = allowed(held);
+            expired = held.filter(|_| before == Some(Before::Expired)).and_then(|held| self.copy_expired(key, held));
             before.is_some()
         };
         let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
         // Only now: of a walk that it began before, the reaper may have met the key's old value.
         if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
-            self.reaper.expectation().expect();
+            self.reaper.expect(1);
         }
         written?;
         if change == Change::Delete {
             self.expect_merges();
         }
-        if before == Some(Before::Expired) {
-            self.reaper.hook().tell(key);
-        }
+        expired.into_iter().for_each(|item| self.reaper.hook().tell(item));
         Ok(before)
+    }
+
+    /// A copy of a value that has expired and is about to go, for the callback, if there is one. A time that has rotted is none, and
+    /// neither is a value.
+    #[cold]
+    pub(crate) fn copy_expired(&self, key: &[u8], value: &Value<'_>) -> Option<ExpiredItem> {
+        if value.is_whole() { self.reaper.hook().copy(key, value.bytes, expiry_of(value)) } else { None }
     }
 
     /// Does `work`; where the region seems full, again once all free space is known.

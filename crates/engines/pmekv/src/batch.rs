@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use engine::{BatchOp, Condition, Error, Limits};
+use engine::{BatchOp, Condition, Error, ExpiredItem, Limits};
 use index::Position;
 use index::bplus_tree::Edit;
 use items::NewItem;
@@ -68,11 +68,11 @@ impl Batches {
     }
 }
 
-/// What came of a batch: the hashes of its keys, what is to be waited for, and the keys that had expired.
-struct Applied<'k> {
+/// What came of a batch: the hashes of its keys, what is to be waited for, and copies of the items that had expired.
+struct Applied {
     hashes: Vec<u64>,
     ticket: Ticket,
-    expired: Vec<&'k [u8]>,
+    expired: Vec<ExpiredItem>,
 }
 
 /// What a lane needs for a batch.
@@ -101,6 +101,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
         Limits::check_batch(conditions, ops)?;
+        self.bound_garbage();
         self.bound_log()?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
@@ -109,15 +110,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }
-        expired.into_iter().for_each(|key| self.reaper.hook().tell(key));
+        expired.into_iter().for_each(|item| self.reaper.hook().tell(item));
         Ok(())
     }
 
-    fn try_apply<'k>(
-        &self,
-        conditions: &[Condition<'_>],
-        ops: &BTreeMap<&'k [u8], &BatchOp<'k>>,
-    ) -> Result<Applied<'k>, Error> {
+    fn try_apply(&self, conditions: &[Condition<'_>], ops: &BTreeMap<&[u8], &BatchOp<'_>>) -> Result<Applied, Error> {
         let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
         changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
@@ -150,14 +147,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(Applied { hashes, ticket, expired })
     }
 
-    /// The keys whose records have expired that are about to go. Their lanes are locked.
-    fn expired_of<'k>(&self, changes: &[Change<'_, 'k, D>]) -> Result<Vec<&'k [u8]>, Error> {
+    /// Copies of the records that have expired and are about to go. Their lanes are locked.
+    fn expired_of(&self, changes: &[Change<'_, '_, D>]) -> Result<Vec<ExpiredItem>, Error> {
         let mut expired = Vec::new();
-        for Change { key, old, .. } in changes {
+        for Change { old, .. } in changes {
             if let Some(old) = old
                 && self.is_past(self.records().read(*old)?.expiry)
             {
-                expired.push(*key);
+                expired.extend(self.copy_expired(Some(*old)));
             }
         }
         Ok(expired)
@@ -245,7 +242,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
         let mut edits = Vec::new();
         let mut table = Table::new();
-        let expires = changes.iter().filter_map(|change| change.new.as_ref()).any(Prepared::expires);
+        let expiring_count =
+            changes.iter().filter_map(|change| change.new.as_ref()).filter(|new| new.expires()).count() as u64;
         for change in changes {
             let position = change.position();
             table.insert(change.key.to_vec(), position);
@@ -264,7 +262,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.batches.is_stuck.store(true, Ordering::Release);
             return Err(error);
         }
-        self.expect_if(expires);
+        self.expect(expiring_count);
         self.batches.shown.take_away();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }

@@ -23,7 +23,7 @@
 use std::mem;
 
 use arrayvec::ArrayVec;
-use engine::{Answer, Before, Error, Expiry, Told};
+use engine::{Before, Error, ExpiredItem, Expiry, Told};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Aim, Edit, Found, GROUP_COUNT, Keys as _};
@@ -55,6 +55,8 @@ struct Change<'a, 'k, D: Dram> {
     position: Option<Position>,
     old: Option<Position>,
     before: Before,
+    /// The item that had expired before, for the callback.
+    expired: Option<ExpiredItem>,
     outcome: Result<(), Error>,
 }
 
@@ -80,10 +82,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Carries out at most [`GROUP_COUNT`] changes, either puts or deletes; `told` is told of each whether the key was there.
     pub(crate) fn change_group(&self, wanted: &[Wanted<'_>], told: &mut Told<'_, bool>) {
         let mut later = Group::new();
-        for Change { number, key, before, outcome, .. } in &mut self.change_together(wanted, &mut later) {
-            if outcome.is_ok() {
-                self.tell_if_expired(key, Answer::Done(*before));
-            }
+        for Change { number, before, expired, outcome, .. } in &mut self.change_together(wanted, &mut later) {
+            expired.take().into_iter().for_each(|item| self.reaper.hook().tell(item));
             told(*number, mem::replace(outcome, Ok(())).map(|()| *before == Before::Present));
         }
         for number in later {
@@ -103,6 +103,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         let may_go = wanted.len() > 1 && wanted.iter().all(is_fit) && self.may_write().is_ok();
         let mut changes = Group::new();
+        self.bound_garbage();
         let ticket =
             if may_go && self.bound_log().is_ok() { self.try_together(wanted, &mut changes, later) } else { None };
         let Some(ticket) = ticket else {
@@ -144,7 +145,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.learn_group(changes, &found, &mut lanes, ticket);
         drop((lanes, found));
         drop(pin);
-        for Change { old, outcome, .. } in changes {
+        for Change { old, before, expired, outcome, .. } in changes {
+            if outcome.is_ok() && *before == Before::Expired {
+                *expired = self.copy_expired(*old);
+            }
             if let (Ok(()), Some(old)) = (&outcome, *old)
                 && !self.medium.breaks(canary::FREED_BEFORE_COMMIT)
             {
@@ -180,6 +184,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 position,
                 old,
                 before: Before::Absent,
+                expired: None,
                 outcome: Ok(()),
             });
         }

@@ -63,7 +63,7 @@ mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Error, Hasher, Reaper, Verify};
+use engine::{Clock, Error, Hasher, HeldUp, Reaper, Verify};
 use epoch::Limbo;
 use heap::Heap;
 use index::{BPlusTree, Position};
@@ -110,6 +110,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     batches: Batches,
     /// Replaced records that readers may still look at.
     limbo: Limbo<Position>,
+    held_up: HeldUp,
     checkpoint: Mutex<Checkpoint>,
     room: Room,
     reserve: Reserve,

@@ -1,6 +1,7 @@
 //! Making and opening a store.
 
-use engine::{Clock, Hasher, OpenError, Reaper, Verify};
+use engine::garbage::GARBAGE_BYTES_MAX;
+use engine::{Clock, Hasher, HeldUp, OpenError, Reaper, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -145,7 +146,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             tree,
             tickets: Tickets::default(),
             batches: Batches::default(),
-            limbo: Limbo::default(),
+            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
+            held_up: HeldUp::default(),
             checkpoint: Mutex::new(checkpoint),
             room: Room::default(),
             told,

@@ -8,7 +8,8 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Look, OnExpired, Order, OrderStats, OrderedEngine, Progress, Room, Show, Skip, Told, Version, Wanted,
+    Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Room, Show, Skip, Told, Version,
+    Wanted,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -130,6 +131,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.reaper.hook().set(told);
     }
 
+    fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
+        self.reaper.hook().set_item(callback);
+    }
+
     fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -172,6 +177,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             return Ok(Progress::More);
         }
         self.reap()
+    }
+
+    fn keep_pace(&self) -> Result<(), Error> {
+        if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
     }
 
     fn tidy(&self) -> Progress {
@@ -224,6 +233,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             reaped_count: self.reaper.reaped_count(),
             garbage_count: self.limbo.len(),
             garbage_bytes: self.limbo.bytes(),
+            held_up_count: self.held_up.count(),
             counts: self.medium.counts(),
             order: Some(OrderStats::native(tree_bytes)),
             figures: self.figures(),

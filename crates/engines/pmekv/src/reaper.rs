@@ -38,14 +38,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.bound_log()?;
         let outcome = self.with_room_to_delete(|| self.reap_due(key))?;
-        self.tell_if_expired(key, outcome);
-        Ok(outcome != Answer::Unexpected)
+        Ok(self.tell_expired(outcome).answer != Answer::Unexpected)
     }
 
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
-        let Some((position, item)) = due else { return Ok(Answer::Unexpected) };
+        let Some((position, item)) = due else { return Ok(Outcome::UNEXPECTED) };
         // A time that has rotted is none.
         whole(position, &item)?;
         self.change(key, &mut None, Expected::Record(Some(position)))

@@ -192,6 +192,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         is_long || self.reserve.shrinks()
     }
 
+    /// Comes before a write takes a lock: its old record may wait for readers.
+    #[inline(always)]
+    pub(crate) fn bound_garbage(&self) {
+        self.held_up.bound(&self.limbo, || _ = self.collect());
+    }
+
     /// Frees the records that no reader can look at any more; true if there were any.
     pub(crate) fn collect(&self) -> bool {
         self.limbo.collect(|free| self.free(free))

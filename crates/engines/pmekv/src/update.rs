@@ -18,8 +18,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
         let outcome = self.with_room(false, || self.try_put(item))?;
-        self.tell_if_expired(item.key, outcome);
-        Ok(outcome == Answer::Done(Before::Present))
+        Ok(self.tell_expired(outcome).was_there())
     }
 
     #[inline(always)]
@@ -48,7 +47,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
         let outcome = self.with_room(false, || self.change(key, &mut new, Expected::Anything))?;
-        self.tell_if_expired(key, outcome);
+        self.tell_expired(outcome);
         Ok(())
     }
 
@@ -56,8 +55,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
         let outcome = self.with_room_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
-        self.tell_if_expired(key, outcome);
-        Ok(outcome == Answer::Done(Before::Present))
+        Ok(self.tell_expired(outcome).was_there())
     }
 
     /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again. A record is believed only if its checksum
@@ -66,8 +64,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         loop {
             self.write_to(key)?;
             let (changed, outcome) = self.with_room(false, || self.try_update(key, decide))?;
-            if outcome != Answer::Unexpected {
-                self.tell_if_expired(key, outcome);
+            if outcome.answer != Answer::Unexpected {
+                self.tell_expired(outcome);
                 return Ok(changed);
             }
         }
@@ -84,7 +82,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
         let held = live.map(|(_, item)| Held { value: item.value, expiry });
         let new = match decide(held) {
-            Decision::Keep => return Ok((false, Answer::Done(Before::Present))),
+            Decision::Keep => return Ok((false, Outcome::found(Before::Present))),
             Decision::Put(value) => Some((value, expiry)),
             Decision::PutUntil(value, expiry) => Some((value, expiry)),
             Decision::Delete => None,
@@ -99,14 +97,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             None => None,
         };
         let outcome = self.change(key, &mut prepared, expected)?;
-        Ok((changes, outcome.map(|before| before.as_shown(live.is_some()))))
+        Ok((changes, outcome.shown(live.is_some())))
     }
 
-    /// Tells of a key that had expired before a write. The caller is not pinned.
-    pub(crate) fn tell_if_expired(&self, key: &[u8], outcome: Outcome) {
-        if outcome == Answer::Done(Before::Expired) {
-            self.reaper.hook().tell(key);
-        }
+    /// Tells of an item that had expired before a write; the outcome without it. The caller is not pinned.
+    pub(crate) fn tell_expired(&self, mut outcome: Outcome) -> Outcome {
+        outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().tell(item));
+        outcome
     }
 
     /// Gives the key another expiry; false if it is not there.
@@ -121,6 +118,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         self.may_write()?;
+        self.bound_garbage();
         self.bound_log()
     }
 }

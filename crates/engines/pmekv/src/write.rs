@@ -4,7 +4,7 @@
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
 use arrayvec::ArrayVec;
-use engine::{Answer, Before, Error, Limits};
+use engine::{Answer, Before, Error, ExpiredItem, Limits};
 use epoch::{FREED_COUNT_MAX, Pinned};
 use index::Position;
 use index::bplus_tree::{Aim, ChangeError, Edit, Found, Keys as _};
@@ -13,7 +13,7 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::place_of;
+use crate::record::{place_of, whole};
 use crate::{Pmekv, canary};
 
 /// What a key has to hold to be changed.
@@ -24,8 +24,32 @@ pub(crate) enum Expected {
     Record(Option<Position>),
 }
 
-/// The answer of a write.
-pub(crate) type Outcome = Answer<Before>;
+/// What came of a write.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) answer: Answer<Before>,
+    /// The item that had expired before, for the callback, if there is one.
+    pub(crate) expired: Option<ExpiredItem>,
+}
+
+impl Outcome {
+    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: Answer::Unexpected, expired: None };
+
+    pub(crate) fn found(before: Before) -> Outcome {
+        Outcome { answer: Answer::Done(before), expired: None }
+    }
+
+    /// True if the key was there.
+    pub(crate) fn was_there(&self) -> bool {
+        self.answer == Answer::Done(Before::Present)
+    }
+
+    /// What it was to a decision that was shown a value, or none: an item that it was shown had not expired.
+    pub(crate) fn shown(self, is_shown: bool) -> Outcome {
+        let Outcome { answer, expired } = self;
+        Outcome { answer: answer.map(|before| before.as_shown(is_shown)), expired: expired.filter(|_| !is_shown) }
+    }
+}
 
 /// What came of a change, and what is left to be done of it when the lane is unlocked.
 pub(crate) enum Changed {
@@ -109,7 +133,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.take_back(&mut log, entry)?;
             return Err(error);
         }
-        self.expect_if(expires);
+        self.expect(expires.into());
         Ok(Changed::Done { before, old, hash, ticket })
     }
 
@@ -118,26 +142,37 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn conclude(&self, changed: Changed) -> Result<Outcome, Error> {
         let (before, old, hash, ticket) = match changed {
             Changed::Done { before, old, hash, ticket } => (before, old, hash, ticket),
-            Changed::Unexpected => return Ok(Answer::Unexpected),
+            Changed::Unexpected => return Ok(Outcome::UNEXPECTED),
             Changed::Nothing { hash } => {
                 self.met(hash)?;
-                return Ok(Answer::Done(Before::Absent));
+                return Ok(Outcome::found(Before::Absent));
             }
         };
+        let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
             self.retire(old)?;
         }
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             self.tickets.settle(hash, ticket);
         }
-        Ok(Answer::Done(before))
+        Ok(Outcome { answer: Answer::Done(before), expired })
     }
 
-    /// Tells the reaper of a record that expires, which the tree has by now: of a walk that the reaper began before, it may have met the
-    /// key's old record.
-    pub(crate) fn expect_if(&self, expires: bool) {
-        if expires {
-            self.reaper.expectation().expect();
+    /// A copy of a record that had expired, for the callback, if there is one. It was taken out of the tree, and not retired yet.
+    #[cold]
+    pub(crate) fn copy_expired(&self, old: Option<Position>) -> Option<ExpiredItem> {
+        let (position, hook) = (old?, self.reaper.hook());
+        let item = self.records().read(position).ok()?;
+        // A time that has rotted is none, and neither is a value.
+        whole(position, &item).ok()?;
+        hook.copy(item.key, item.value, item.expiry)
+    }
+
+    /// Reports to the reaper so many records that expire, which the tree has by now: a walk that the reaper began before may have met the
+    /// keys' old records.
+    pub(crate) fn expect(&self, count: u64) {
+        if count > 0 {
+            self.reaper.expect(count);
         }
     }
 

@@ -9,6 +9,7 @@
 //! before the item is written; the old item's line is on its way meanwhile. From the item's first byte to the commit there is none
 //! ([decision 78](../../../docs/decisions/0078-no-lock-behind-what-was-streamed.md)).
 
+use crate::write::Outcome;
 use engine::{Answer, Before, Error, Verify};
 use index::block_hash::{At, Key, Sight, Slot};
 use index::cached_table::{Write, canary};
@@ -25,7 +26,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// A put, unless the region is full. Not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's
     /// lengths.
     #[inline(never)]
-    pub(crate) fn try_put(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Answer<Before>, Error> {
+    pub(crate) fn try_put(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let aim = self.aim(key);
         if item.item_bytes() > WRITTEN_LOCKED_BYTES_MAX || !item.expiry.is_never() {
@@ -59,12 +60,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let entered = new.new;
         new.publish(&self.reaper);
         self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
-        Ok(Answer::Done(if old.is_some() { Before::Present } else { Before::Absent }))
+        Ok(Answer::Done(if old.is_some() { Before::Present } else { Before::Absent }).into())
     }
 
     /// A delete. The callback is told by the caller.
     #[inline(never)]
-    pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Answer<Before>, Error> {
+    pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let aim = self.aim(key);
         let buckets = self.table.lock_aimed(self.cx(), aim, key.signature);
@@ -81,18 +82,18 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         let published = buckets.remove(&old);
         self.finish(key, published, hidden, None, Some(&old.slot))?;
-        Ok(Answer::Done(Before::Present))
+        Ok(Answer::Done(Before::Present).into())
     }
 
     #[cold]
     #[inline(never)]
-    fn put_after_all(&self, key: Key<'_>, new: Prepared<'_, '_, D>) -> Result<Answer<Before>, Error> {
+    fn put_after_all(&self, key: Key<'_>, new: Prepared<'_, '_, D>) -> Result<Outcome, Error> {
         self.write_pinned(key, &mut Some(new), &mut |_| true)
     }
 
     #[cold]
     #[inline(never)]
-    fn delete_after_all(&self, key: Key<'_>) -> Result<Answer<Before>, Error> {
+    fn delete_after_all(&self, key: Key<'_>) -> Result<Outcome, Error> {
         self.write_pinned(key, &mut None, &mut |_| true)
     }
 

@@ -83,6 +83,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.background.lock()
     }
 
+    /// Comes before a write that leaves garbage. The caller holds no lock.
+    #[inline(always)]
+    pub(crate) fn bound_garbage(&self) {
+        self.held_up.bound(&self.limbo, || _ = self.collect());
+    }
+
     /// Frees what no reader can reach any more; true if there was any.
     pub(crate) fn collect(&self) -> bool {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));

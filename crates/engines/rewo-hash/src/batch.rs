@@ -1,6 +1,6 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Before, Condition, Engine, Error, Limits, Version};
+use engine::{BatchOp, Before, Condition, Engine, Error, ExpiredItem, Limits, Version};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
@@ -15,7 +15,7 @@ type Asked<'k> = (Key<'k>, Option<Version>);
 
 /// The slots that went, and what is to be waited for.
 struct Done<'a, 'k> {
-    replaced: Vec<(&'k [u8], Slot)>,
+    replaced: Vec<Slot>,
     /// The changed keys, by their numbers.
     hidden: Vec<(usize, Hidden<'a, 'k>)>,
     ticket: Option<Ticket>,
@@ -39,6 +39,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Carries out a batch if its conditions hold; the last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
+        self.bound_garbage();
         Limits::check_batch(conditions, ops)?;
         if let Some(key) = BatchOp::only_deleted(conditions, ops) {
             return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
@@ -52,17 +53,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let turn = self.table.batch_turn();
         let expired = self.with_room(|| self.try_batch(&asked, &ops, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|key| self.expired_hook.tell(key));
+        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
         Ok(())
     }
 
-    /// A batch, unless the region is full: then nothing has changed. Those of its keys come back that had expired.
+    /// A batch, unless the region is full: then nothing has changed. Copies of the items that had expired come back.
     fn try_batch<'k>(
         &self,
         asked: &[Asked<'_>],
         ops: &[(Key<'k>, BatchOp<'k>)],
         turn: &Turn<'_>,
-    ) -> Result<Vec<&'k [u8]>, Error> {
+    ) -> Result<Vec<ExpiredItem>, Error> {
         let prepare = |&(key, op): &(Key<'k>, BatchOp<'k>)| {
             let item = op.value().map(|value| NewItem { key: key.bytes, value, expiry: op.expiry() });
             Ok((key, item.map(|item| self.prepare(key, &item)).transpose()?))
@@ -120,7 +121,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             match (batch.find(*key, |position| self.is_key(position, *key))?, new) {
                 (Some(old), new) => {
                     batch.replace(&old, new);
-                    replaced.push((key.bytes, old.slot));
+                    replaced.push(old.slot);
                 }
                 (None, new) => {
                     self.check_absence(|| batch.damaged_bucket(key.signature))?;
@@ -155,11 +156,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// Retires what went.
-    fn ended<'k>(&self, replaced: Vec<(&'k [u8], Slot)>) -> Result<Vec<&'k [u8]>, Error> {
+    fn ended(&self, replaced: Vec<Slot>) -> Result<Vec<ExpiredItem>, Error> {
         let mut expired = Vec::new();
-        for (key, slot) in &replaced {
+        for slot in &replaced {
             if self.before(Some(slot))? == Before::Expired {
-                expired.push(*key);
+                expired.extend(self.copy_expired(Some(slot)));
             }
             self.retire(Some(slot));
         }

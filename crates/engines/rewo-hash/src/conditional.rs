@@ -15,25 +15,25 @@ use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
-use crate::write::check_value;
+use crate::write::{Outcome, check_value};
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Changes the key as `decide` says; true if it did.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.may_write()?;
+        self.bound_garbage();
         let key = self.key(key)?;
         loop {
-            if let Answer::Done((is_changed, before)) = self.with_room(|| self.try_update(key, decide))? {
-                if before == Before::Expired {
-                    self.expired_hook.tell(key.bytes);
-                }
+            let (is_changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
+            if outcome.answer != Answer::Unexpected {
+                self.tell_expired(outcome);
                 return Ok(is_changed);
             }
         }
     }
 
-    /// Whether the decision changes the key, and what was there before.
-    fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<Answer<(bool, Before)>, Error> {
+    /// Whether the decision changes the key, and what came of it. To the decision an item that it was shown had not expired.
+    fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
         let seen = found.as_ref().map(|slot| self.whole(slot)).transpose()?;
@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let held = live.map_or(Expiry::NEVER, |live| live.expiry);
         let decision = decide(live.map(|live| Held { value: live.value, expiry: live.expiry }));
         let put = match &decision {
-            Decision::Keep => return Ok(Answer::Done((false, Before::Present))),
+            Decision::Keep => return Ok((false, Answer::Done(Before::Present).into())),
             Decision::Put(value) => Some((value, held)),
             Decision::PutUntil(value, expiry) => Some((value, *expiry)),
             Decision::Delete => None,
@@ -54,25 +54,24 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             None => None,
         };
         let is_changed = live.is_some() || new.is_some();
-        let answer = self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?;
-        Ok(answer.map(|before| (is_changed, before.as_shown(live.is_some()))))
+        let Outcome { answer, expired } = self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?;
+        Ok((is_changed, Outcome { answer, expired: expired.filter(|_| live.is_none()) }))
     }
 
     /// Deletes the key if all of these conditions hold, which are of the same key.
     pub(crate) fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
         let key = self.key(key)?;
         loop {
-            if let Answer::Done(before) = self.try_delete_if(key, conditions)? {
-                if before == Before::Expired {
-                    self.expired_hook.tell(key.bytes);
-                }
+            let outcome = self.try_delete_if(key, conditions)?;
+            if outcome.answer != Answer::Unexpected {
+                self.tell_expired(outcome);
                 return Ok(());
             }
         }
     }
 
     /// Steps 1 and 3, of which the former compares versions alone.
-    fn try_delete_if(&self, key: Key<'_>, conditions: &[Condition<'_>]) -> Result<Answer<Before>, Error> {
+    fn try_delete_if(&self, key: Key<'_>, conditions: &[Condition<'_>]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
         let version = found.as_ref().map_or(Ok(None), |slot| self.live_version(slot))?;

@@ -39,7 +39,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, Verify};
+use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
 use epoch::Limbo;
 use heap::Heap;
 use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
@@ -64,6 +64,7 @@ pub struct RewoHash<M, D: Dram> {
     cache: Option<Arc<CachedTable>>,
     copy_threads: Option<CopyThreads>,
     limbo: Limbo<Garbage>,
+    held_up: HeldUp,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
     /// Every item is counted, and free space is known unless the store is damaged or read-only.
@@ -136,6 +137,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len() + self.cleared.len(),
             garbage_bytes: self.limbo.bytes(),
+            held_up_count: self.held_up.count(),
             reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
             figures: self.figures().into_iter().chain(of_cache).collect(),

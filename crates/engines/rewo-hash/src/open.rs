@@ -2,7 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
+use engine::garbage::GARBAGE_BYTES_MAX;
+use engine::{Clock, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BlockHash;
@@ -62,7 +63,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             table,
             cache: None,
             copy_threads: None,
-            limbo: Limbo::default(),
+            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
+            held_up: HeldUp::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             reaper: Reaper::default(),

@@ -7,7 +7,8 @@ use std::time::Duration;
 use engine::expectation::REST;
 use engine::{
     Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, Look, OnExpired, Order, Progress, Room, Show, Skip, Streamed, Version, Wanted, while_readers_keep,
+    Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show, Skip, Streamed, Version, Wanted,
+    while_readers_keep,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -81,6 +82,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.may_write()?;
+        self.bound_garbage();
         check_value(len_bytes)?;
         let key = self.key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
@@ -95,10 +97,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.may_write()?;
+        self.bound_garbage();
         let key = self.key(key)?;
-        let answer = self.try_delete(key)?;
-        self.tell_expired(key, &answer);
-        Ok(answer == Answer::Done(Before::Present))
+        let outcome = self.try_delete(key)?;
+        Ok(self.tell_expired(outcome) == Answer::Done(Before::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
@@ -117,6 +119,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn on_expired(&self, told: Option<Arc<OnExpired>>) {
         self.expired_hook.set(told);
+    }
+
+    fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
+        self.expired_hook.set_item(callback);
     }
 
     fn clock(&self) -> &Clock {
@@ -181,6 +187,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn step(&self) -> Result<Progress, Error> {
         self.background_step()
+    }
+
+    fn keep_pace(&self) -> Result<(), Error> {
+        RewoHash::keep_pace(self)
     }
 
     fn tidy(&self) -> Progress {

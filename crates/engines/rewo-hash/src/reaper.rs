@@ -8,9 +8,10 @@
 //! stays.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use engine::expectation::REST;
-use engine::{Answer, Before, Error, Expectation, Progress};
+use engine::{Answer, Before, COPIED_BYTES_MAX, Error, Expectation, ExpiredItem, Pace, Progress};
 use index::block_hash::Slot;
 use index::segmented::Cursor;
 use parking_lot::MutexGuard;
@@ -18,15 +19,28 @@ use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 use crate::background::Background;
+use crate::write::Outcome;
 
 /// What others may know of the reaper.
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
     pub(crate) expectation: Expectation,
+    pace: Pace,
     reaped_count: AtomicU64,
 }
 
+/// A writer that is to do a step waits so long for the thread that does one; then it goes on.
+const TURN_MAX: Duration = Duration::from_millis(1);
+
 impl Reaper {
+    /// An item that expires was put.
+    pub(crate) fn expect(&self) {
+        self.expectation.expect();
+        if self.pace.put(1) {
+            self.expectation.hurry();
+        }
+    }
+
     pub(crate) fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
     }
@@ -37,7 +51,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn reap(&self, mut background: MutexGuard<'_, Background>) -> Result<Progress, Error> {
         let cursor = match background.reap {
             Some(cursor) => cursor,
-            None if self.reaper.expectation.begin() => Cursor::default(),
+            None if self.reaper.expectation.begin() => {
+                self.reaper.pace.begin();
+                Cursor::default()
+            }
             None => return Ok(Progress::Idle),
         };
         let mut reaped = Vec::new();
@@ -46,10 +63,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let next = *walked.as_ref().unwrap_or(&cursor);
         background.reap = (!next.is_done()).then_some(next);
         let is_to_rest = next.is_done() && self.reaper.expectation.end();
+        if next.is_done() {
+            self.reaper.pace.end();
+        }
         drop(background);
         // They are gone, whatever became of those behind them.
-        self.reaper.reaped_count.fetch_add(reaped.len() as u64, Ordering::Relaxed);
-        reaped.iter().for_each(|key| self.expired_hook.tell(key));
+        reaped.into_iter().for_each(|item| self.expired_hook.tell(item));
         Ok(match walked?.is_done() {
             false => Progress::More,
             true if is_to_rest => Progress::Rest(REST),
@@ -57,9 +76,22 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         })
     }
 
-    fn reap_segment(&self, cursor: Cursor, reaped: &mut Vec<Vec<u8>>) -> Result<Cursor, Error> {
+    /// A step for a writer, if the reaper is behind.
+    pub(crate) fn keep_pace(&self) -> Result<(), Error> {
+        if !self.reaper.pace.is_behind() || !self.swept.load(Ordering::Acquire) || epoch::is_pinned() {
+            return Ok(());
+        }
+        match self.background.try_lock_for(TURN_MAX) {
+            Some(background) => self.reap(background).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes what is due in a segment, and returns where the next one begins: the same one, where many values were copied for the callback.
+    fn reap_segment(&self, cursor: Cursor, reaped: &mut Vec<ExpiredItem>) -> Result<Cursor, Error> {
         let _pin = epoch::pin();
         let (shown, next) = self.table.visit(&self.medium, cursor)?;
+        let (mut deleted_count, mut copied_bytes) = (0, 0);
         for (_, slot) in &shown.slots {
             // Damage is told to who asks for the key.
             let Ok(seen) = self.seen(slot) else { continue };
@@ -67,19 +99,26 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 self.reaper.expectation.expect();
             }
             let is_due = self.clock.is_past(seen.expiry) && self.whole(slot).is_ok();
-            if is_due && self.reap_key(seen.key, slot)? {
-                reaped.push(seen.key.to_vec());
+            if is_due && let Some(outcome) = self.reap_key(seen.key, slot)? {
+                self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
+                deleted_count += 1;
+                copied_bytes += outcome.expired.as_ref().map_or(0, ExpiredItem::len_bytes);
+                reaped.extend(outcome.expired);
+            }
+            if copied_bytes > COPIED_BYTES_MAX {
+                return Ok(cursor);
             }
         }
+        self.reaper.pace.advance(shown.slots.len() as u64, deleted_count);
         Ok(next)
     }
 
-    /// False where it is not due any more, or damage to the key's buckets keeps it from being deleted: the next step would come to the same.
-    fn reap_key(&self, key: &[u8], slot: &Slot) -> Result<bool, Error> {
+    /// `None` where it is not due any more, or damage to the key's buckets keeps it from being deleted: the next step would come to the same.
+    fn reap_key(&self, key: &[u8], slot: &Slot) -> Result<Option<Outcome>, Error> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot);
         match self.write_pinned(self.key(key)?, &mut None, is_same) {
-            Err(Error::Corrupt { .. }) => Ok(false),
-            reaped => Ok(reaped? == Answer::Done(Before::Expired)),
+            Err(Error::Corrupt { .. }) => Ok(None),
+            reaped => Ok(Some(reaped?).filter(|outcome| outcome.answer == Answer::Done(Before::Expired))),
         }
     }
 }

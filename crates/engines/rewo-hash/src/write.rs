@@ -1,6 +1,6 @@
 //! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
 
-use engine::{Answer, Before, Error, Expiry, Limits, while_readers_keep, with_room};
+use engine::{Answer, Before, Error, ExpiredItem, Expiry, Limits, while_readers_keep, with_room};
 use heap::Reservation;
 use heap::layout::SEGMENT_BYTES;
 use index::Position;
@@ -37,6 +37,20 @@ enum Entered<'a, 'k> {
     Unchanged(Answer<Before>),
 }
 
+/// What came of a write.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) answer: Answer<Before>,
+    /// The item that had expired before, for the callback, if there is one.
+    pub(crate) expired: Option<ExpiredItem>,
+}
+
+impl From<Answer<Before>> for Outcome {
+    fn from(answer: Answer<Before>) -> Outcome {
+        Outcome { answer, expired: None }
+    }
+}
+
 /// Says whether a write takes place, of what the key's slot is.
 pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
@@ -53,7 +67,7 @@ impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
     pub(crate) fn publish(self, reaper: &Reaper) {
         self.room.into_iter().for_each(|room| _ = room.publish());
         if self.expires {
-            reaper.expectation.expect();
+            reaper.expect();
         }
     }
 }
@@ -67,21 +81,22 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     pub(crate) fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.may_write()?;
+        self.bound_garbage();
         check_value(value.len() as u64)?;
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
-        let answer = match self.try_put(key, &item) {
+        let outcome = match self.try_put(key, &item) {
             Err(error) if error.is_full() => self.put_in_room(key, &item)?,
-            answer => answer?,
+            outcome => outcome?,
         };
-        self.tell_expired(key, &answer);
+        self.tell_expired(outcome);
         Ok(())
     }
 
     /// The second attempt. The caller is not pinned.
     #[cold]
     #[inline(never)]
-    fn put_in_room(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Answer<Before>, Error> {
+    fn put_in_room(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
         self.make_room()?;
         self.try_put(key, item)
     }
@@ -135,18 +150,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         new: &mut Option<Prepared<'a, '_, D>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Answer<Before>, Error> {
-        let answer = self.write_pinned(key, new, allowed)?;
-        self.tell_expired(key, &answer);
-        Ok(answer)
+        let outcome = self.write_pinned(key, new, allowed)?;
+        Ok(self.tell_expired(outcome))
     }
 
-    /// Tells the callback of a key that had expired before it was written. The caller is not pinned, unless its own caller is: the callback may use
-    /// the store.
+    /// Tells the callback of an item that had expired before it was written over. The caller is not pinned, unless its own caller is: the
+    /// callback may use the store.
     #[inline(always)]
-    pub(crate) fn tell_expired(&self, key: Key<'_>, answer: &Answer<Before>) {
-        if *answer == Answer::Done(Before::Expired) {
-            self.expired_hook.tell(key.bytes);
-        }
+    pub(crate) fn tell_expired(&self, outcome: Outcome) -> Answer<Before> {
+        outcome.expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+        outcome.answer
     }
 
     /// As [`Self::write`], but nobody is told.
@@ -155,7 +168,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         key: Key<'_>,
         new: &mut Option<Prepared<'a, '_, D>>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Answer<Before>, Error> {
+    ) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let entered = new.as_ref().map(|new| new.new);
         let (published, old, hidden) = match self.publish(key, entered.as_ref(), allowed)? {
@@ -163,13 +176,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             Entered::Unchanged(answer) => {
                 // What it goes by may not be durable yet; what is found by now says nothing of the answer.
                 self.find(key)?;
-                return Ok(answer);
+                return Ok(answer.into());
             }
         };
         new.take().into_iter().for_each(|new| new.publish(&self.reaper));
         let before = self.before(old.as_ref());
         self.finish(key, published, hidden, entered.as_ref(), old.as_ref())?;
-        before.map(Answer::Done)
+        let before = before?;
+        let expired = if before == Before::Expired { self.copy_expired(old.as_ref()) } else { None };
+        Ok(Outcome { answer: Answer::Done(before), expired })
     }
 
     /// What comes behind the publication of `new`, or of a removal.
@@ -247,6 +262,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let Some(old) = old else { return Ok(Before::Absent) };
         let is_past = self.clock.is_past(self.seen(old)?.expiry);
         Ok(if is_past { Before::Expired } else { Before::Present })
+    }
+
+    /// A copy of an item that had expired when its slot went, for the callback, if there is one. The caller has been pinned since before.
+    #[cold]
+    pub(crate) fn copy_expired(&self, old: Option<&Slot>) -> Option<ExpiredItem> {
+        // A time that has rotted is none, and neither is a value.
+        let seen = self.whole(old?).ok()?;
+        self.expired_hook.copy(seen.key, seen.value, seen.expiry)
     }
 
     /// Retires the item of a slot that went.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::thread;
 
-use hikv::{Durability, Options, Stats, Store};
+use hikv::{Durability, Error, Options, Stats, Store};
 use tempfile::TempDir;
 
 use crate::alone;
@@ -165,7 +165,7 @@ fn every_handle_may_be_the_last() {
     let store = options().open(dir.path()).unwrap();
     let clone = store.clone();
     store.put("new", "").unwrap();
-    store.close().unwrap();
+    assert!(matches!(store.close(), Err(Error::StillOpen { .. })));
     assert_collected(&clone, ITEM_COUNT / 2 + 1);
     drop(clone);
     let (stats, _) = in_order(&options().open(dir.path()).unwrap());

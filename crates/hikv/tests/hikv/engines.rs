@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use heap::layout::ENGINE_AREA;
-use hikv::{Clock, Decision, Durability, EngineKind, Error, Features, OpenError, Options, Store, WriteBatch};
+use hikv::{Clock, Decision, Durability, EngineKind, Error, Expiry, Features, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 fn options(engine: EngineKind) -> Options {
@@ -271,6 +271,49 @@ fn a_write_that_takes_an_expired_key_away_tells_of_it() {
         store.write(&batch).unwrap();
         keys.iter().for_each(|key| assert_eq!(store.contains(key).unwrap(), !["deleted", "left alone"].contains(key)));
         assert_eq!(*told.lock().unwrap(), keys[..4], "{engine}");
+    }
+}
+
+/// By each kind of write, and by the reaper: the value is the one that expired, and not the one that replaces it.
+#[test]
+fn expired_items_are_reported_with_their_values() {
+    const LIFE: Duration = Duration::from_secs(1);
+    let dir = tempdir().unwrap();
+    for &engine in EngineKind::ALL {
+        let clock = Clock::manual(1000);
+        let options = options(engine).clock(clock.clone()).background(false);
+        let store = options.open(dir.path().join(engine.name())).unwrap();
+        if !store.features().expiry {
+            continue;
+        }
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&reported);
+        let note = move |key: &[u8], value: &[u8], expiry: Expiry| {
+            noted.lock().unwrap().push((key.to_vec(), value.to_vec(), expiry));
+        };
+        store.on_expired_item(Arc::new(note)).unwrap();
+        let long = vec![7; 5_000];
+        let keys =
+            ["put", "deleted", "swapped", "in a batch", "also in a batch", "one of many", "two of many", "reaped"];
+        let old = |number: usize| if number.is_multiple_of(2) { b"old".to_vec() } else { long.clone() };
+        keys.iter().enumerate().for_each(|(number, key)| store.put_with_ttl(key, old(number), LIFE).unwrap());
+        let expiry = store.expires_at("put").unwrap().unwrap();
+        clock.advance(LIFE);
+        store.put("put", "new").unwrap();
+        assert!(!store.delete("deleted").unwrap());
+        assert!(store.compare_and_swap("swapped", None, Some(b"new")).unwrap());
+        let mut batch = WriteBatch::new();
+        batch.put("in a batch", "new").delete("also in a batch");
+        store.write(&batch).unwrap();
+        store.multi_put(&[("one of many", "new"), ("two of many", "new")]).unwrap();
+        while reported.lock().unwrap().len() < keys.len() && store.help().unwrap().is_more {}
+        let mut reported = std::mem::take(&mut *reported.lock().unwrap());
+        reported.sort();
+        let mut expected: Vec<_> =
+            keys.iter().enumerate().map(|(number, key)| (key.as_bytes().to_vec(), old(number), expiry)).collect();
+        expected.sort();
+        assert!(reported == expected, "{engine}: {} of {} items, or other values", reported.len(), expected.len());
+        store.on_expired(None).unwrap();
     }
 }
 

@@ -14,6 +14,7 @@ mod half_way;
 mod journaled;
 mod killed;
 mod latest;
+mod limits;
 mod numbers;
 mod ordered;
 mod ranges;

@@ -27,11 +27,17 @@ impl<D: Memory> Ordered<D> {
     ) -> Result<(), Error> {
         let order = &engine.order;
         order.ask(Wanted::All);
-        if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
+        if !Ordered::drain_partition(engine, partition)? && order.build_step(engine)? == Progress::Idle {
             // Somebody else drains, or the next ticket's writer is not done yet.
             backoff.relax();
         }
         Ok(())
+    }
+
+    /// Applies a group of the changes in the partition's queue; false if it cannot now. For callers that may be pinned.
+    pub(crate) fn drain_partition<M: Medium>(engine: &HiKv<M, D>, partition: usize) -> Result<bool, Error> {
+        let order = &engine.order;
+        Ok(order.drain(engine.disposal(), order.queue(partition))? > 0)
     }
 
     /// Empties the queues and gives up an unfinished build; false if something stays. Nobody writes meanwhile.

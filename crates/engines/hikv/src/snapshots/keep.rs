@@ -3,8 +3,8 @@
 use index::Position;
 use pmem::Medium;
 
+use super::Disposal;
 use super::kept::Version;
-use super::{Disposal, Snapshots};
 use crate::canary;
 use crate::item;
 use crate::write::publish::Prepared;
@@ -67,9 +67,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let live = self.snapshots.live.read();
         // SAFETY: found in the index, under the bucket's lock.
         let header = unsafe { item::read(&self.medium, position) }?.header;
-        if Snapshots::any_sees(&live, header.epoch, stamp) {
+        if let Some(seer) = live.seer(header.epoch, stamp) {
             let version = Version { position, item_bytes: header.item_bytes(), from: header.epoch, until: stamp };
-            self.snapshots.kept.insert(signature, key, version);
+            self.snapshots.kept.insert(seer, signature, key, version);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Two sides hold such an item: the snapshots, and the ordered index, which lets go of it when the replacing change is
 //! applied. The later of the two retires it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use index::Position;
 use parking_lot::Mutex;
 
+use super::owners::{Needless, Owners};
 use engine::{Moment, SnapshotStats};
 
-/// Keys that are looked at under the lock at a time: some tens of microseconds, for which writers may wait.
+/// Items that are removed under the lock at a time: some tens of microseconds, for which writers may wait.
 const STEP_COUNT: usize = 256;
 
 /// A replaced item.
@@ -26,6 +27,9 @@ pub(super) struct Version {
     /// The stamp of what replaced it, or the epoch of its removal.
     pub(super) until: u32,
 }
+
+/// Versions of one key, oldest first: snapshots that end from either end remove them from there.
+type Versions = VecDeque<Version>;
 
 /// A key in the order of signatures.
 pub(super) type Signed = (u64, Arc<[u8]>);
@@ -41,34 +45,24 @@ pub(crate) struct Kept {
 #[derive(Debug, Default)]
 struct Table {
     /// Each key's versions, oldest first.
-    by_key: BTreeMap<Arc<[u8]>, Vec<Version>>,
+    by_key: BTreeMap<Arc<[u8]>, Versions>,
     by_signature: BTreeSet<Signed>,
+    owners: Owners,
     /// Of each item, by its position, whether the ordered index has let go of it.
     let_go: HashMap<u64, bool>,
     item_bytes: u64,
     key_bytes: u64,
 }
 
-impl Version {
-    fn is_seen_by(&self, at: Moment) -> bool {
-        at.sees(self.from) && !at.sees(self.until)
-    }
-}
-
 impl Kept {
-    /// Enters the item that is about to be replaced.
-    pub(super) fn insert(&self, signature: u64, key: &[u8], version: Version) {
+    /// Enters the item that is about to be replaced. The newest live snapshot that sees it is `seer`.
+    pub(super) fn insert(&self, seer: u32, signature: u64, key: &[u8], version: Version) {
         let mut table = self.table.lock();
         self.count.fetch_add(1, Ordering::Relaxed);
         table.let_go.insert(version.position.item().word(), false);
         table.item_bytes += version.item_bytes;
-        if let Some(versions) = table.by_key.get_mut(key) {
-            return versions.push(version);
-        }
-        let key: Arc<[u8]> = key.into();
-        table.key_bytes += key.len() as u64;
-        table.by_signature.insert((signature, Arc::clone(&key)));
-        table.by_key.insert(key, vec![version]);
+        let key = table.enter(signature, key, version);
+        table.owners.insert(seer, version.from, (signature, key));
     }
 
     /// The ordered index has let go of the item. True if snapshots still hold it: they retire it. Otherwise it is the
@@ -114,7 +108,7 @@ impl Kept {
         let table = self.table.lock();
         let range = table.by_key.range::<[u8], _>(bounds);
         let mut last = None;
-        let mut see = |(key, versions): (&Arc<[u8]>, &Vec<Version>)| {
+        let mut see = |(key, versions): (&Arc<[u8]>, &Versions)| {
             last = Some(Arc::clone(key));
             seen(versions, at)
         };
@@ -128,29 +122,23 @@ impl Kept {
         (positions, last.filter(|_| is_cut))
     }
 
-    /// Where a release begins, if there is anything.
-    pub(super) fn first(&self) -> Option<Signed> {
-        self.table.lock().by_signature.first().cloned()
+    /// The snapshot of this epoch has ended, and the next older live one is `older`. Returns what is to be removed.
+    pub(super) fn end_snapshot(&self, epoch: u32, older: Option<u32>) -> Needless {
+        self.table.lock().owners.end(epoch, older)
     }
 
-    /// Removes the versions of the next keys that are not needed; those that the ordered index has let go of are the caller's
-    /// to retire. Returns where to go on.
-    pub(super) fn release(
-        &self,
-        next: &Signed,
-        mut is_needless: impl FnMut(u32, u32) -> bool,
-    ) -> (Vec<Position>, Option<Signed>) {
-        let mut table = self.table.lock();
-        let mut keys: Vec<_> = table.by_signature.range(next.clone()..).take(STEP_COUNT + 1).cloned().collect();
-        let next = if keys.len() > STEP_COUNT { keys.pop() } else { None };
-        let mut free = Vec::new();
-        for signed in keys {
-            let removed = table.remove(&signed, &mut is_needless);
-            self.count.fetch_sub(removed.len() as u64, Ordering::Relaxed);
-            // What the order still holds, it will retire.
-            free.extend(removed.into_iter().filter(|(_, let_go)| *let_go).map(|(position, _)| position));
+    /// Removes some of the items; those that the ordered index has let go of are the caller's to retire. `None` once all are removed.
+    pub(super) fn remove_some(&self, needless: &mut Needless) -> Option<Vec<Position>> {
+        let items = needless.take(STEP_COUNT);
+        if items.is_empty() {
+            return None;
         }
-        (free, next)
+        let mut table = self.table.lock();
+        let removed = items.iter().filter_map(|(signed, stamp)| table.remove(signed, *stamp));
+        let removed: Vec<_> = removed.collect();
+        self.count.fetch_sub(removed.len() as u64, Ordering::Relaxed);
+        // What the order still holds, it will retire.
+        Some(removed.into_iter().filter(|(_, let_go)| *let_go).map(|(position, _)| position).collect())
     }
 
     pub(super) fn stats(&self) -> SnapshotStats {
@@ -165,34 +153,45 @@ impl Kept {
 }
 
 impl Table {
-    /// Removes a key's needless versions, and says of each whether the ordered index has let go of it.
-    fn remove(&mut self, signed: &Signed, is_needless: &mut impl FnMut(u32, u32) -> bool) -> Vec<(Position, bool)> {
-        let Table { by_key, let_go, item_bytes, .. } = self;
-        let Some(versions) = by_key.get_mut(&signed.1) else { return Vec::new() };
-        let removed = versions.extract_if(.., |version| is_needless(version.from, version.until));
-        let removed = removed
-            .map(|version| {
-                *item_bytes -= version.item_bytes;
-                (version.position, let_go.remove(&version.position.item().word()) == Some(true))
-            })
-            .collect();
+    /// Adds a version to those of its key, whose bytes the table shares.
+    fn enter(&mut self, signature: u64, key: &[u8], version: Version) -> Arc<[u8]> {
+        if let Some((shared, _)) = self.by_key.get_key_value(key) {
+            let shared = Arc::clone(shared);
+            self.by_key.get_mut(key).expect("the key was found").push_back(version);
+            return shared;
+        }
+        let key: Arc<[u8]> = key.into();
+        self.key_bytes += key.len() as u64;
+        self.by_signature.insert((signature, Arc::clone(&key)));
+        self.by_key.insert(Arc::clone(&key), Versions::from([version]));
+        key
+    }
+
+    /// Removes the key's version of this stamp, and says whether the ordered index has let go of it.
+    fn remove(&mut self, signed: &Signed, stamp: u32) -> Option<(Position, bool)> {
+        let versions = self.by_key.get_mut(&signed.1)?;
+        let number = versions.binary_search_by_key(&stamp, |version| version.from).ok()?;
+        let Version { position, item_bytes, .. } = versions.remove(number)?;
+        self.item_bytes -= item_bytes;
         if versions.is_empty() {
-            by_key.remove(&signed.1);
+            self.by_key.remove(&signed.1);
             self.by_signature.remove(signed);
             self.key_bytes -= signed.1.len() as u64;
         }
-        removed
+        Some((position, self.let_go.remove(&position.item().word()) == Some(true)))
     }
 
     /// What the entries occupy, but for what trees and tables hold in reserve.
     fn dram_bytes(&self) -> u64 {
-        let key_entry = size_of::<Arc<[u8]>>() + size_of::<Vec<Version>>() + size_of::<Signed>();
-        let version_entry = size_of::<Version>() + size_of::<(u64, bool)>();
+        let key_entry = size_of::<Arc<[u8]>>() + size_of::<Versions>() + size_of::<Signed>();
+        let version_entry = size_of::<Version>() + size_of::<(u64, bool)>() + size_of::<Signed>();
         let entries = self.by_key.len() * key_entry + self.let_go.len() * version_entry;
         self.key_bytes + entries as u64
     }
 }
 
-fn seen(versions: &[Version], at: Moment) -> Option<Position> {
-    versions.iter().find(|version| version.is_seen_by(at)).map(|version| version.position)
+/// The version that the snapshot sees: the last one whose stamp it sees, unless it sees the next stamp as well.
+fn seen(versions: &Versions, at: Moment) -> Option<Position> {
+    let number = versions.partition_point(|version| at.sees(version.from)).checked_sub(1)?;
+    Some(versions[number]).filter(|version| !at.sees(version.until)).map(|version| version.position)
 }

@@ -28,6 +28,11 @@
 //!   the index, or none, finds the kept one after that.
 //! - *At most one version of a key is seen*: each was the key's item from its stamp until that of the next.
 //!
+//! # The end of a snapshot
+//! Each kept item belongs to the newest live snapshot that sees it ([`owners`]). At the end of that snapshot the items go to the next older snapshot, where
+//! that sees the items, and out of the side table otherwise, some hundred at a time. Both the end of a snapshot and a write look live snapshots up by their
+//! epochs, in a tree: their number does not slow writes.
+//!
 //! # Lock order
 //! taking -> live; bucket -> live -> the side table. The side table's lock is a leaf. Nobody waits for a grace period while
 //! holding any of them.
@@ -35,13 +40,14 @@
 mod disposal;
 mod keep;
 mod kept;
+mod live;
+mod owners;
 mod read;
 mod take;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
@@ -50,6 +56,7 @@ use engine::SnapshotStats;
 
 pub(super) use disposal::Disposal;
 use kept::Kept;
+use live::LiveSnapshots;
 
 /// A store's live snapshots, and what they keep.
 #[derive(Debug)]
@@ -58,22 +65,15 @@ pub(super) struct Snapshots {
     summary: AtomicU64,
     /// Held while a snapshot is taken, as far as step 3, and while every key is deleted.
     taking: Mutex<()>,
-    /// Oldest first.
-    live: RwLock<Vec<Live>>,
+    live: RwLock<LiveSnapshots>,
     pub(super) kept: Kept,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Live {
-    epoch: u32,
-    since: Instant,
 }
 
 impl Snapshots {
     /// No snapshot, in a store of this epoch.
     pub(super) fn of_epoch(epoch: u32) -> Snapshots {
         Snapshots {
-            summary: AtomicU64::new(summary(epoch, &[])),
+            summary: AtomicU64::new(summary(epoch, None)),
             taking: Mutex::new(()),
             live: RwLock::default(),
             kept: Kept::default(),
@@ -97,18 +97,13 @@ impl Snapshots {
         self.summary.load(Ordering::Acquire) as u32 != 0
     }
 
-    /// True if some live snapshot sees an item that was its key's from the stamp `from` until `until`.
-    fn any_sees(live: &[Live], from: u32, until: u32) -> bool {
-        live.iter().any(|snapshot| from <= snapshot.epoch && snapshot.epoch < until)
-    }
-
     /// Keeps snapshots from being taken.
     ///
     /// # Errors
     /// [`Error::SnapshotLive`] if there is one.
     pub(super) fn exclude(&self) -> Result<MutexGuard<'_, ()>, Error> {
         let taking = self.taking.lock();
-        match self.live.read().len() {
+        match self.live.read().count() {
             0 => Ok(taking),
             count => Err(Error::SnapshotLive { count }),
         }
@@ -116,15 +111,10 @@ impl Snapshots {
 
     pub(super) fn stats(&self) -> SnapshotStats {
         let live = self.live.read();
-        SnapshotStats {
-            snapshot_count: live.len() as u64,
-            oldest_age: live.first().map_or(Duration::ZERO, |oldest| oldest.since.elapsed()),
-            ..self.kept.stats()
-        }
+        SnapshotStats { snapshot_count: live.count() as u64, oldest_age: live.oldest_age(), ..self.kept.stats() }
     }
 }
 
-fn summary(epoch: u32, live: &[Live]) -> u64 {
-    let newest = live.last().map_or(0, |newest| u64::from(newest.epoch) + 1);
-    u64::from(epoch) << 32 | newest
+fn summary(epoch: u32, newest_live: Option<u32>) -> u64 {
+    u64::from(epoch) << 32 | newest_live.map_or(0, |newest| u64::from(newest) + 1)
 }

@@ -1,12 +1,11 @@
 //! Taking a snapshot, and releasing it.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use epoch::Grace;
 use pmem::{Backoff, Medium};
 
-use super::{Live, Snapshots, summary};
+use super::summary;
 use crate::canary;
 use crate::{HiKv, Memory};
 use engine::{Error, Moment};
@@ -36,11 +35,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if epoch >= EPOCH_MAX {
             return Err(Error::TooManySnapshots { count: u64::from(epoch) });
         }
-        snapshots.live.write().push(Live { epoch, since: Instant::now() });
+        snapshots.live.write().add(epoch);
         if self.medium.is_writable() {
             self.heap.set_snapshot_epoch(&self.medium, epoch + 1);
             let live = snapshots.live.write();
-            snapshots.summary.store(summary(epoch + 1, &live), Ordering::Release);
+            snapshots.summary.store(summary(epoch + 1, live.newest()), Ordering::Release);
         }
         Ok(Moment::new(epoch, now_ms))
     }
@@ -48,21 +47,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Ends a snapshot, and frees what no other one sees.
     pub(super) fn release_snapshot(&self, released: Moment) {
         let snapshots = &self.snapshots;
-        {
+        let mut needless = {
+            // Under the lock: a writer that found the snapshot alive has entered what it saw.
             let mut live = snapshots.live.write();
-            if let Some(index) = live.iter().position(|snapshot| snapshot.epoch == released.epoch()) {
-                live.remove(index);
+            if !live.remove(released.epoch()) {
+                return;
             }
-            snapshots.summary.store(summary(snapshots.stamp(), &live), Ordering::Release);
-        }
-        let mut next = snapshots.kept.first();
-        while let Some(at) = next {
-            let free;
-            (free, next) = {
-                // Under the lock: a snapshot that is taken meanwhile may see what is entered meanwhile.
-                let live = snapshots.live.read();
-                snapshots.kept.release(&at, |from, until| !Snapshots::any_sees(&live, from, until))
-            };
+            snapshots.summary.store(summary(snapshots.stamp(), live.newest()), Ordering::Release);
+            snapshots.kept.end_snapshot(released.epoch(), live.older_than(released.epoch()))
+        };
+        while let Some(free) = snapshots.kept.remove_some(&mut needless) {
             free.into_iter().for_each(|position| self.disposal().retire(Some(position)));
         }
     }

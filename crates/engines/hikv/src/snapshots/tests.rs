@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, Error};
+use engine::{Engine, Error, SnapshotEngine};
 use parking_lot::Mutex;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
@@ -73,4 +73,39 @@ fn epochs_do_not_come_round() {
     store.put(b"key", b"value").unwrap();
     store.release_snapshot(snapshot);
     assert!(store.take_snapshot().is_err() && store.get(b"key", &mut |_, _| ()).unwrap());
+}
+
+/// With one version of a key for each snapshot, and one key that all snapshots see.
+#[test]
+fn each_snapshot_of_many_sees_its_moment_until_its_end() {
+    const COUNT: u32 = 300;
+    let store = store();
+    store.put(b"old", b"value").unwrap();
+    let before = settled_bytes(&store);
+    let snapshots: Vec<_> = (0..COUNT)
+        .map(|number| {
+            store.put(b"key", &number.to_le_bytes()).unwrap();
+            store.take_snapshot().unwrap()
+        })
+        .collect();
+    store.delete(b"key").unwrap();
+    store.put(b"old", b"other").unwrap();
+    let mut left: Vec<_> = snapshots.into_iter().enumerate().collect();
+    // From the oldest, the newest, and from within.
+    for round in 0.. {
+        if left.is_empty() {
+            break;
+        }
+        let ended = [0, left.len() - 1, left.len() / 2][round % 3];
+        store.release_snapshot(left.remove(ended).1);
+        for (number, at) in left.iter().step_by(left.len() / 5 + 1) {
+            let mut seen = Vec::new();
+            assert!(store.get_at(*at, b"key", &mut |_, _, value| seen = value.to_vec()).unwrap());
+            assert_eq!(seen, (*number as u32).to_le_bytes());
+            assert!(store.get_at(*at, b"old", &mut |_, _, value| assert_eq!(value, b"value")).unwrap());
+        }
+        let kept_count = store.stats().snapshots.kept_count;
+        assert_eq!(kept_count, left.len() as u64 + u64::from(!left.is_empty()));
+    }
+    assert_eq!(settled_bytes(&store), before);
 }

@@ -1,30 +1,14 @@
-//! Freeing what was retired, and holding up writers while too much waits (`garbage`).
+//! Freeing what was retired, and slowing writers while too much waits (`engine::garbage`).
 
 use pmem::Medium;
 
 use crate::{HiKv, Memory};
 
-/// Garbage of readers who have moved on is free after so many looks.
-const LOOK_COUNT: usize = 3;
-
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Comes before a write, once, that leaves garbage. The caller holds no lock.
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
-        if self.limbo.is_over() {
-            self.hold_up();
-        }
-    }
-
-    #[cold]
-    fn hold_up(&self) {
-        let is_free = || {
-            self.collect();
-            !self.limbo.is_over()
-        };
-        if !epoch::is_pinned() && !(0..LOOK_COUNT).any(|_| is_free()) {
-            self.garbage.hold_up(self.limbo.bytes());
-        }
+        self.garbage.bound(&self.limbo, || _ = self.collect());
     }
 
     /// Frees what no reader can reach any more; true if there was any.

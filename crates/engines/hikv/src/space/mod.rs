@@ -5,7 +5,6 @@ pub(crate) mod background;
 mod collect;
 pub(crate) mod compact;
 pub(crate) mod expiry;
-pub(crate) mod garbage;
 pub(crate) mod reap;
 pub(crate) mod reaper;
 mod step;

@@ -7,12 +7,13 @@ use index::Position;
 use index::partitioned_hash::{Cursor, NEVER};
 use pmem::Medium;
 
-use super::reaper::{ROUND_INTERVAL_MS, Round};
+use super::reaper::{BLOCKED_REST, ROUND_INTERVAL_MS, Round};
 use crate::canary;
 use crate::item;
+use crate::order::Ordered;
 use crate::write::publish::Target;
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Error, Progress};
+use engine::{Answer, COPIED_BYTES_MAX, Error, ExpiredItem, Progress};
 
 /// A sleep ends after this time, so that a clock that was set forward is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
@@ -21,12 +22,45 @@ const SEGMENTS_PER_STEP: usize = 64;
 /// Keys that a step deletes: other background work waits as long as so many deletes take, about a millisecond. A segment
 /// has a few times as many, and is visited as many times.
 const REAPED_PER_STEP_MAX: usize = 256;
+/// Groups that are drained from a full queue for one delete: more only if other writers take each place that falls free.
+const DRAINS_MAX: usize = 64;
+/// A writer that is to do a step waits so long for the thread that does one; then it goes on.
+const TURN_MAX: Duration = Duration::from_millis(1);
 
 /// A key's entry whose item had expired when it was seen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expired {
     signature: u64,
     position: Position,
+    due_ms: u64,
+}
+
+/// Copies for the callback of what was reaped.
+#[derive(Debug, Default)]
+pub(crate) struct Reaped {
+    items: Vec<ExpiredItem>,
+    len_bytes: usize,
+}
+
+impl Reaped {
+    fn extend(&mut self, item: Option<ExpiredItem>) {
+        self.len_bytes += item.as_ref().map_or(0, ExpiredItem::len_bytes);
+        self.items.extend(item);
+    }
+
+    pub(crate) fn into_items(self) -> Vec<ExpiredItem> {
+        self.items
+    }
+}
+
+/// How far a delete of what has expired came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deleted {
+    All,
+    /// As many as can be copied for the callback at once.
+    Some,
+    /// A queue of the order is full, and this thread cannot drain it now.
+    Blocked,
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -35,6 +69,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         match self.index.due() {
             NEVER => NEVER,
             _ if !self.medium.is_writable() => NEVER,
+            due_ms if self.reaper.pace.is_behind() => due_ms,
             due_ms => due_ms.max(self.reaper.not_before_ms.load(Ordering::SeqCst)),
         }
     }
@@ -56,20 +91,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Goes on with the round, or begins one if it is due. What was reaped goes to `reaped`, if there is a callback to be told.
-    pub(crate) fn reap_step(
-        &self,
-        running: &mut Option<Round>,
-        reaped: &mut Vec<Box<[u8]>>,
-    ) -> Result<Progress, Error> {
+    /// Goes on with the round, or begins one if it is due. What was reaped goes to `reaped`, if there is a callback.
+    pub(crate) fn reap_step(&self, running: &mut Option<Round>, reaped: &mut Reaped) -> Result<Progress, Error> {
         if running.is_none() && self.round_due_ms() > self.clock.now_ms() {
             return Ok(Progress::Idle);
         }
         let round = running.get_or_insert_with(|| self.begin_round());
         let _pin = epoch::pin();
-        let mut expired = Vec::new();
-        round.cursor = self.find_expired(round.cursor, &mut expired)?;
-        self.delete_expired(&expired, reaped)?;
+        let (mut looked_count, mut expired) = (0, Vec::new());
+        let next = self.find_expired(round.cursor, &mut looked_count, &mut expired)?;
+        let before_count = self.reaper.reaped_count();
+        let deleted = self.delete_expired(&expired, reaped);
+        self.reaper.pace.advance(looked_count, self.reaper.reaped_count() - before_count);
+        match deleted? {
+            Deleted::Blocked => return Ok(Progress::Rest(BLOCKED_REST)),
+            Deleted::Some => return Ok(Progress::More),
+            Deleted::All => round.cursor = next,
+        }
         if !round.cursor.is_done() {
             return Ok(Progress::More);
         }
@@ -78,8 +116,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(Progress::Idle)
     }
 
+    /// A step for a writer, if the reaper is behind.
+    pub(crate) fn keep_pace(&self) -> Result<(), Error> {
+        let pace = &self.reaper.pace;
+        if !pace.is_behind() || !self.swept.load(Ordering::Acquire) || epoch::is_pinned() {
+            return Ok(());
+        }
+        let Some(background) = self.background.try_lock_for(TURN_MAX) else { return Ok(()) };
+        let progress = self.reap_and_report(background)?;
+        if progress == Progress::Idle && pace.is_behind() {
+            pace.excuse();
+        }
+        Ok(())
+    }
+
     fn begin_round(&self) -> Round {
         self.reaper.is_running.store(true, Ordering::SeqCst);
+        self.reaper.pace.begin();
         self.index.begin_due_round();
         Round { cursor: Cursor::default(), began: Instant::now() }
     }
@@ -87,14 +140,21 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn end_round(&self, round: &Round) {
         let rest = round.began.elapsed().max(Duration::from_millis(ROUND_INTERVAL_MS));
         self.reaper.not_before_ms.store(self.clock.after(rest).ms(), Ordering::SeqCst);
+        self.reaper.pace.end();
         self.reaper.is_running.store(false, Ordering::SeqCst);
     }
 
-    /// Visits the next segments until one was due; what has expired there goes to `expired`, as far as there is room. The
-    /// caller stays pinned while it uses that.
-    pub(crate) fn find_expired(&self, cursor: Cursor, expired: &mut Vec<Expired>) -> Result<Cursor, Error> {
+    /// Visits the next segments until one was due, whose entries are counted; what has expired there goes to `expired`, as far as there is
+    /// room. The caller stays pinned while it uses that.
+    pub(crate) fn find_expired(
+        &self,
+        cursor: Cursor,
+        looked_count: &mut u64,
+        expired: &mut Vec<Expired>,
+    ) -> Result<Cursor, Error> {
         let now_ms = self.clock.now_ms();
         self.index.visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
+            *looked_count += 1;
             // SAFETY: the index shows the position, and the caller is pinned.
             let item = unsafe { item::read(&self.medium, position) };
             // A damaged item stays, for whoever checks the store.
@@ -108,42 +168,54 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             if expired.len() == REAPED_PER_STEP_MAX {
                 return Ok(now_ms);
             }
-            expired.push(Expired { signature, position });
+            expired.push(Expired { signature, position, due_ms: item.expiry.ms() });
             Ok(NEVER)
         })
     }
 
-    /// Deletes what was found, as far as it is still what was found. The caller has been pinned since.
-    pub(crate) fn delete_expired(&self, expired: &[Expired], reaped: &mut Vec<Box<[u8]>>) -> Result<(), Error> {
-        let is_told = self.expired_hook.is_set();
-        if !expired.is_empty() {
-            self.check_writable()?;
-        }
-        for &Expired { signature, position } in expired {
-            // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
-            let item = unsafe { item::read(&self.medium, position) }?;
-            let renewed = self.medium.breaks(canary::REAPS_RENEWED);
-            let target = if renewed {
-                Target::any(signature, item.key)
-            } else {
-                Target::holding(signature, item.key, Some(position))
+    /// Deletes what was found, as far as it is still what was found. What cannot be deleted now has its segment visited again. The caller
+    /// has been pinned since.
+    pub(crate) fn delete_expired(&self, expired: &[Expired], reaped: &mut Reaped) -> Result<Deleted, Error> {
+        for (number, next) in expired.iter().enumerate() {
+            let deleted = match self.delete_one(next, reaped) {
+                // Damage to a neighbour keeps back none of the others.
+                Err(Error::Corrupt { .. }) => Ok(Deleted::All),
+                Ok(Deleted::All) if reaped.len_bytes > COPIED_BYTES_MAX => Ok(Deleted::Some),
+                deleted => deleted,
             };
-            match self.publish(target, None) {
-                Ok(Answer::Unexpected) => {}
-                Ok(Answer::Done(before)) => {
-                    self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
-                    if is_told && before == Before::Expired {
-                        reaped.push(item.key.into());
-                    }
-                }
-                // Later, then: nobody else knows of the item.
-                Ok(Answer::QueueFull(_)) => self.index.lower_due_of(self.cx(), signature, item.expiry.ms()),
-                Err(error) => {
-                    self.index.lower_due_of(self.cx(), signature, item.expiry.ms());
-                    return Err(error);
-                }
+            if !matches!(deleted, Ok(Deleted::All)) {
+                let left = expired[number..].iter();
+                left.for_each(|left| self.index.lower_due_of(self.cx(), left.signature, left.due_ms));
+                return deleted;
             }
         }
-        Ok(())
+        Ok(Deleted::All)
+    }
+
+    fn delete_one(
+        &self,
+        &Expired { signature, position, .. }: &Expired,
+        reaped: &mut Reaped,
+    ) -> Result<Deleted, Error> {
+        self.check_writable()?;
+        // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        let target = match self.medium.breaks(canary::REAPS_RENEWED) {
+            true => Target::any(signature, item.key),
+            false => Target::holding(signature, item.key, Some(position)),
+        };
+        for _ in 0..DRAINS_MAX {
+            match self.publish(target, None)? {
+                Answer::Unexpected => return Ok(Deleted::All),
+                Answer::Done((_, copy)) => {
+                    self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
+                    reaped.extend(copy);
+                    return Ok(Deleted::All);
+                }
+                Answer::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
+                Answer::QueueFull(_) => {}
+            }
+        }
+        Ok(Deleted::Blocked)
     }
 }

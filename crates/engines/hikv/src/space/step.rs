@@ -8,6 +8,7 @@ use pmem::{Medium, Offset};
 
 use crate::order::Ordered;
 use crate::space::background::Background;
+use crate::space::reap::Reaped;
 use crate::{HiKv, Memory};
 use engine::{Error, Progress};
 
@@ -33,18 +34,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.heap.prepare(&self.medium, self.heap.ahead_bytes()) {
             return Ok(Progress::More);
         }
-        let mut reaped = Vec::new();
+        match self.reap_and_report(background)? {
+            Progress::Idle => self.compaction_step(),
+            progress => Ok(progress),
+        }
+    }
+
+    /// A step of the reaper, and the callback for the keys that it deleted.
+    pub(crate) fn reap_and_report(&self, mut background: MutexGuard<'_, Background>) -> Result<Progress, Error> {
+        let mut reaped = Reaped::default();
         let progress = self.reap_step(&mut background.round, &mut reaped);
         drop(background);
-        if !reaped.is_empty() {
-            // The step ends with it: whoever is told may close the store.
-            reaped.iter().for_each(|key| self.expired_hook.tell(key));
-            return progress.map(|_| Progress::More);
-        }
-        if progress? == Progress::More {
-            return Ok(Progress::More);
-        }
-        self.compaction_step()
+        let reaped = reaped.into_items();
+        let is_told = !reaped.is_empty();
+        reaped.into_iter().for_each(|item| self.expired_hook.tell(item));
+        // The step ends with a callback, which may have closed the store.
+        if is_told { progress.map(|_| Progress::More) } else { progress }
     }
 
     /// Sweeps one segment.

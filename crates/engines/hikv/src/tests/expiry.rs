@@ -11,7 +11,7 @@ use pmem_sim::{Model, Sim};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use crate::space::reap::Expired;
+use crate::space::reap::{Expired, Reaped};
 use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, Wanted};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -309,7 +309,7 @@ fn the_background_sleeps_until_something_expires() {
 fn found(timed: &Timed) -> Vec<Expired> {
     let (mut cursor, mut expired) = (index::partitioned_hash::Cursor::default(), Vec::new());
     while !cursor.is_done() {
-        cursor = timed.rig.store.find_expired(cursor, &mut expired).unwrap();
+        cursor = timed.rig.store.find_expired(cursor, &mut 0, &mut expired).unwrap();
     }
     expired
 }
@@ -324,7 +324,7 @@ fn reap_late(sim: Sim) -> Vec<Vec<u8>> {
     let expired = found(&timed);
     assert_eq!(expired.len(), 2);
     timed.rig.put(b"renewed", b"new");
-    timed.rig.store.delete_expired(&expired, &mut Vec::new()).unwrap();
+    timed.rig.store.delete_expired(&expired, &mut Reaped::default()).unwrap();
     timed.rig.contents().into_keys().collect()
 }
 

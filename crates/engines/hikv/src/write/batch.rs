@@ -28,7 +28,7 @@ use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
 use crate::write::rooms::Rooms;
 use crate::{HiKv, Memory};
-use engine::{BatchOp, Before, Condition, Error, Expiry, Verify};
+use engine::{BatchOp, Before, Condition, Error, ExpiredItem, Expiry, Verify};
 
 /// So many keys ahead the old items are asked for: as many as a core has misses in flight.
 const AHEAD_COUNT: usize = 12;
@@ -60,8 +60,8 @@ impl From<Full> for Stop {
     }
 }
 
-/// Operations whose old items expire, by number, and when.
-type Expiring = Vec<(u32, Expiry)>;
+/// Old items that expire, and when.
+type Expiring = Vec<(Position, Expiry)>;
 
 /// Locked pairs, what is to be done to their entries (each change knows the number of its operation), and a ticket of each queue that is
 /// going to be told.
@@ -79,12 +79,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let turn = self.index.batch_turn();
         let expired = self.with_room(|| self.try_batch(&asked, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|key| self.expired_hook.tell(key));
+        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
         Ok(())
     }
 
-    /// A batch, unless the region is full: then nothing has changed. Those of its keys come back that had expired.
-    fn try_batch<'a>(&'a self, plan: &Plan<'a>, turn: &Turn<'_>) -> Result<Vec<&'a [u8]>, Error> {
+    /// A batch, unless the region is full: then nothing has changed. Copies of the items that had expired come back.
+    fn try_batch<'a>(&'a self, plan: &Plan<'a>, turn: &Turn<'_>) -> Result<Vec<ExpiredItem>, Error> {
         if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
         }
@@ -187,7 +187,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             note_absent(batch, number, op, new);
             return Ok(());
         };
-        expiring.extend((!found.value.is_never()).then_some((op as u32, found.value)));
+        expiring.extend((!found.value.is_never()).then_some((found.position, found.value)));
         batch.replace(number, op as u32, (found.slot.position, found.position), new);
         Ok(())
     }
@@ -200,7 +200,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         mut rooms: Rooms<'_, M, D>,
         record: Reservation<'_, D>,
         turn: &Turn<'_>,
-    ) -> Result<Vec<&'a [u8]>, Error> {
+    ) -> Result<Vec<ExpiredItem>, Error> {
         if batch.changes().is_empty() {
             drop(batch);
             let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
@@ -220,8 +220,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.reaper.expect(expiry);
         }
         self.tell_all(plan, &finished.changes, tickets);
-        let mut expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
-        let expired = expired.by_ref().map(|&(op, _)| plan.ops[op as usize].1.key()).collect();
+        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
+        let expired = expired.filter_map(|&(old, _)| self.copy_expired(Some(old))).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);

@@ -20,9 +20,9 @@ use pmem::{Backoff, Medium};
 
 use crate::order::Ordered;
 use crate::read::whole;
-use crate::write::publish::{Target, Tried};
+use crate::write::publish::{Target, Tried, Was};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Condition, Decide, Decision, Error, Expiry, Held};
+use engine::{Answer, Condition, Decide, Decision, Error, ExpiredItem, Expiry, Held};
 use items::{Item, NewItem};
 
 /// What a decision makes of a key.
@@ -53,10 +53,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
             match self.with_room(|| self.try_change(signature, key, decide))? {
-                Answer::Done((changed, before)) => {
-                    if before == Before::Expired {
-                        self.expired_hook.tell(key);
-                    }
+                Answer::Done((changed, expired)) => {
+                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
                     return Ok(changed);
                 }
                 Answer::Unexpected => {}
@@ -70,10 +68,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
             match self.try_delete_if(signature, key, conditions)? {
-                Answer::Done(before) => {
-                    if before == Before::Expired {
-                        self.expired_hook.tell(key);
-                    }
+                Answer::Done((_, expired)) => {
+                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
                     return Ok(());
                 }
                 Answer::Unexpected => {}
@@ -88,7 +84,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         signature: u64,
         key: &[u8],
         conditions: &[Condition<'_>],
-    ) -> Result<Tried<'a, D, Before>, Error> {
+    ) -> Result<Tried<'a, D, Was>, Error> {
         let _pin = epoch::pin();
         let found = self.find(signature, key)?;
         let version = found.map_or(Ok(None), |(position, item)| self.live_version(position, item))?;
@@ -99,13 +95,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.publish(target, None)
     }
 
-    /// Whether the decision changes the key, and what was there before.
+    /// Whether the decision changes the key, and the item that had expired before. To the decision an item that it was shown had not.
     fn try_change<'a, 'v>(
         &'a self,
         signature: u64,
         key: &[u8],
         decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
-    ) -> Result<Tried<'a, D, (bool, Before)>, Error> {
+    ) -> Result<Tried<'a, D, (bool, Option<ExpiredItem>)>, Error> {
         let _pin = epoch::pin();
         let found = self.find(signature, key)?;
         let target = Target::holding(signature, key, found.map(|(position, _)| position));
@@ -117,7 +113,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             None => None,
         };
         let new = match decide(item) {
-            Change::Keep => return Ok(Answer::Done((false, Before::Present))),
+            Change::Keep => return Ok(Answer::Done((false, None))),
             Change::Delete => None,
             Change::Put { value, expiry } => {
                 self.check_put(key, value.len() as u64)?;
@@ -125,6 +121,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
         };
         let changed = item.is_some() || new.is_some();
-        Ok(self.publish(target, new)?.map(|before| (changed, before.as_shown(item.is_some()))))
+        Ok(self.publish(target, new)?.map(|(_, expired)| (changed, expired.filter(|_| item.is_none()))))
     }
 }

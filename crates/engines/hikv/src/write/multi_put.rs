@@ -23,7 +23,7 @@ use crate::canary;
 use crate::read::group::GROUP_COUNT;
 use crate::write::publish::{Committed, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Engine, Error, Expiry, Told};
+use engine::{Answer, Before, Engine, Error, ExpiredItem, Expiry, Told};
 use items::NewItem;
 
 /// A key with its item, written and not published.
@@ -41,7 +41,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
         let mut expired = Group::new();
         let late = self.put_together(items, &mut expired, told);
-        expired.into_iter().for_each(|key| self.expired_hook.tell(key));
+        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
         self.put_each(items, late, told);
     }
 
@@ -63,7 +63,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn put_together<'a>(
         &'a self,
         items: &[(&'a [u8], &'a [u8])],
-        expired: &mut Group<&'a [u8]>,
+        expired: &mut Group<ExpiredItem>,
         told: &mut Told<'_>,
     ) -> Group<usize> {
         let _pin = epoch::pin();
@@ -89,11 +89,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(prepared)
     }
 
-    /// Steps 3 to 5. Numbers come back as of [`Self::put_together`]. Keys that had expired go to `expired`.
+    /// Steps 3 to 5. Numbers come back as of [`Self::put_together`]. Copies of items that had expired go to `expired`.
     fn publish_group<'a>(
         &'a self,
         prepared: Group<Keyed<'a, D>>,
-        expired: &mut Group<&'a [u8]>,
+        expired: &mut Group<ExpiredItem>,
         told: &mut Told<'_>,
     ) -> Group<usize> {
         let (mut pending, mut numbers) = (Group::new(), Group::new());
@@ -126,14 +126,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn settle_group<'a>(
         &'a self,
         pending: Group<Pending<'a, 'a>>,
-        expired: &mut Group<&'a [u8]>,
+        expired: &mut Group<ExpiredItem>,
     ) -> Result<(), MediumError> {
         let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
         let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
             if self.before(pending.old_expiry) == Before::Expired {
-                expired.push(pending.written.key);
+                expired.extend(self.copy_expired(pending.written.old));
             }
             match waited {
                 Ok(Waited::Durable) => self.settle(pending)?,

@@ -12,9 +12,10 @@ use index::partitioned_hash::Published;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::canary;
+use crate::item;
 use crate::order::{self, Ordered, Written};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Error, Expiry};
+use engine::{Answer, Before, Error, ExpiredItem, Expiry};
 
 /// What a write expects of its key's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +81,9 @@ pub(crate) struct Pending<'k, 'r> {
     /// The key's copy in the read cache.
     pub(crate) hidden: Hidden<'r, 'k>,
 }
+
+/// What a write found, and a copy of the item if that had expired.
+pub(crate) type Was = (Before, Option<ExpiredItem>);
 
 /// The answer of a write of this engine: the new item, if there is one, comes back from a full queue.
 pub(crate) type Tried<'r, D, T> = Answer<T, Option<Prepared<'r, D>>>;
@@ -228,32 +232,42 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
+    /// A copy of an item that had expired when it was taken out, for the callback, if there is one. The caller has been pinned since before.
+    #[cold]
+    pub(crate) fn copy_expired(&self, position: Option<Position>) -> Option<ExpiredItem> {
+        // SAFETY: the caller's pin keeps the item, which was found in the index.
+        let item = unsafe { item::read(&self.medium, position?) }.ok()?;
+        // A time that has rotted is none, and neither is a value.
+        if item.is_whole() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
+    }
+
     /// Step 6.
     #[inline(always)]
     pub(crate) fn tell<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
         self.order.tell(self.disposal(), ticket, written);
     }
 
-    /// Steps 3 to 6. The caller is pinned.
+    /// Steps 3 to 6, and a copy of the item that had expired before. The caller is pinned.
     #[inline]
     pub(crate) fn publish<'a>(
         &'a self,
         target: Target<'_>,
         new: Option<Prepared<'a, D>>,
-    ) -> Result<Tried<'a, D, Before>, Error> {
+    ) -> Result<Tried<'a, D, Was>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
             Answer::Done(Some(pending)) => pending,
-            Answer::Done(None) => return Ok(Answer::Done(Before::Absent)),
+            Answer::Done(None) => return Ok(Answer::Done((Before::Absent, None))),
             Answer::Unexpected => return Ok(Answer::Unexpected),
             Answer::QueueFull(new) => return Ok(Answer::QueueFull(new)),
         };
         let before = self.before(pending.old_expiry);
-        let crowded = pending.published.crowded;
+        let (crowded, old) = (pending.published.crowded, pending.written.old);
         self.settle(pending)?;
         if let Some(segment) = crowded {
             self.relieve(target.signature, segment);
         }
-        Ok(Answer::Done(before))
+        let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
+        Ok(Answer::Done((before, expired)))
     }
 
     /// Steps 3 to 6, also where queues are full: the caller is not pinned while it waits. So `target` expects nothing that a pin
@@ -268,11 +282,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (mut pin, mut backoff) = (Some(pin), Backoff::long());
         loop {
             match self.publish(target, new)? {
-                Answer::Done(before) => {
+                Answer::Done((before, expired)) => {
                     drop(pin);
-                    if before == Before::Expired {
-                        self.expired_hook.tell(target.key);
-                    }
+                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
                     return Ok(before);
                 }
                 Answer::QueueFull(waiting) => new = waiting,

@@ -11,6 +11,7 @@ use engine_hikv::{HiKv, Ordered};
 use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
+use testkit::{EXPIRING_LEN_MAX, put_expiring};
 
 const REGION_BYTES: u64 = 16 << 20;
 const QUEUE_COUNT: usize = 2;
@@ -18,10 +19,13 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Store = HiKv<Sim, HostDram>;
 
-fn store(clock: &Clock) -> Store {
+fn unordered_store() -> Store {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
-    let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
-    store.keeping_order(Ordered::new(QUEUE_COUNT, HostDram)).by_clock(clock.clone())
+    HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap()
+}
+
+fn store(clock: &Clock) -> Store {
+    unordered_store().keeping_order(Ordered::new(QUEUE_COUNT, HostDram)).by_clock(clock.clone())
 }
 
 fn put_for(store: &Store, key: &[u8], time: Duration) {
@@ -69,11 +73,40 @@ fn a_burst_of_expiries_is_reaped_and_not_scanned_meanwhile() {
     let staying: Vec<_> = (0..COUNT).step_by(100).map(|number| number.to_be_bytes().to_vec()).collect();
     assert_eq!((scanned(&store), count(&store)), (staying.clone(), staying.len() as u64));
     work(&store);
-    // What a full queue kept the first round from is for the next one.
-    clock.advance(SECOND);
-    work(&store);
     assert_eq!(store.len().unwrap(), staying.len() as u64);
     assert_eq!(scanned(&store), staying);
+}
+
+/// A step deletes as many keys with a queue that is full all the time as without order, and a round goes past none.
+#[test]
+fn a_full_queue_delays_no_expiry() {
+    const COUNT: u64 = 5_000;
+    let clock = Clock::manual(0);
+    let store = unordered_store().keeping_order(Ordered::bounded(1, 16, HostDram)).by_clock(clock.clone());
+    store.catch_up(Early::Wait).unwrap();
+    (0..COUNT).for_each(|number| put_for(&store, &number.to_be_bytes(), SECOND));
+    clock.advance(SECOND);
+    let segment_count = store.stats().figure("segment_count").unwrap() as u64;
+    let step_count = (1..).find(|_| store.step().unwrap() == Progress::Idle).unwrap();
+    assert_eq!(store.len().unwrap(), 0);
+    let step_max = COUNT / 256 + 2 * segment_count + 4;
+    assert!(step_count <= step_max, "{step_count} steps for {COUNT} keys in {segment_count} segments");
+    store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
+}
+
+#[test]
+fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+    let clock = Clock::manual(0);
+    for store in [
+        unordered_store().by_clock(clock.clone()),
+        unordered_store().keeping_order(Ordered::bounded(1, 64, HostDram)).by_clock(clock.clone()),
+    ] {
+        if store.ordered().is_some() {
+            store.catch_up(Early::Wait).unwrap();
+        }
+        let len_max = put_expiring(&store, &clock);
+        assert!(len_max <= EXPIRING_LEN_MAX, "{len_max} keys");
+    }
 }
 
 /// Each thread lets keys of its own expire and puts them again, while others reap.

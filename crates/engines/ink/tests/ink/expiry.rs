@@ -9,6 +9,7 @@ use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
+use testkit::{EXPIRING_LEN_MAX, put_expiring};
 
 use crate::subject::PARAMETERS;
 
@@ -107,4 +108,12 @@ fn a_batch_that_is_tried_again_tells_of_no_key_twice() {
     sim.unobserve();
     assert_eq!(*told.lock().unwrap(), [b"due".to_vec()]);
     assert_eq!(store.expiry(b"due").unwrap(), Some(Expiry::NEVER));
+}
+
+#[test]
+fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+    let clock = Clock::manual(100);
+    let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, Options::default()).unwrap();
+    let len_max = put_expiring(&store.by_clock(clock.clone()), &clock);
+    assert!(len_max <= EXPIRING_LEN_MAX, "{len_max} keys");
 }

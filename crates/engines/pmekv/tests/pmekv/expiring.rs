@@ -8,6 +8,7 @@ use engine::{BatchOp, Clock, Engine, Expiry, Progress};
 use engine_pmekv::Pmekv;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
+use testkit::{EXPIRING_LEN_MAX, put_expiring};
 
 use crate::subject::{OPTIONS, OnSim, PARAMETERS};
 
@@ -44,4 +45,12 @@ fn what_a_walk_has_missed_is_reaped_by_the_next() {
     assert!(is_reaped(|store| store
         .write_batch(&[BatchOp::PutUntil { key: b"k", value: b"v", expiry: SOON }])
         .unwrap()));
+}
+
+#[test]
+fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+    let clock = Clock::manual(100);
+    let store = Pmekv::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap();
+    let len_max = put_expiring(&store.by_clock(clock.clone()), &clock);
+    assert!(len_max <= EXPIRING_LEN_MAX, "{len_max} keys");
 }

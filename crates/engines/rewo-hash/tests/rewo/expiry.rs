@@ -10,6 +10,7 @@ use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
+use testkit::{EXPIRING_LEN_MAX, put_expiring};
 
 use crate::hooked::{Access, Hooked, hook, set_failing, unhook};
 use crate::splits::key;
@@ -111,4 +112,12 @@ fn a_walk_that_fails_tells_of_what_it_has_reaped_and_goes_on() {
     while store.step().unwrap() == Progress::More {}
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (0, 99), "of one nobody knows whether it went");
     assert_eq!(*told.lock().unwrap(), 99);
+}
+
+#[test]
+fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+    let clock = Clock::manual(100);
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    let len_max = put_expiring(&store.by_clock(clock.clone()), &clock);
+    assert!(len_max <= EXPIRING_LEN_MAX, "{len_max} keys");
 }

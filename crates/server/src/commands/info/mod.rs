@@ -216,6 +216,7 @@ fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
         ("garbage_bytes", stats.garbage_bytes.to_string()),
         ("held_up_count", stats.held_up_count.to_string()),
         ("oldest_pin_ms", stats.oldest_pin_ms.to_string()),
+        ("oldest_pin_thread", stats.oldest_pin_thread.unwrap_or_default()),
     ]))
 }
 

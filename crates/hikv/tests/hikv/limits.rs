@@ -1,0 +1,90 @@
+//! Options that no store can be opened with, and a close that closes nothing.
+
+use std::time::Duration;
+
+use hikv::{Durability, EngineKind, Error, OpenError, Options, Store};
+use tempfile::tempdir;
+
+/// Each is refused by an error that names the value and the limit, before anything is allocated or created.
+#[test]
+fn numbers_beyond_their_limits_are_refused() {
+    let dir = tempdir().unwrap();
+    let (new, second) = (Options::new, Duration::from_secs(1));
+    let refused = [
+        (new().order_queues(1, 1 << 40), "1 queues of 1099511627776", "4194304"),
+        (new().order_queues(usize::MAX, 1 << 63), "queues of 9223372036854775808", "4194304"),
+        (new().background_threads(usize::MAX), "18446744073709551615 background threads", "256"),
+        (new().read_cache_bytes(u64::MAX), "18446744073709551615 bytes", "137438953472"),
+        (new().read_cache_bytes(1 << 20).read_cache_threads(usize::MAX), "18446744073709551615 threads", "16"),
+        (new().region_bytes_max(u64::MAX), "18446744073709551615 bytes", "1099511627776"),
+        (new().partition_count(1 << 31), "2147483648 partitions", "256"),
+        (new().tree_order(usize::MAX), "order 18446744073709551615", "255"),
+        (new().sync_interval(Duration::MAX), "sync interval of 18446744073709551615", "86400s"),
+        (new().persist_delay(Duration::MAX), "delay of persists of 18446744073709551615", "1s"),
+        (new().read_delay(2 * second), "delay of reads of 2s", "1s"),
+        (new().block_delays(256, Duration::MAX, second), "delay of blocks that are read", "1s"),
+    ];
+    for (options, value, limit) in refused {
+        let path = dir.path().join("store");
+        let Err(OpenError::Option { what }) = options.open(&path) else { panic!("{value} is taken") };
+        assert!(what.contains(value) && what.contains(limit), "{what}");
+        assert!(!path.exists(), "{what}: and a store was created");
+    }
+}
+
+#[test]
+fn the_largest_numbers_are_taken() {
+    let dir = tempdir().unwrap();
+    for (number, options) in [
+        Options::new().order_queues(64, 1 << 16).background_threads(256),
+        Options::new().log_bytes_max(128 << 30).sync_interval(Duration::from_secs(24 * 3600)),
+        Options::new().engine(EngineKind::RewoHash).read_cache_bytes(1 << 20).read_cache_threads(16),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let store = options.durability(Durability::Buffered).open(dir.path().join(number.to_string())).unwrap();
+        store.put("key", "value").unwrap();
+        store.close().unwrap();
+    }
+}
+
+fn kept_by(store: Store) -> String {
+    match store.close() {
+        Err(Error::StillOpen { kept_by }) => kept_by.into(),
+        closed => panic!("{closed:?}"),
+    }
+}
+
+#[test]
+fn a_close_reports_what_keeps_the_store_open() {
+    let dir = tempdir().unwrap();
+    let open = || Options::new().durability(Durability::Buffered).open(dir.path());
+    let store = open().unwrap();
+    store.put("key", "value").unwrap();
+    let (other, snapshot) = (store.clone(), store.snapshot().unwrap());
+    assert_eq!(kept_by(store.clone()), "2 handles, 1 snapshot");
+    assert_eq!(kept_by(store), "1 handle, 1 snapshot");
+    assert!(matches!(open(), Err(OpenError::Locked { .. })));
+    drop(snapshot);
+    other.close().unwrap();
+    // Closed means that another opening gets the lock.
+    open().unwrap().close().unwrap();
+}
+
+#[test]
+fn the_last_of_several_closes_closes_the_store() {
+    let dir = tempdir().unwrap();
+    let open = || Options::new().durability(Durability::Buffered).open(dir.path());
+    for _ in 0..50 {
+        let store = open().unwrap();
+        let handles = [store.clone(), store.clone(), store];
+        let closed: Vec<_> = std::thread::scope(|scope| {
+            let closing: Vec<_> = handles.into_iter().map(|handle| scope.spawn(|| handle.close())).collect();
+            closing.into_iter().map(|closing| closing.join().unwrap()).collect()
+        });
+        assert!(closed.iter().any(Result::is_ok), "{closed:?}");
+        assert!(closed.iter().all(|closed| matches!(closed, Ok(()) | Err(Error::StillOpen { .. }))), "{closed:?}");
+        open().unwrap().close().unwrap();
+    }
+}
