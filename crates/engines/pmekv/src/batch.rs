@@ -243,7 +243,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Step 5; the records that are to be retired.
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
-        let mut edits = Vec::new();
+        let (mut edits, mut hashes) = (Vec::new(), Vec::new());
         let mut table = Table::new();
         let expires = changes.iter().filter_map(|change| change.new.as_ref()).any(Prepared::expires);
         for change in changes {
@@ -252,9 +252,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             edits.extend(edit(change.old, position).map(|edit| (change.key, change.old, edit)));
             // What was entered stays, whatever becomes of the medium.
             change.new.into_iter().for_each(Prepared::publish);
-            self.tickets.raise(change.hash, ticket);
+            hashes.push(change.hash);
         }
+        // What a failed medium did not take in, readers must not see, nor wait for.
         self.medium.health()?;
+        hashes.into_iter().for_each(|hash| self.tickets.raise(hash, ticket));
         self.batches.shown.show(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();

@@ -139,7 +139,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let record = batch.reserve_record().map_err(Error::from)?;
         let is_hidden = !self.medium.breaks(canary::BATCH_HIDES_NOTHING);
         let hidden = changed.into_iter().filter(|_| is_hidden).map(|(number, key)| (number, self.hide(key))).collect();
-        Ok(Done { replaced, hidden, ticket: Some(batch.commit(record)) })
+        Ok(Done { replaced, hidden, ticket: Some(batch.commit(record).map_err(Error::from)?) })
     }
 
     /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable

@@ -4,7 +4,7 @@ use std::hint;
 use std::sync::atomic::Ordering;
 
 use heap::HeapError;
-use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::canary;
 use super::find::{Aim, Key};
@@ -247,7 +247,8 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             return;
         }
         self.segment.raise(bucket.number);
-        medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
+        // Where the medium has failed both stay, and a reader takes the first.
+        let _ = medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
         medium.order();
     }
 
@@ -322,7 +323,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let with = meta.with(i, slot.shape());
         let meta = old.map_or(with, |old| with.without(old));
         if medium.breaks(canary::BIT_BEFORE_SLOT) {
-            medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+            let _ = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
             medium.order();
             stored.write_slot(i, slot, true);
         }
@@ -334,16 +335,17 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         published
     }
 
-    /// Steps 4 and 5. Items are counted behind the commit: the count is a locked instruction, which waits for what was flushed.
+    /// Steps 4 and 5. Items are counted behind the commit: the count is a locked instruction, which waits for what was flushed. A log that has
+    /// failed does not take the word in: the bucket stays as it was, and [`Published::settle`] returns the error.
     #[inline(always)]
     fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
         let medium = self.cx.medium;
-        medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+        let taken = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
         let ticket = medium.commit(Level::Strongest);
         if ticket.is_done() {
             medium.store(bucket.at, meta.unlocked().0, Ordering::Release);
         }
-        if more != 0 {
+        if more != 0 && taken == Taken::Yes {
             self.segment.count(more);
         }
         Published { segment: self.segment, bucket, counter: self.segment.counter(bucket.number), ticket }
@@ -358,7 +360,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i), 0) };
         self.stored(other).write_slot(i, slot, true);
         medium.order();
-        medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
+        let _ = medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
         medium.order();
         let emptied = self.stored(old.bucket).meta().without(old.i);
         self.publish(old.bucket, emptied, 0)

@@ -12,6 +12,10 @@
 //! | 8 the word is cleared; ordered. The overlay goes, the locks too, the record is free | all |
 //! | 9 the commit is waited for | all |
 //!
+//! A log that fails may refuse step 5: then nothing has happened, and the overlay goes. Where it refuses a bucket of step 7, no more is
+//! stored, and the decided overlay stays until the store is opened again: readers of all these buckets go by the batch word, and get the
+//! medium's error unless that is durable. No later batch gets so far.
+//!
 //! Only the batch writes to its buckets from 2 to 8, so the record stays true. A batch that finds no room in 2 lets go of all
 //! locks, splits, and begins again. One batch at a time is carried out: it has the turn.
 
@@ -24,7 +28,7 @@ use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Reservation};
 use parking_lot::MutexGuard;
-use pmem::{Dram, Medium, Offset, Ticket};
+use pmem::{Dram, Medium, MediumError, Offset, Taken, Ticket};
 
 use super::canary;
 use super::find::Key;
@@ -233,7 +237,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     }
 
     /// Steps 3 to 8; what is to be waited for. The caller waits without locks.
-    pub fn commit(mut self, record: Reservation<'a, D>) -> Ticket {
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`], and nothing has happened.
+    pub fn commit(mut self, record: Reservation<'a, D>) -> Result<Ticket, MediumError> {
         self.images.retain(|_, changed| changed.is_changed);
         let (cx, record) = (self.cx, record.publish());
         let images = self.images.iter().map(|(at, changed)| (*at, changed.image)).collect();
@@ -245,32 +252,42 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             cx.medium.order();
         }
         if cx.medium.breaks(canary::CARRIED_OUT_BEFORE_WORD) {
-            self.carry_out(images, true);
+            let _ = self.carry_out(images, true);
         }
-        self.table.overlay.store(overlay, Ordering::Release);
+        let before = self.table.overlay.swap(overlay, Ordering::AcqRel);
         // Now: who has counted this has seen the overlay, or that it has gone.
         self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
-        let ticket = record::publish(cx.medium, record.offset);
+        let Some(ticket) = record::publish(cx.medium, record.offset) else {
+            self.take_away(overlay, before);
+            return cx.medium.health().map(|()| unreachable!("a medium that works takes everything in"));
+        };
         // SAFETY: as above.
         unsafe { &*overlay }.decide();
         self.count_items();
         self.replaced.iter().for_each(|slot| mark_unlinked(cx, slot));
-        self.carry_out(images, ticket.is_done());
+        if self.carry_out(images, ticket.is_done()) == Taken::No {
+            return Ok(ticket);
+        }
         if !cx.medium.breaks(canary::BLOCK_BATCH_FORGOTTEN_EARLY) {
             cx.medium.order();
         }
         record::clear(cx.medium);
         cx.medium.order();
         self.table.note_crowding();
-        self.table.overlay.store(ptr::null_mut(), Ordering::Release);
-        // SAFETY: it came from a box, and only who has the turn takes it away.
-        cx.retire(Garbage::Table(Table::new(unsafe { Retired::new(overlay) })));
+        self.take_away(overlay, ptr::null_mut());
         cx.heap.free(cx.medium, record);
-        ticket
+        Ok(ticket)
     }
 
-    /// Step 7, but for its order.
-    fn carry_out(&self, images: &BTreeMap<u64, Image>, is_durable: bool) {
+    /// Readers go by `before` again, the overlay of a batch that came to no end, or by none.
+    fn take_away(&self, overlay: *mut Overlay, before: *mut Overlay) {
+        self.table.overlay.store(before, Ordering::Release);
+        // SAFETY: it came from a box, and only who has the turn takes it away.
+        self.cx.retire(Garbage::Table(Table::new(unsafe { Retired::new(overlay) })));
+    }
+
+    /// Step 7, but for its order, as far as the medium takes it in.
+    fn carry_out(&self, images: &BTreeMap<u64, Image>, is_durable: bool) -> Taken {
         let medium = self.cx.medium;
         for (&at, image) in images {
             if is_durable {
@@ -278,9 +295,12 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             } else {
                 let locked = image.with_meta(image.meta().locked());
                 locked.store(medium, Offset(at));
-                medium.publish(&[(Offset(at), locked.meta().0)], at);
+                if medium.publish(&[(Offset(at), locked.meta().0)], at) == Taken::No {
+                    return Taken::No;
+                }
             }
         }
+        Taken::Yes
     }
 
     /// The buckets are as they were.

@@ -5,7 +5,7 @@ use std::ptr;
 
 use heap::layout::batch_word;
 use heap::{BatchState, BatchWord, HeapError};
-use pmem::{Dram, Level, Medium, Offset, Ticket, crc32c};
+use pmem::{Dram, Level, Medium, Offset, Taken, Ticket, crc32c};
 
 use super::super::image::Image;
 use super::super::layout::BUCKET_BYTES;
@@ -31,11 +31,13 @@ pub(super) fn clear<M: Medium>(medium: &M) {
     BatchWord::clear(medium, WORD);
 }
 
-/// Step 5.
-pub(super) fn publish<M: Medium>(medium: &M, record: Offset) -> Ticket {
+/// Step 5; `None` if the medium has failed, and names no record.
+pub(super) fn publish<M: Medium>(medium: &M, record: Offset) -> Option<Ticket> {
     let (at, word) = (WORD_AT, BatchWord { record, state: BatchState::Committed });
-    medium.publish(&[(at, word.word())], at.0);
-    medium.commit(Level::Strongest)
+    match medium.publish(&[(at, word.word())], at.0) {
+        Taken::Yes => Some(medium.commit(Level::Strongest)),
+        Taken::No => None,
+    }
 }
 
 pub(super) fn write<M: Medium>(medium: &M, at: Offset, images: &BTreeMap<u64, Image>) {
