@@ -36,7 +36,7 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::version;
+use crate::record::witness;
 use crate::shown::Shown;
 use crate::write::{edit, entry};
 use crate::{Pmekv, canary};
@@ -171,7 +171,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let item =
                 position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
             let live = item.filter(|(_, item)| !self.is_past(item.expiry));
-            if live.map(|(position, item)| version(position, &item)) != condition.version {
+            if !condition.holds(live.map(|(position, item)| (witness(position, &item), item.value))) {
                 return Ok(Some(number));
             }
         }

@@ -1,6 +1,6 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Before, Condition, Engine, Error, Limits, Version};
+use engine::{BatchOp, Before, Condition, Engine, Error, Limits, Witness};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
@@ -10,8 +10,8 @@ use crate::RewoHash;
 use crate::cached::Hidden;
 use crate::write::Prepared;
 
-/// A key of which a condition is asked, and the version that it is to have.
-type Asked<'k> = (Key<'k>, Option<Version>);
+/// A key of which a condition is asked, and the condition.
+type Asked<'k> = (Key<'k>, Condition<'k>);
 
 /// The slots that went, and what is to be waited for.
 struct Done<'a, 'k> {
@@ -43,7 +43,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if let Some(key) = BatchOp::only_deleted(conditions, ops) {
             return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
         }
-        let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, condition.version)));
+        let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, *condition)));
         let asked = asked.collect::<Result<Vec<_>, Error>>()?;
         let mut ops = ops.iter().rev().map(|op| Ok((self.key(op.key())?, *op))).collect::<Result<Vec<_>, Error>>()?;
         // Stable: of one key's operations the last one comes first, and stays.
@@ -104,13 +104,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         turn: &Turn<'_>,
     ) -> Result<Done<'a, 'k>, Stop> {
         let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
-        for (number, (key, version)) in asked.iter().enumerate() {
+        for (number, (key, condition)) in asked.iter().enumerate() {
             let found = batch.find(*key, |position| self.is_key(position, *key))?;
             if found.is_none() {
                 self.check_absence(|| batch.damaged_bucket(key.signature))?;
             }
-            let live = found.map(|found| self.live_version(&found.slot)).transpose()?.flatten();
-            if live != *version {
+            let live = found.as_ref().map(|found| self.live_witness(&found.slot)).transpose()?.flatten();
+            if !condition.holds(live) {
                 return Err(Stop::Unmet(number));
             }
         }
@@ -148,10 +148,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         keys.try_for_each(|key| self.find(*key).map(drop))
     }
 
-    /// The version of what a slot says, unless its time has come.
-    pub(crate) fn live_version(&self, slot: &Slot) -> Result<Option<Version>, Error> {
+    /// What a slot says, and by what that is known, unless its time has come.
+    pub(crate) fn live_witness<'a>(&'a self, slot: &'a Slot) -> Result<Option<(Witness, &'a [u8])>, Error> {
         let seen = self.seen(slot)?;
-        Ok((!self.clock.is_past(seen.expiry)).then(|| seen.version()))
+        Ok((!self.clock.is_past(seen.expiry)).then(|| (seen.witness(), seen.value)))
     }
 
     /// Retires what went.
