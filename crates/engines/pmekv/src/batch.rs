@@ -134,7 +134,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is not there is not deleted; but that it is not there may not be durable yet.
         let asked = conditions.iter().map(|condition| self.hasher.signature(condition.key));
-        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash)).max();
+        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash).ticket).max();
         let met = met.unwrap_or_default();
         changes.retain(|change| edit(change.old, change.position()).is_some());
         if changes.is_empty() {
