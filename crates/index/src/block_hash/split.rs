@@ -278,7 +278,7 @@ impl Half {
             let state = if i == 0 { State::Pending } else { State::Chained };
             let mut image = SegmentImage::new(self.header.with(state));
             offsets.get(i + 1).into_iter().for_each(|&next| image.set_next(next));
-            buckets.iter().enumerate().for_each(|(number, bucket)| image.set_bucket(number, bucket));
+            buckets.iter().enumerate().for_each(|(number, bucket)| image.set_bucket(number, &bucket.unlocked()));
             image.stream(cx.medium, offsets[i]);
         }
         let table = Segment::new(offsets[0], self.header, true);

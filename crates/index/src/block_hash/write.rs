@@ -28,6 +28,22 @@ pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Sl
     }
 }
 
+/// The meta word of the bucket at `at`, to be changed by a thread that holds its lock: on a log without the lock bits of what is durable. With
+/// the change readers would wait for those, too, and in vain if the log fails.
+#[inline(always)]
+pub(super) fn meta_to_change<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
+    if medium.deferred().is_some() && meta.is_any_locked() { without_durable(medium, at, meta) } else { meta }
+}
+
+#[cold]
+#[inline(never)]
+fn without_durable<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
+    match medium.acknowledge_now(medium.commit_published(at, at.0)) {
+        Ok(Waited::Durable) => meta.unlocked(),
+        Ok(Waited::Deferred) | Err(_) => meta,
+    }
+}
+
 /// A segment has no room for a key: it is to be split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full {
@@ -157,6 +173,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let numbers = self.numbers;
         let of = move |segment| numbers.map(|number| Bucket { number, at: bucket(segment, number) });
         self.segment.offsets().flat_map(of)
+    }
+
+    /// The bucket's meta word, for a change of it.
+    #[inline(always)]
+    fn meta_to_change(&self, bucket: Bucket) -> Meta {
+        meta_to_change(self.cx.medium, bucket.at, self.stored(bucket).meta())
     }
 
     /// Looks for a key.
@@ -298,7 +320,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     pub fn remove(self, old: &At) -> Published<'a> {
         mark_unlinked(self.cx, &old.slot);
         self.segment.raise(old.bucket.number);
-        let meta = self.stored(old.bucket).meta().without(old.i);
+        let meta = self.meta_to_change(old.bucket).without(old.i);
         let table = self.table;
         let published = self.publish(old.bucket, meta, -1);
         if meta.filled() == LIGHT_FILLED_MAX {
@@ -311,7 +333,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     #[inline(always)]
     pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>, more: i64) -> Published<'a> {
         let (medium, stored) = (self.cx.medium, self.stored(bucket));
-        let meta = stored.meta();
+        let meta = self.meta_to_change(bucket);
         let i = meta.free_slot().expect("every bucket has a free slot");
         if !medium.breaks(canary::REFILL_NOT_COUNTED) {
             self.segment.raise(bucket.number);

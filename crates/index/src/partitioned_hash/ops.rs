@@ -134,12 +134,12 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             }
         };
         let is_marked = self.home.mark_way(room.way);
+        self.count(1);
         if is_marked || !self.is_one_of_many {
             self.order_item();
         }
         let (crowded, signature) = (is_crowded.then_some(segment.offset()), Some(self.home.signature()));
         let was = self.home.now(room.slot);
-        self.count(1);
         Ok(Published { crowded, ..self.publish((room.slot, was), signature, position, 1) })
     }
 

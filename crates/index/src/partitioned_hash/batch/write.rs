@@ -288,7 +288,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         word(BatchState::Committed).store(medium, turn.number);
         let ticket = medium.commit(Level::Strongest);
         active.note_committed(ticket);
-        let waited = medium.acknowledge_now(ticket)?;
+        let waited = match medium.acknowledge_now(ticket) {
+            Err(_) if medium.breaks(canary::FAILED_BATCH_FINISHED) => Waited::Durable,
+            waited => waited?,
+        };
         self.count_and_unlink();
         if waited == Waited::Deferred && !medium.breaks(canary::BATCH_SETTLED_EARLY) {
             self.publish_outcomes()?;
