@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pmem::{
     Acknowledge, Bytes, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span,
-    Ticket, arch, lines,
+    Taken, Ticket, arch, lines,
 };
 
 use crate::Mapped;

@@ -1,6 +1,7 @@
 //! Versions of a client's own making: values whose checksums collide, in the place of the value that was seen.
 
 use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
+use testkit::forged;
 
 const KEY: &str = "key";
 
@@ -9,18 +10,6 @@ const RETURN_COUNT: usize = 12;
 
 /// More writes than any engine takes for that.
 const WRITE_COUNT_MAX: usize = 200_000;
-
-/// Bits that change no CRC-32C: the generator polynomial itself, x^32 first, in the order in which a checksum takes bits in.
-const COLLIDING_BITS: u64 = 1 | 0x82F6_3B78 << 1;
-
-/// Another value of the same checksum, whatever comes before and behind it.
-fn forged(value: &[u8]) -> Vec<u8> {
-    let mut forged = value.to_vec();
-    forged.iter_mut().skip(8).zip(COLLIDING_BITS.to_le_bytes()).for_each(|(byte, bits)| *byte ^= bits);
-    assert_eq!(pmem::crc32c(7, &forged), pmem::crc32c(7, value));
-    assert_ne!(forged, value);
-    forged
-}
 
 /// Whether a write happens that rests on the version.
 fn is_met(store: &Store, version: hikv::Version) -> bool {

@@ -16,7 +16,7 @@ use crate::canary;
 use crate::item;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Error, Look, Verify, Witness};
+use engine::{Error, Expiry, Look, Verify, Witness};
 use items::{Item, Plain};
 
 /// What a look at a key's home line and at one item tells.

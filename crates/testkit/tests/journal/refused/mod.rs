@@ -7,11 +7,14 @@ mod stop;
 use std::collections::BTreeMap;
 
 use engine::{BatchOp, Condition, Cursor, Decision, Engine, Error, Expiry, Progress};
-use pmem::MediumError;
+use pmem::{Canary, MediumError};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk};
 
 use kinds::{Kind, OfHiKv, OfInk, OfPmekv, OfRewoHash};
 use stop::{REFUSED, created, opened, stopped_at};
+
+/// Keys that a store has before a trial.
+const KEY_COUNT: u32 = 60;
 
 /// Images of a crash that are opened after each failure.
 const IMAGE_COUNT: usize = 4;
@@ -73,7 +76,7 @@ fn update(store: &dyn Engine, (key, value): &Outcome) -> Result<(), Error> {
 }
 
 fn put_until(store: &dyn Engine, (key, value): &Outcome) -> Result<(), Error> {
-    store.put_until(key, value.as_ref().expect("it is a put"), Expiry::at_ms(u64::MAX >> 24))
+    store.put_until(key, value.as_ref().expect("it is a put"), Expiry::at_ms(1 << 50))
 }
 
 fn several(
@@ -91,9 +94,8 @@ fn batch(store: &dyn Engine, outcomes: &[Outcome]) -> Result<(), Error> {
 }
 
 fn batch_if(store: &dyn Engine, outcomes: &[Outcome]) -> Result<(), Error> {
-    let mut version = None;
-    store.get(&key(0), &mut |held, _| version = Some(held))?;
-    let (held, absent) = (key(0), key(999));
+    let (held, absent, mut version) = (key(0), key(999), None);
+    store.get(&held, &mut |witness, value| version = Some(witness.version(&held, value)))?;
     let conditions = [Condition { key: &held, version }, Condition { key: &absent, version: None }];
     store.write_batch_if(&conditions, &outcomes.iter().map(batch_op).collect::<Vec<_>>())
 }
@@ -153,16 +155,21 @@ fn background(store: &dyn Engine) -> Result<(), Error> {
     Ok(())
 }
 
-/// A store of so many keys that was killed, and what it holds.
-fn filled<K: Kind>(count: u32) -> (DiskImage, Contents) {
+/// A store that was killed, and what it holds.
+struct Filled {
+    image: DiskImage,
+    held: Contents,
+}
+
+fn filled<K: Kind>() -> Filled {
     let disk = SimDisk::new(0, Model::Disk);
     let store = K::format(created(&disk));
-    let contents: Contents = (0..count).map(|number| (key(number), value(number, 1))).collect();
-    contents.iter().for_each(|(key, value)| store.put(key, value).unwrap());
+    let held: Contents = (0..KEY_COUNT).map(|number| (key(number), value(number, 1))).collect();
+    held.iter().for_each(|(key, value)| store.put(key, value).unwrap());
     disk.fail(Some(Fault::Dead(0)));
     drop(store);
     disk.fail(None);
-    (disk.killed().unwrap_or_else(|| disk.images(1, 0).remove(0)), contents)
+    Filled { image: disk.killed().unwrap_or_else(|| disk.images(1, 0).remove(0)), held }
 }
 
 /// The key's value; none where an error says that it is not known to be durable.
@@ -264,7 +271,7 @@ impl Judge<'_> {
         drop(store);
         disk.fail(None);
         for image in disk.images(IMAGE_COUNT, 7) {
-            let store = K::open(opened(&image).1);
+            let store = K::open(opened(&image, None).1);
             let again = walked(&store).expect("the disk works again");
             self.judge_again(&seen, &unread, &again)?;
         }
@@ -272,14 +279,13 @@ impl Judge<'_> {
     }
 }
 
-/// Fails the log at each moment of each trial.
-fn judge_all<K: Kind>(count: u32) {
-    let (image, held) = filled::<K>(count);
+/// Fails the log at each moment of these trials: how many moments there were, and what was wrong.
+fn judge_all<K: Kind>(filled: &Filled, trials: &[Trial], canary: Option<Canary>) -> (u64, Vec<Wrong>) {
     let (mut moment_count, mut wrong) = (0, Vec::new());
-    for (trial, is_swept) in trials(&held).iter().flat_map(|trial| [(trial, true), (trial, false)]) {
+    for (trial, is_swept) in trials.iter().flat_map(|trial| [(trial, true), (trial, false)]) {
         for refused in REFUSED {
             for at in 1.. {
-                let (disk, medium) = opened(&image);
+                let (disk, medium) = opened(&filled.image, canary);
                 let store = K::open(medium);
                 if is_swept {
                     background(&store).unwrap();
@@ -290,34 +296,53 @@ fn judge_all<K: Kind>(count: u32) {
                     break;
                 }
                 moment_count += 1;
-                let judge = Judge { trial, held: &held, is_done: done.is_ok() };
+                let judge = Judge { trial, held: &filled.held, is_done: done.is_ok() };
                 if let Err(what) = judge.judge::<K>(store, &disk) {
                     wrong.push(format!("{}, moment {at} (swept: {is_swept}, refused: {refused}): {what}", trial.name));
                 }
             }
         }
     }
+    (moment_count, wrong)
+}
+
+fn passes<K: Kind>() {
+    let filled = filled::<K>();
+    let (moment_count, wrong) = judge_all::<K>(&filled, &trials(&filled.held), None);
     let shown = wrong.iter().take(40).cloned().collect::<Vec<_>>().join("\n");
     assert!(wrong.is_empty(), "{} of {moment_count} are wrong:\n{shown}", wrong.len());
     assert!(moment_count > 400, "{moment_count} moments");
 }
 
+/// Batches show each fault.
+fn caught<K: Kind>(canary: Canary) {
+    let filled = filled::<K>();
+    let batches: Vec<_> = trials(&filled.held).into_iter().filter(|trial| trial.name == "a batch").collect();
+    assert!(!judge_all::<K>(&filled, &batches, Some(canary)).1.is_empty(), "{canary:?} was not caught");
+}
+
+#[test]
+fn refusals_that_are_ignored_are_caught() {
+    caught::<OfHiKv>(index::canary::FAILED_BATCH_FINISHED);
+    caught::<OfRewoHash>(index::block_hash::canary::REFUSED_BATCH_CARRIED_OUT);
+}
+
 #[test]
 fn hikv_shows_nothing_refused() {
-    judge_all::<OfHiKv>(60);
+    passes::<OfHiKv>();
 }
 
 #[test]
 fn rewo_hash_shows_nothing_refused() {
-    judge_all::<OfRewoHash>(60);
+    passes::<OfRewoHash>();
 }
 
 #[test]
 fn pmekv_shows_nothing_refused() {
-    judge_all::<OfPmekv>(60);
+    passes::<OfPmekv>();
 }
 
 #[test]
 fn ink_shows_nothing_refused() {
-    judge_all::<OfInk>(60);
+    passes::<OfInk>();
 }

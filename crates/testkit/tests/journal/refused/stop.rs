@@ -6,7 +6,7 @@ use std::thread;
 
 use journal::{JournalOptions, Journaled};
 use parking_lot::Mutex;
-use pmem::{Durability, Offset, Persist, Probe, Probed, Span};
+use pmem::{Canary, Durability, Offset, Persist, Probe, Probed, Span};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 
 /// The medium of the stores.
@@ -76,8 +76,9 @@ pub(super) fn created(disk: &SimDisk) -> Stoppable {
 }
 
 /// All of the base is read by then: a read that fails is another test's.
-pub(super) fn opened(image: &DiskImage) -> (SimDisk, Stoppable) {
+pub(super) fn opened(image: &DiskImage, canary: Option<Canary>) -> (SimDisk, Stoppable) {
     let disk = SimDisk::from_image(image, Model::Disk);
+    let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
     let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
     journal.acknowledger().load_rest();
     (disk, Probed::with_probe(journal, Moments::default()))
