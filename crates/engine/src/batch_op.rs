@@ -12,7 +12,7 @@ pub struct Condition<'a> {
 }
 
 impl Condition<'_> {
-    /// Whether it holds where the key has this value, or none.
+    /// True if the condition holds where the key has this value, or none.
     #[must_use]
     pub fn holds(&self, live: Option<(Witness, &[u8])>) -> bool {
         match (self.version, live) {

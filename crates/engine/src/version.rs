@@ -1,11 +1,11 @@
-//! Which value it was (`docs/decisions/0104-versions-that-do-not-return.md`).
+//! Versions of values (`docs/decisions/0104-versions-that-do-not-return.md`).
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::LazyLock;
 
 use crate::Expiry;
 
-/// The key of the hash that is part of versions: this process' own, and told to nobody.
+/// The key of the hash that is part of versions. It is drawn for this process, and never leaves it.
 static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The bit of a witness' second word that says that the words are all there is to say.
@@ -14,7 +14,8 @@ const EXACT: u64 = 1 << 63;
 /// Bits of the expiry that stand beside the checksum.
 const EXPIRY_BITS: u64 = (1 << 31) - 1;
 
-/// Which of a key's values was seen, and until when that was to last: equal only for equal ones, whoever chose them. Of this process alone.
+/// A name for a value of a key and its expiry: two versions are equal only if both are equal, whatever values a client chooses. Valid in this process
+/// alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version([u64; 2]);
 
@@ -27,8 +28,8 @@ impl Version {
     }
 }
 
-/// What a read learns of a value beside its bytes, without a look at those: by itself it may come back, where a key gets its old place again and
-/// checksums collide, which a client that chooses values can bring about.
+/// The place, checksum and expiry of a value that was read. Unlike a version, a witness may return for another value: where the key gets its old
+/// place again and checksums collide, which a client that chooses values can bring about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Witness([u64; 2]);
 
@@ -73,7 +74,7 @@ impl Witness {
         Version([place, hasher.finish()])
     }
 
-    /// Whether `asked` is the version of the value that was seen. Takes a hash where the place is the same.
+    /// True if `asked` is the version of the value that was seen. Takes a hash where the place is the same.
     #[must_use]
     pub fn is_of(self, asked: Version, key: &[u8], value: &[u8]) -> bool {
         self.0[0] == asked.0[0] && self.version(key, value) == asked

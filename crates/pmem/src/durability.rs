@@ -52,7 +52,7 @@ impl Ticket {
     }
 }
 
-/// Whether a medium took in words that were to be published.
+/// The answer of a medium to words that are to be published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "a medium that has failed stores none of the words: the caller leaves everything as it was"]
 pub enum Taken {

@@ -48,7 +48,7 @@ pub(super) fn slot(position: Position) -> Option<Span> {
     Some(position.offset().span(position.slot_bytes()?))
 }
 
-/// Which item it is, of what checksum, and until when it lasts.
+/// The witness of an item.
 #[inline(always)]
 pub(super) fn witness(checksum: u32, position: Position, expiry: Expiry) -> Witness {
     Witness::of_item(position.item().word(), checksum, expiry)

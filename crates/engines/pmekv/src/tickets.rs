@@ -22,7 +22,7 @@ const TAG: u64 = (1 << TAG_BITS) - 1;
 /// Hashes of several tags have raised it, or all have.
 const SHARED: u64 = 0;
 
-/// What a reader of a key has to wait for.
+/// The point that a reader of a key has to wait for.
 #[derive(Clone, Copy)]
 pub(crate) struct Met {
     /// The point from which on the key is durably as it was found, or a later one.

@@ -148,7 +148,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         keys.try_for_each(|key| self.find(*key).map(drop))
     }
 
-    /// What a slot says, and by what that is known, unless its time has come.
+    /// The value of a slot and its witness, unless the value has expired.
     pub(crate) fn live_witness<'a>(&'a self, slot: &'a Slot) -> Result<Option<(Witness, &'a [u8])>, Error> {
         let seen = self.seen(slot)?;
         Ok((!self.clock.is_past(seen.expiry)).then(|| (seen.witness(), seen.value)))

@@ -45,13 +45,13 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// By what an item in the region is known.
+/// The witness of an item in the region.
 #[inline(always)]
 pub(crate) fn witness_of_item(position: Position, checksum: u32, expiry: Expiry) -> Witness {
     Witness::of_item(position.item().word(), checksum, expiry)
 }
 
-/// By what a value is known that lies in a slot.
+/// The witness of a value that lies in a slot.
 pub(crate) fn witness_of_small(value: &[u8]) -> Witness {
     let mut words = [0; 16];
     words[..value.len()].copy_from_slice(value);

@@ -11,7 +11,7 @@ const RETURN_COUNT: usize = 12;
 /// More writes than any engine takes for that.
 const WRITE_COUNT_MAX: usize = 200_000;
 
-/// Whether a write happens that rests on the version.
+/// True if a write happens that rests on the version.
 fn is_met(store: &Store, version: hikv::Version) -> bool {
     let mut batch = WriteBatch::new();
     batch.expect_version(KEY, version).put("mine", "1");

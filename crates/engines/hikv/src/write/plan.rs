@@ -140,7 +140,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// What a key has, and by what that is known, unless it has expired.
+    /// The value of a key and its witness, unless the key has expired.
     pub(crate) fn live_witness<'a>(
         &self,
         position: Position,

@@ -58,7 +58,7 @@ pub struct Full(HashSet<Offset>);
 /// A batch that took place.
 #[must_use]
 pub struct Finished {
-    /// When the batch is durable; nobody has waited for a disk.
+    /// The point from which on the batch is durable. No thread has waited for a disk.
     pub durable: Ticket,
     /// Signatures, and segments of theirs that should be split: their stashes fill up.
     pub crowded: Vec<(u64, Offset)>,

@@ -27,7 +27,7 @@ type Outcome = (Vec<u8>, Option<Vec<u8>>);
 /// An operation, and what it makes of keys.
 struct Trial {
     name: &'static str,
-    /// Whether it is one step.
+    /// True if all of it happens, or nothing.
     is_whole: bool,
     outcomes: Vec<Outcome>,
     operate: Box<dyn Fn(&dyn Engine) -> Result<(), Error>>,
@@ -191,7 +191,7 @@ fn walked(store: &dyn Engine) -> Option<Contents> {
     Some(all)
 }
 
-/// What must not be: said in words.
+/// A violation, in words.
 type Wrong = String;
 
 /// Compares a store whose log failed during the trial with what it held before, and with what it holds when it is opened again.
@@ -210,7 +210,7 @@ impl Judge<'_> {
         self.held.keys().chain(self.trial.outcomes.iter().map(|(key, _)| key))
     }
 
-    /// What reads return of a failed store, and how many keys of the trial are new, and old.
+    /// Judges reads of the failed store, and returns the values that they show.
     fn judge_reads(&self, store: &dyn Engine) -> Result<Contents, Wrong> {
         let (mut seen, mut is_new, mut is_old) = (Contents::new(), false, false);
         for key in self.keys() {
@@ -236,7 +236,7 @@ impl Judge<'_> {
         if self.trial.is_whole && is_new && is_old { Err("a part of it is read".into()) } else { Ok(seen) }
     }
 
-    /// What was read is there again, and all that no trial touched; a whole trial is whole.
+    /// Values that were read are there again, and so are all keys that the trial did not touch. A whole trial is whole.
     fn judge_again(&self, seen: &Contents, unread: &[Vec<u8>], again: &Contents) -> Result<(), Wrong> {
         let changes = self.trial.outcomes.iter().filter(|(key, new)| self.held.get(key) != new.as_ref());
         let (new, old): (Vec<_>, Vec<_>) = changes.partition(|(key, new)| again.get(key) == new.as_ref());

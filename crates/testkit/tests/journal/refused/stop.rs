@@ -12,7 +12,7 @@ use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 /// The medium of the stores.
 pub(super) type Stoppable = Probed<Journaled<SimFile>, Moments>;
 
-/// What the disk refuses of another thread's sync: the write of the frame, or the sync behind it.
+/// The operation of another thread's sync that the disk refuses: the write of the frame, or the sync behind it.
 pub(super) const REFUSED: [u64; 2] = [1, 2];
 
 /// Moments of an operation, counted: all but loads.
