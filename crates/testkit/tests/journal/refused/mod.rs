@@ -194,7 +194,7 @@ fn walked(store: &dyn Engine) -> Option<Contents> {
 /// A violation, in words.
 type Wrong = String;
 
-/// Compares a store whose log failed during the trial with what it held before, and with what it holds when it is opened again.
+/// Compares a store whose log failed during the trial with the contents before, and with those of the store when it is opened again.
 struct Judge<'a> {
     trial: &'a Trial,
     held: &'a Contents,
