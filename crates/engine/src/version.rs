@@ -1,6 +1,6 @@
 //! Versions of values (`docs/decisions/0104-versions-that-do-not-return.md`).
 
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use crate::Expiry;
@@ -69,9 +69,7 @@ impl Witness {
         if rest & EXACT != 0 {
             return Version(self.0);
         }
-        let mut hasher = SECRET.build_hasher();
-        (rest, key, value).hash(&mut hasher);
-        Version([place, hasher.finish()])
+        Version([place, SECRET.hash_one((rest, key, value))])
     }
 
     /// True if `asked` is the version of the value that was seen. Takes a hash where the place is the same.
