@@ -24,13 +24,15 @@ type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A key, and the value that an operation gives it, or none.
 type Outcome = (Vec<u8>, Option<Vec<u8>>);
 
+type Operate = dyn Fn(&dyn Engine) -> Result<(), Error>;
+
 /// An operation, and what it makes of keys.
 struct Trial {
     name: &'static str,
     /// True if all of it happens, or nothing.
     is_whole: bool,
     outcomes: Vec<Outcome>,
-    operate: Box<dyn Fn(&dyn Engine) -> Result<(), Error>>,
+    operate: Box<Operate>,
 }
 
 fn key(number: u32) -> Vec<u8> {
