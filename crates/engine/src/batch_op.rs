@@ -1,6 +1,6 @@
 //! What a batch consists of.
 
-use crate::{Expiry, Version};
+use crate::{Expiry, Version, Witness};
 
 /// What a key has to hold for a batch to take place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,6 +9,17 @@ pub struct Condition<'a> {
     pub key: &'a [u8],
     /// The version of its value; `None` if it must not be there.
     pub version: Option<Version>,
+}
+
+impl Condition<'_> {
+    /// True if the condition holds where the key has this value, or none.
+    #[must_use]
+    pub fn holds(&self, live: Option<(Witness, &[u8])>) -> bool {
+        match (self.version, live) {
+            (Some(version), Some((witness, value))) => witness.is_of(version, self.key, value),
+            (version, live) => version.is_none() && live.is_none(),
+        }
+    }
 }
 
 /// One operation of a batch. Key and value lie at the same place in all: a batch asks for them again and again.

@@ -9,7 +9,7 @@ use epoch::Pinned;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, EngineStats, Error, Expiry, Features,
-    Limits, Look, OrderedEngine, Room, Show, Skip, SnapshotEngine, Version,
+    Figure, Limits, Look, OrderStats, OrderedEngine, Room, Show, Skip, SnapshotEngine, Witness,
 };
 
 /// What to do with a key, given what it holds.
@@ -111,7 +111,7 @@ pub trait Engine: Send + Sync {
 
     /// Shows the key's value to `found`; false if there is none. The value stays in place until `found` returns, which
     /// should be soon: space is not reused meanwhile.
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error>;
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error>;
 
     /// Whether it is worth a look ([`Engine::look`], [`Engine::look_at_many`]) before a value is asked for.
     fn looks(&self) -> bool {
@@ -132,7 +132,7 @@ pub trait Engine: Send + Sync {
 
     /// As [`Engine::get`], for `found` that looks at a part of the value or at its length: where reads compare checksums
     /// ([`crate::Verify`]), that of a long value is not.
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.get(key, found)
     }
 

@@ -59,5 +59,5 @@ pub use scan_cursor::{Direction, ScanCursor};
 pub use snapshot_engine::{Moment, Show, Skip, SnapshotEngine, SnapshotStats};
 pub use streamed::Streamed;
 pub use verify::Verify;
-pub use version::Version;
+pub use version::{Version, Witness};
 pub use worker::Worker;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Cursor, Error, Expiry, Version};
+use crate::{Cursor, Error, Expiry, Witness};
 
 /// Which snapshot: the newest stamp that it sees, and when it was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +73,7 @@ pub trait SnapshotEngine {
     fn release_snapshot(&self, at: Moment);
 
     /// As [`crate::Engine::get`], at the snapshot, and with the key's expiry.
-    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Version, Expiry, &[u8])) -> Result<bool, Error>;
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error>;
 
     /// As [`crate::Engine::walk`], at the snapshot, and with each key's expiry: from the first step to the last each of its
     /// keys is shown exactly once, unless it is damaged.

@@ -1,20 +1,107 @@
-//! Which value it was.
+//! Versions of values (`docs/decisions/0104-versions-that-do-not-return.md`).
 
-/// Which of a key's values was seen: equal only for equal values.
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use crate::Expiry;
+
+/// The key of the hash that is part of versions. It is drawn for this process, and never leaves it.
+static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// The bit of a witness' second word that says that the words are all there is to say.
+const EXACT: u64 = 1 << 63;
+
+/// Bits of the expiry that stand beside the checksum.
+const EXPIRY_BITS: u64 = (1 << 31) - 1;
+
+/// A name for a value of a key and its expiry: two versions are equal only if both are equal, whatever values a client chooses. Valid in this process
+/// alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version([u64; 2]);
 
 impl Version {
-    /// For engines: what tells a key's values apart, such as where a value lies and its checksum.
+    /// For engines, and their tests: what stands for a value.
     #[inline(always)]
     #[must_use]
     pub const fn new(words: [u64; 2]) -> Version {
         Version(words)
     }
+}
 
-    /// For engines: what it was made of.
+/// The place, checksum and expiry of a value that was read. Unlike a version, a witness may return for another value: where the key gets its old
+/// place again and checksums collide, which a client that chooses values can bring about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Witness([u64; 2]);
+
+impl Witness {
+    /// Of an item at a place, with a checksum (CRC-32C) of all that it holds. Where two items have equal values, equal checksums and the
+    /// same lower bits of their expiries, the expiries are equal: a checksum tells differences within 32 bits apart.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_item(place: u64, checksum: u32, expiry: Expiry) -> Witness {
+        Witness([place, checksum as u64 | (expiry.ms() & EXPIRY_BITS) << 32])
+    }
+
+    /// Of words that never stand for two values of a key, such as a stamp that does not return. The highest bit of the second is set.
+    #[inline(always)]
+    #[must_use]
+    pub const fn exact([first, second]: [u64; 2]) -> Witness {
+        Witness([first, second | EXACT])
+    }
+
+    /// For engines: what it was made of, and is made of again.
     #[must_use]
     pub const fn words(self) -> [u64; 2] {
         self.0
+    }
+
+    /// The witness of these words.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_words(words: [u64; 2]) -> Witness {
+        Witness(words)
+    }
+
+    /// The version of the value that was seen. Takes a hash of all of the value, but where the witness is exact.
+    #[must_use]
+    pub fn version(self, key: &[u8], value: &[u8]) -> Version {
+        let [place, rest] = self.0;
+        if rest & EXACT != 0 {
+            return Version(self.0);
+        }
+        Version([place, SECRET.hash_one((rest, key, value))])
+    }
+
+    /// True if `asked` is the version of the value that was seen. Takes a hash where the place is the same.
+    #[must_use]
+    pub fn is_of(self, asked: Version, key: &[u8], value: &[u8]) -> bool {
+        self.0[0] == asked.0[0] && self.version(key, value) == asked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: u64 = 0x7000;
+
+    #[test]
+    fn versions_differ_by_key_value_place_and_expiry() {
+        let never = Witness::of_item(PLACE, 7, Expiry::NEVER);
+        let version = never.version(b"key", b"value");
+        assert_eq!(never.version(b"key", b"value"), version);
+        assert!(never.is_of(version, b"key", b"value"));
+        assert_ne!(never.version(b"key", b"walue"), version, "the checksums collide");
+        assert_ne!(never.version(b"keyv", b"alue"), version);
+        assert_ne!(Witness::of_item(PLACE + 16, 7, Expiry::NEVER).version(b"key", b"value"), version);
+        assert_ne!(Witness::of_item(PLACE, 7, Expiry::at_ms(5)).version(b"key", b"value"), version);
+        assert_ne!(Witness::of_item(PLACE, 8, Expiry::NEVER).version(b"key", b"value"), version);
+    }
+
+    #[test]
+    fn exact_words_are_versions() {
+        let [one, two] = [1, 2].map(|stamp| Witness::exact([stamp, 0]));
+        assert_eq!(one.version(b"key", b"value"), one.version(b"key", b"another"));
+        assert_ne!(one.version(b"key", b"value"), two.version(b"key", b"value"));
     }
 }

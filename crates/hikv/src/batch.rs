@@ -109,6 +109,7 @@ impl WriteBatch {
 
     /// Adds a condition: nothing is done unless the key still has the version that [`Store::get_versioned`] told. A version
     /// changes with the value and with when the key expires; it may change without, when an item is moved: then read again.
+    /// Versions are of this process: after the store is opened again no key has the version that it had.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use engine::{Limits, Version};
+use engine::{Limits, Witness};
 
 use crate::handles::Kind;
 use crate::{Error, Store};
@@ -29,10 +29,10 @@ use crate::{Error, Store};
 pub struct ValueReader {
     store: Store,
     key: Vec<u8>,
-    version: Version,
+    witness: Witness,
     len_bytes: u64,
     read_bytes: u64,
-    /// All of a value that may be moved: its version would change with its place.
+    /// All of a value that may be moved: its witness would change with its place.
     held: Option<Vec<u8>>,
 }
 
@@ -43,14 +43,14 @@ impl Store {
     /// See [`Error`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
         let (key, mut found) = (key.as_ref(), None);
-        self.engine()?.get(key, &mut |version, value| {
+        self.engine()?.get(key, &mut |witness, value| {
             let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
-            found = Some((version, value.len() as u64, held));
+            found = Some((witness, value.len() as u64, held));
         })?;
-        let reader = |(version, len_bytes, held)| ValueReader {
+        let reader = |(witness, len_bytes, held)| ValueReader {
             store: self.held_by(Kind::Reader),
             key: key.to_vec(),
-            version,
+            witness,
             len_bytes,
             read_bytes: 0,
             held,
@@ -75,8 +75,8 @@ impl Read for ValueReader {
             return Ok(count);
         }
         let mut copied = None;
-        let mut copy = |version: Version, value: &[u8]| {
-            if version == self.version {
+        let mut copy = |witness: Witness, value: &[u8]| {
+            if witness == self.witness {
                 let rest = &value[self.read_bytes as usize..];
                 let count = rest.len().min(into.len());
                 into[..count].copy_from_slice(&rest[..count]);

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use engine::{Engine, Seen, Version, empty_room};
+use engine::{Engine, Seen, Version, Witness, empty_room};
 
 #[cfg(doc)]
 use crate::WriteBatch;
@@ -27,9 +27,7 @@ impl Store {
     /// # Errors
     /// See [`Error`].
     pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Version, Vec<u8>)>, Error> {
-        let mut copy = None;
-        self.engine()?.get(key.as_ref(), &mut |version, value| copy = Some((version, value.to_vec())))?;
-        Ok(copy)
+        self.get_versioned_with(key, |version, value| (version, value.to_vec()))
     }
 
     /// As [`Store::get_with`], for `read` that is shown the version, too.
@@ -53,13 +51,15 @@ impl Store {
         key: impl AsRef<[u8]>,
         read: impl FnOnce(Version, &[u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let (mut read, mut result) = (Some(read), None);
-        self.engine()?
-            .get(key.as_ref(), &mut |version, value| result = read.take().map(|read| read(version, value)))?;
+        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
+        let mut found = |witness: Witness, value: &[u8]| {
+            result = read.take().map(|read| read(witness.version(key, value), value));
+        };
+        self.engine()?.get(key, &mut found)?;
         Ok(result)
     }
 
-    /// As [`Store::get_part_with`], for `read` that is shown the version, too.
+    /// As [`Store::get_part_with`], for `read` that is shown the version, too: for that all of the value is read.
     ///
     /// # Errors
     /// See [`Error`].
@@ -68,9 +68,11 @@ impl Store {
         key: impl AsRef<[u8]>,
         read: impl FnOnce(Version, &[u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let (mut read, mut result) = (Some(read), None);
-        let mut found = |version, value: &[u8]| result = read.take().map(|read| read(version, value));
-        self.engine()?.get_part(key.as_ref(), &mut found)?;
+        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
+        let mut found = |witness: Witness, value: &[u8]| {
+            result = read.take().map(|read| read(witness.version(key, value), value));
+        };
+        self.engine()?.get_part(key, &mut found)?;
         Ok(result)
     }
 

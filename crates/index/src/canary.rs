@@ -56,3 +56,5 @@ pub const DEFERRED_SETTLED: Canary = Canary("DeferredSettled");
 pub const SPLIT_SETTLES_FRESH: Canary = Canary("SplitSettlesFresh");
 /// A batch that nobody has waited for takes its marks away, and none takes their place.
 pub const BATCH_SETTLED_EARLY: Canary = Canary("BatchSettledEarly");
+/// A batch whose word a failed log did not take in is finished as if it had.
+pub const FAILED_BATCH_FINISHED: Canary = Canary("FailedBatchFinished");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{
     Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
-    Span, Ticket, Waited,
+    Span, Taken, Ticket, Waited,
 };
 
 use crate::canary;
@@ -185,12 +185,12 @@ impl<F: File> Persist for Journaled<F> {
 
     /// The words are in the log before any thread can load them: both happen under the buffer's lock, in the order in which the
     /// words' owner stores them. On a poisoned log nothing is stored.
-    fn publish(&self, words: &[(Offset, u64)], key: u64) {
+    fn publish(&self, words: &[(Offset, u64)], key: u64) -> Taken {
         let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
         // Under the lock no file is used.
         let (last, before) = words.split_last().expect("something is published");
         self.assert_within(last.0.line(), LINE_BYTES);
-        let Some(mut append) = self.journal.room(words.len(), words.len() * 8) else { return };
+        let Some(mut append) = self.journal.room(words.len(), words.len() * 8) else { return Taken::No };
         for &(at, word) in before {
             if !is_late {
                 append.buffer.push_word(at, word);
@@ -208,6 +208,7 @@ impl<F: File> Persist for Journaled<F> {
         if is_late {
             words.iter().for_each(|(at, _)| self.hold(&[at.span(8)]));
         }
+        Taken::Yes
     }
 
     fn commit_published(&self, _at: Offset, key: u64) -> Ticket {

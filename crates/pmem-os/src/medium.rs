@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pmem::{
     Acknowledge, Bytes, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span,
-    Ticket, arch, lines,
+    Taken, Ticket, arch, lines,
 };
 
 use crate::Mapped;
@@ -170,7 +170,7 @@ impl Persist for Mapped {
 
     /// Behind one comparison.
     #[inline(always)]
-    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) -> Taken {
         let line = words[words.len() - 1].0.line();
         let target = self.target(line, LINE_BYTES);
         for &(at, word) in words {
@@ -184,6 +184,7 @@ impl Persist for Mapped {
         }
         // SAFETY: a byte of the region.
         unsafe { arch::write_back(target) }
+        Taken::Yes
     }
 
     /// Durable when it returns: on memory a fence is all there is.

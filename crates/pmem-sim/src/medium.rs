@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use pmem::{
     Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
-    Span, Ticket, lines,
+    Span, Taken, Ticket, lines,
 };
 
 use crate::agent::Agent;
@@ -74,7 +74,7 @@ impl Persist for Sim {
         self.step(StepKind::Order);
     }
 
-    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) -> Taken {
         if self.model() == Model::Span {
             self.log_publish(words);
             self.step(StepKind::PublishLogged);
@@ -85,6 +85,7 @@ impl Persist for Sim {
         if self.model() == Model::Line {
             self.flush(at.span(8));
         }
+        Taken::Yes
     }
 
     fn commit_published(&self, at: Offset, _key: u64) -> Ticket {

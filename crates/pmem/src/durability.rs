@@ -52,6 +52,16 @@ impl Ticket {
     }
 }
 
+/// The answer of a medium to words that are to be published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "a medium that has failed stores none of the words: the caller leaves everything as it was"]
+pub enum Taken {
+    /// The words are visible, and durable with the next commit.
+    Yes,
+    /// The medium has failed, and takes nothing in any more: memory has the words that it had.
+    No,
+}
+
 /// What came of [`Acknowledge::acknowledge`](crate::Acknowledge::acknowledge).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]

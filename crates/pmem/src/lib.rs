@@ -31,7 +31,7 @@ pub use checksum::{Checksum, MANY_BYTES, crc32c};
 pub use counted::{Counted, Counts, PersistCounts};
 pub use delayed::{Delayed, Delays, HELD_BLOCK_COUNT, Latency};
 pub use dram::Dram;
-pub use durability::{Durability, Level, Ticket, Waited};
+pub use durability::{Durability, Level, Taken, Ticket, Waited};
 pub use loan::Loan;
 pub use medium::{Acknowledge, Bytes, Medium, Persist, Residency, Space};
 pub use medium_error::MediumError;

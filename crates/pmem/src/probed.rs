@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::{
     Acknowledge, Bytes, Canary, Counts, Durability, Level, Medium, MediumError, Offset, Persist, Probe, Residency,
-    Space, Span, Ticket, Waited,
+    Space, Span, Taken, Ticket, Waited,
 };
 
 /// `M`, watched by `P`.
@@ -138,9 +138,10 @@ impl<M: Medium, P: Probe> Persist for Probed<M, P> {
         self.probe.fenced();
     }
 
-    fn publish(&self, words: &[(Offset, u64)], key: u64) {
-        self.inner.publish(words, key);
+    fn publish(&self, words: &[(Offset, u64)], key: u64) -> Taken {
+        let taken = self.inner.publish(words, key);
         self.probe.flushed(words[words.len() - 1].0.span(8));
+        taken
     }
 
     fn commit_published(&self, at: Offset, key: u64) -> Ticket {

@@ -227,7 +227,7 @@ impl<K: Made> Operations for Crashed<K> {
         let mut conditions = Vec::new();
         for &(key, value) in expected {
             let mut held = None;
-            self.0.get(key, &mut |version, value| held = Some((version, value.to_vec())))?;
+            self.0.get(key, &mut |witness, value| held = Some((witness.version(key, value), value.to_vec())))?;
             let version = match (held, value) {
                 (Some((version, held)), Some(value)) if held == value => Some(version),
                 (_, Some(_)) => Some(Version::new([u64::MAX; 2])),

@@ -5,7 +5,7 @@ use index::Position;
 use items::{Item, Plain};
 use pmem::{Medium, Span};
 
-use engine::{Error, Version};
+use engine::{Error, Expiry, Witness};
 
 /// Reads the item that `position` names.
 ///
@@ -48,10 +48,10 @@ pub(super) fn slot(position: Position) -> Option<Span> {
     Some(position.offset().span(position.slot_bytes()?))
 }
 
-/// Which item it is, and of what checksum.
+/// The witness of an item.
 #[inline(always)]
-pub(super) fn version(checksum: u32, position: Position) -> Version {
-    Version::new([position.item().word(), checksum.into()])
+pub(super) fn witness(checksum: u32, position: Position, expiry: Expiry) -> Witness {
+    Witness::of_item(position.item().word(), checksum, expiry)
 }
 
 /// The most an item at `position` can have.

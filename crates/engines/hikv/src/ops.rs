@@ -17,7 +17,7 @@ use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
     Error, Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show,
-    SnapshotEngine, Told, Version, Wanted, while_readers_keep,
+    SnapshotEngine, Told, Wanted, Witness, while_readers_keep,
 };
 use items::NewItem;
 
@@ -47,7 +47,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.heap.superblock().uuid
     }
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.show(key, u64::MAX, found)
     }
 
@@ -63,7 +63,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.look_for_group(&keys[..keys.len().min(GROUP_COUNT)], seen)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.show(key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 

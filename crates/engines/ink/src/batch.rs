@@ -7,7 +7,7 @@ use pbtree::{BatchWrite, Change, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::copy::{expiry_of, version_of};
+use crate::copy::{expiry_of, witness_of};
 use crate::update::put;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
@@ -27,7 +27,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             let mut holds = |number: usize, held: Option<&Value<'_>>| {
                 let live = held.filter(|value| !self.is_past(expiry_of(value)));
                 match conditions.get(number) {
-                    Some(condition) => live.map(version_of) == condition.version,
+                    Some(condition) => condition.holds(live.map(|value| (witness_of(value), value.bytes))),
                     None => {
                         let gone = held.filter(|_| live.is_none());
                         expired.extend(

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use engine::{Error, Expiry, Version};
+use engine::{Error, Expiry, Witness};
 use pbtree::Value;
 
 thread_local! {
@@ -31,12 +31,13 @@ pub(crate) fn expiry(at_ms: Option<u64>) -> Expiry {
 }
 
 /// Which of its key's values it is.
-pub(crate) fn version_of(value: &Value<'_>) -> Version {
-    version(value.stamp)
+pub(crate) fn witness_of(value: &Value<'_>) -> Witness {
+    witness(value.stamp)
 }
 
-fn version(stamp: u64) -> Version {
-    Version::new([stamp, 0])
+/// Stamps never return.
+fn witness(stamp: u64) -> Witness {
+    Witness::exact([stamp, 0])
 }
 
 impl Copy {
@@ -48,8 +49,8 @@ impl Copy {
         Copy { bytes, expiry: expiry_of(value), stamp: value.stamp }
     }
 
-    pub(crate) fn version(&self) -> Version {
-        version(self.stamp)
+    pub(crate) fn witness(&self) -> Witness {
+        witness(self.stamp)
     }
 }
 

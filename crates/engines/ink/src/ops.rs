@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Show, Skip, Version, Wanted,
+    Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Show, Skip, Wanted, Witness,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -38,9 +38,9 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.tree.heap().superblock().uuid
     }
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         let copied = self.find(key)?;
-        copied.iter().for_each(|copied| found(copied.version(), &copied.bytes));
+        copied.iter().for_each(|copied| found(copied.witness(), &copied.bytes));
         Ok(copied.is_some())
     }
 

@@ -36,7 +36,7 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::version;
+use crate::record::witness;
 use crate::shown::Shown;
 use crate::write::{edit, entry};
 use crate::{Pmekv, canary};
@@ -131,7 +131,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is not there is not deleted; but that it is not there may not be durable yet.
         let asked = conditions.iter().map(|condition| self.hasher.signature(condition.key));
-        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash)).max();
+        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash).ticket).max();
         let met = met.unwrap_or_default();
         changes.retain(|change| edit(change.old, change.position()).is_some());
         if changes.is_empty() {
@@ -168,7 +168,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let item =
                 position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
             let live = item.filter(|(_, item)| !self.is_past(item.expiry));
-            if live.map(|(position, item)| version(position, &item)) != condition.version {
+            if !condition.holds(live.map(|(position, item)| (witness(position, &item), item.value))) {
                 return Ok(Some(number));
             }
         }
@@ -240,7 +240,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Step 5; the records that are to be retired.
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
-        let mut edits = Vec::new();
+        let (mut edits, mut hashes) = (Vec::new(), Vec::new());
         let mut table = Table::new();
         let expiring_count =
             changes.iter().filter_map(|change| change.new.as_ref()).filter(|new| new.expires()).count() as u64;
@@ -250,9 +250,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             edits.extend(edit(change.old, position).map(|edit| (change.key, change.old, edit)));
             // What was entered stays, whatever becomes of the medium.
             change.new.into_iter().for_each(Prepared::publish);
-            self.tickets.raise(change.hash, ticket);
+            hashes.push(change.hash);
         }
+        // What a failed medium did not take in, readers must not see, nor wait for.
         self.medium.health()?;
+        hashes.into_iter().for_each(|hash| self.tickets.raise(hash, ticket));
         self.batches.shown.show(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();

@@ -8,15 +8,15 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Room, Show, Skip, Told, Version,
-    Wanted,
+    Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Room, Show, Skip, Told, Wanted,
+    Witness,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::record::version;
+use crate::record::witness;
 use crate::write::{check_key, check_value};
 use crate::{NAME, Pmekv};
 
@@ -42,12 +42,12 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.heap.superblock().uuid
     }
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
         let Some((position, item)) = self.find_live(key)? else { return Ok(false) };
         self.may_show(position, &item)?;
-        found(version(position, &item), item.value);
+        found(witness(position, &item), item.value);
         Ok(true)
     }
 
@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.look_for_group(pinned, keys, seen)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.get(key, found)
     }
 

@@ -9,6 +9,7 @@ use pmem::{Dram, Medium, Ticket, Waited};
 
 use crate::Pmekv;
 use crate::record::{Whole, WithValues, whole};
+use crate::tickets::Met;
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// The key's record, whatever its time; what is found is durable. The caller is pinned.
@@ -159,9 +160,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// For a reader that met the key of this hash, or its absence, and has written nothing: what it met is durable once
     /// this has returned.
     pub(crate) fn met(&self, hash: u64) -> Result<(), Error> {
-        let ticket = self.tickets.of(hash);
-        if ticket != Ticket::default() && self.medium.acknowledge_met(ticket)? == Waited::Durable {
-            self.tickets.settle(hash, ticket);
+        let Met { ticket, is_others } = self.tickets.of(hash);
+        if ticket == Ticket::default() {
+            return Ok(());
+        }
+        match self.medium.acknowledge_met(ticket) {
+            Ok(Waited::Durable) => self.tickets.settle(hash, ticket),
+            Ok(Waited::Deferred) => {}
+            Err(error) if !is_others => return Err(error.into()),
+            Err(_) => {}
         }
         Ok(())
     }

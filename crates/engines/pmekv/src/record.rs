@@ -1,6 +1,6 @@
 //! Records: keys and values in one piece, as `items` writes them.
 
-use engine::{Error, Version};
+use engine::{Error, Witness};
 use heap::{Place, PlaceKind};
 use index::Position;
 use index::bplus_tree::Keys;
@@ -122,8 +122,8 @@ impl<M: Medium> Keys for Whole<'_, '_, M> {
 }
 
 /// Which record it is.
-pub(crate) fn version(position: Position, item: &Item<'_>) -> Version {
-    Version::new([position.word(), item.header.checksum.into()])
+pub(crate) fn witness(position: Position, item: &Item<'_>) -> Witness {
+    Witness::of_item(position.word(), item.header.checksum, item.expiry)
 }
 
 /// An error unless the record's checksum fits.

@@ -1,6 +1,6 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Before, Condition, Engine, Error, ExpiredItem, Limits, Version};
+use engine::{BatchOp, Before, Condition, Engine, Error, ExpiredItem, Limits, Witness};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
@@ -10,8 +10,8 @@ use crate::RewoHash;
 use crate::cached::Hidden;
 use crate::write::Prepared;
 
-/// A key of which a condition is asked, and the version that it is to have.
-type Asked<'k> = (Key<'k>, Option<Version>);
+/// A key of which a condition is asked, and the condition.
+type Asked<'k> = (Key<'k>, Condition<'k>);
 
 /// The slots that went, and what is to be waited for.
 struct Done<'a, 'k> {
@@ -44,7 +44,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if let Some(key) = BatchOp::only_deleted(conditions, ops) {
             return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
         }
-        let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, condition.version)));
+        let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, *condition)));
         let asked = asked.collect::<Result<Vec<_>, Error>>()?;
         let mut ops = ops.iter().rev().map(|op| Ok((self.key(op.key())?, *op))).collect::<Result<Vec<_>, Error>>()?;
         // Stable: of one key's operations the last one comes first, and stays.
@@ -105,13 +105,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         turn: &Turn<'_>,
     ) -> Result<Done<'a, 'k>, Stop> {
         let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
-        for (number, (key, version)) in asked.iter().enumerate() {
+        for (number, (key, condition)) in asked.iter().enumerate() {
             let found = batch.find(*key, |position| self.is_key(position, *key))?;
             if found.is_none() {
                 self.check_absence(|| batch.damaged_bucket(key.signature))?;
             }
-            let live = found.map(|found| self.live_version(&found.slot)).transpose()?.flatten();
-            if live != *version {
+            let live = found.as_ref().map(|found| self.live_witness(&found.slot)).transpose()?.flatten();
+            if !condition.holds(live) {
                 return Err(Stop::Unmet(number));
             }
         }
@@ -140,7 +140,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let record = batch.reserve_record().map_err(Error::from)?;
         let is_hidden = !self.medium.breaks(canary::BATCH_HIDES_NOTHING);
         let hidden = changed.into_iter().filter(|_| is_hidden).map(|(number, key)| (number, self.hide(key))).collect();
-        Ok(Done { replaced, hidden, ticket: Some(batch.commit(record)) })
+        Ok(Done { replaced, hidden, ticket: Some(batch.commit(record).map_err(Error::from)?) })
     }
 
     /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable
@@ -149,10 +149,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         keys.try_for_each(|key| self.find(*key).map(drop))
     }
 
-    /// The version of what a slot says, unless its time has come.
-    pub(crate) fn live_version(&self, slot: &Slot) -> Result<Option<Version>, Error> {
+    /// The value of a slot and its witness, unless the value has expired.
+    pub(crate) fn live_witness<'a>(&'a self, slot: &'a Slot) -> Result<Option<(Witness, &'a [u8])>, Error> {
         let seen = self.seen(slot)?;
-        Ok((!self.clock.is_past(seen.expiry)).then(|| seen.version()))
+        Ok((!self.clock.is_past(seen.expiry)).then(|| (seen.witness(), seen.value)))
     }
 
     /// Retires what went.

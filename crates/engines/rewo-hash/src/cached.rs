@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use engine::{Error, Expiry, Figure, OpenError, Progress, Verify, Version};
+use engine::{Error, Expiry, Figure, OpenError, Progress, Verify, Witness};
 use index::block_hash::Key;
 use index::cached_table::{CacheStats, Copied, CopyThreads, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
 use index::segmented::Cursor;
@@ -37,7 +37,7 @@ pub(crate) fn sought<'k>(key: Key<'k>) -> Sought<'k> {
 
 impl<'a> Seen<'a> {
     pub(crate) fn copy(&self) -> NewCopy<'a> {
-        NewCopy { value: self.value, version: self.version().words(), expiry_ms: self.expiry.ms() }
+        NewCopy { value: self.value, version: self.witness().words(), expiry_ms: self.expiry.ms() }
     }
 }
 
@@ -78,10 +78,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Shows the key's copy, if there is one.
     #[inline(always)]
-    pub(crate) fn look(&self, key: Key<'_>, found: &mut dyn FnMut(Version, &[u8], Expiry)) -> Known {
+    pub(crate) fn look(&self, key: Key<'_>, found: &mut dyn FnMut(Witness, &[u8], Expiry)) -> Known {
         let Some(cache) = &self.cache else { return Known::Unknown(None) };
-        let show =
-            |copied: Copied<'_>| found(Version::new(copied.version), copied.value, Expiry::at_ms(copied.expiry_ms));
+        let show = |copied: Copied<'_>| {
+            found(Witness::of_words(copied.version), copied.value, Expiry::at_ms(copied.expiry_ms))
+        };
         match cache.look(sought(key), || self.clock.now_ms(), show) {
             Look::Hit(()) => Known::Told(true),
             Look::Absent if self.verify < Verify::Absence => Known::Told(false),

@@ -74,8 +74,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn try_delete_if(&self, key: Key<'_>, conditions: &[Condition<'_>]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
-        let version = found.as_ref().map_or(Ok(None), |slot| self.live_version(slot))?;
-        if let Some(condition) = conditions.iter().position(|condition| condition.version != version) {
+        let live = found.as_ref().map_or(Ok(None), |slot| self.live_witness(slot))?;
+        if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
             return Err(Error::Unmet { condition });
         }
         self.write_pinned(key, &mut None, &mut |slot| slot == found.as_ref())

@@ -13,7 +13,7 @@ use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 use crate::cached::sought;
-use crate::read::{version_of_item, version_of_small};
+use crate::read::{witness_of_item, witness_of_small};
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The key's value, if a look tells it. The caller is pinned.
@@ -99,11 +99,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 fn copy_of<'a>(position: Position, item: &Plain<'a>) -> NewCopy<'a> {
     NewCopy {
         value: item.value(),
-        version: version_of_item(position, item.checksum()).words(),
+        version: witness_of_item(position, item.checksum(), Expiry::NEVER).words(),
         expiry_ms: Expiry::NEVER.ms(),
     }
 }
 
 fn copy_of_small(value: &[u8]) -> NewCopy<'_> {
-    NewCopy { value, version: version_of_small(value).words(), expiry_ms: Expiry::NEVER.ms() }
+    NewCopy { value, version: witness_of_small(value).words(), expiry_ms: Expiry::NEVER.ms() }
 }

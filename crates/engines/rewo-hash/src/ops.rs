@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::expectation::REST;
 use engine::{
     Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show, Skip, Streamed, Version, Wanted,
+    Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show, Skip, Streamed, Wanted, Witness,
     while_readers_keep,
 };
 use epoch::Pinned;
@@ -44,7 +44,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.heap.superblock().uuid
     }
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.show(self.key(key)?, false, &mut |version, value, _| found(version, value))
     }
 
@@ -56,7 +56,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.look_for(key, room)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.show(self.key(key)?, true, &mut |version, value, _| found(version, value))
     }
 
@@ -226,7 +226,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         &self,
         key: Key<'_>,
         is_part: bool,
-        found: &mut dyn FnMut(Version, &[u8], Expiry),
+        found: &mut dyn FnMut(Witness, &[u8], Expiry),
     ) -> Result<bool, Error> {
         let permit = match self.look(key, found) {
             Known::Told(is_there) => return Ok(is_there),
@@ -238,7 +238,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if !is_part {
             self.bring_in(permit, key, || seen.copy());
         }
-        found(seen.version(), seen.value, seen.expiry);
+        found(seen.witness(), seen.value, seen.expiry);
         Ok(true)
     }
 }

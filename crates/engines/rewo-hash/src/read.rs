@@ -1,6 +1,6 @@
 //! Finding a key, and what its slot says.
 
-use engine::{Error, Expiry, Limits, Verify, Version};
+use engine::{Error, Expiry, Limits, Verify, Witness};
 use heap::PlaceKind;
 use index::Position;
 use index::block_hash::{Content, Key, Slot};
@@ -23,11 +23,11 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Values that differ have versions that differ: a small value is its own version.
-    pub(crate) fn version(&self) -> Version {
+    /// A small value is its own version.
+    pub(crate) fn witness(&self) -> Witness {
         match &self.item {
-            Some((position, item)) => version_of_item(*position, item.header.checksum),
-            None => version_of_small(self.value),
+            Some((position, item)) => witness_of_item(*position, item.header.checksum, self.expiry),
+            None => witness_of_small(self.value),
         }
     }
 
@@ -45,19 +45,19 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The version of an item in the region.
+/// The witness of an item in the region.
 #[inline(always)]
-pub(crate) fn version_of_item(position: Position, checksum: u32) -> Version {
-    Version::new([position.item().word(), checksum.into()])
+pub(crate) fn witness_of_item(position: Position, checksum: u32, expiry: Expiry) -> Witness {
+    Witness::of_item(position.item().word(), checksum, expiry)
 }
 
-/// The version of a value that lies in a slot.
-pub(crate) fn version_of_small(value: &[u8]) -> Version {
+/// The witness of a value that lies in a slot.
+pub(crate) fn witness_of_small(value: &[u8]) -> Witness {
     let mut words = [0; 16];
     words[..value.len()].copy_from_slice(value);
     words[15] = 0x80 | value.len() as u8;
     let [low, high] = [0, 8].map(|at| u64::from_le_bytes(*words[at..].first_chunk().expect("it has 16 bytes")));
-    Version::new([low, high])
+    Witness::exact([low, high])
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {

@@ -11,7 +11,7 @@ use items::NewItem;
 use pmem::{Dram, Medium, MediumError};
 
 use crate::cached::Hidden;
-use crate::read::{version_of_item, version_of_small};
+use crate::read::{witness_of_item, witness_of_small};
 use crate::reaper::Reaper;
 use crate::{Growth, RewoHash};
 
@@ -130,17 +130,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The rest of step 1.
     #[inline(always)]
     pub(crate) fn write_prepared<'v>(&self, new: &mut Prepared<'_, 'v, D>, item: &NewItem<'v>) {
-        let version = match &new.room {
+        let witness = match &new.room {
             Some(room) => {
                 let place = room.place();
                 // SAFETY: the room was just reserved.
                 let checksum = unsafe { item.write(&self.medium, place.offset, 0) };
-                version_of_item(Position::of(place), checksum)
+                witness_of_item(Position::of(place), checksum, item.expiry)
             }
             None if self.cache.is_none() => return,
-            None => version_of_small(item.value),
+            None => witness_of_small(item.value),
         };
-        new.new.copy = Some(NewCopy { value: item.value, version: version.words(), expiry_ms: item.expiry.ms() });
+        new.new.copy = Some(NewCopy { value: item.value, version: witness.words(), expiry_ms: item.expiry.ms() });
     }
 
     /// Puts what was prepared, and takes it, or removes the key, if `allowed`. The callback has been told if the key had expired.

@@ -1,6 +1,6 @@
 //! What the engine offers: points, and walks by the number of a slot.
 
-use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, Show, Version};
+use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, Show, Witness};
 use items::layout::HEADER_BYTES;
 use items::{Expiry, ItemError, NewItem};
 use parking_lot::MutexGuard;
@@ -28,7 +28,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         self.heap.superblock().uuid
     }
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         let (value, ticket) = {
             let contents = self.contents.read();
             let item = contents.items.iter().flatten().find(|(held, _)| held == key);
@@ -37,7 +37,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         let _ = self.medium.acknowledge_met(ticket)?;
         let Some(value) = value else { return Ok(false) };
         let checksum = Checksum::default().update(&value).value();
-        found(Version::new([checksum.into(), value.len() as u64]), &value);
+        found(Witness::of_item(value.len() as u64, checksum, Expiry::NEVER), &value);
         Ok(true)
     }
 

@@ -20,4 +20,5 @@ mod ordered;
 mod ranges;
 mod readme;
 mod real_time;
+mod versions;
 mod written_together;

@@ -28,6 +28,8 @@ pub const BLOCK_BATCH_BEFORE_RECORD: Canary = Canary("BlockBatchBeforeRecord");
 pub const CARRIED_OUT_BEFORE_WORD: Canary = Canary("CarriedOutBeforeWord");
 /// A batch's word is cleared before its buckets are durable.
 pub const BLOCK_BATCH_FORGOTTEN_EARLY: Canary = Canary("BlockBatchForgottenEarly");
+/// A batch is carried out though a failed log did not take its word in.
+pub const REFUSED_BATCH_CARRIED_OUT: Canary = Canary("RefusedBatchCarriedOut");
 /// Readers do not ask the batch that is being carried out.
 pub const HALF_BATCH_SEEN: Canary = Canary("HalfBatchSeen");
 /// A move empties the old slot before the new one is written.

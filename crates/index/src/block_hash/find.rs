@@ -159,9 +159,9 @@ impl<'a, M: Medium> Look<'a, M> {
     #[inline(always)]
     fn settle_seen(&self, view: &View<'_, M>, is_locked: bool, choice: usize, at: Offset) -> Result<(), MediumError> {
         match view {
-            View::Decided(_) => self.table.settle_batch(self.medium),
+            View::Decided(_) if is_locked => self.table.settle_batch(self.medium),
             View::Stored(_) if is_locked && self.medium.is_writable() => self.settle(choice, at),
-            View::Stored(_) => Ok(()),
+            View::Stored(_) | View::Decided(_) => Ok(()),
         }
     }
 

@@ -147,17 +147,22 @@ impl Image {
         self.meta().slots().map(|i| (i, self.slot(self.meta(), i)))
     }
 
-    /// Puts a slot at `i`, whatever is there. Nobody reads the copy as what is stored, so no lock bit says more.
+    /// Puts a slot at `i`, whatever is there, with a lock bit.
     pub(super) fn set(&mut self, i: usize, slot: &Slot) {
-        let meta = self.meta().with(i, slot.shape()).unlocked();
+        let meta = self.meta().with(i, slot.shape());
         let words = self.0;
         place(i, slot, |word| words[word], |word, bits| self.0[word] = bits);
         self.0[0] = meta.0;
     }
 
-    /// Empties slot `i`.
+    /// Empties slot `i`, with a lock bit.
     pub(super) fn clear(&mut self, i: usize) {
-        self.0[0] = self.meta().without(i).unlocked().0;
+        self.0[0] = self.meta().without(i).0;
+    }
+
+    /// The same bucket, all of which is durable.
+    pub(super) fn unlocked(self) -> Image {
+        self.with_meta(self.meta().unlocked())
     }
 
     pub(super) fn with_meta(mut self, meta: Meta) -> Image {

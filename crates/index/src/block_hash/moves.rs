@@ -28,7 +28,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Dram, Level, Medium, Offset};
+use pmem::{Dram, Level, Medium, Offset, Taken};
 
 use super::image::{Stored, Words};
 use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
@@ -60,7 +60,8 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             self.empty_early(&moved);
             medium.order();
         }
-        self.copy(&moved.slot, moved.to);
+        // Where the medium has failed the insert's own word is refused as well.
+        let _ = self.copy(&moved.slot, moved.to);
         if medium.breaks(canary::DELETE_NOT_ORDERED) {
             self.empty_early(&moved);
         }
@@ -94,7 +95,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     }
 
     /// Steps 2 and 3.
-    fn copy(&self, slot: &Slot, to: Bucket) {
+    fn copy(&self, slot: &Slot, to: Bucket) -> Taken {
         let (medium, stored) = (self.cx.medium, self.stored(to));
         let meta = stored.meta();
         let i = meta.free_slot().expect("it has room");
@@ -103,17 +104,17 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         medium.order();
         let with = meta.with(i, slot.shape());
         let with = if medium.breaks(canary::LOCK_BIT_LOST_BY_MOVE) { with.unlocked() } else { with };
-        medium.publish(&[(to.at, with.0)], to.at.0);
+        medium.publish(&[(to.at, with.0)], to.at.0)
     }
 
     /// The broken twins' step.
     fn empty_early(&self, Move { from, i, .. }: &Move<'_>) {
-        self.empty(*from, *i);
+        let _ = self.empty(*from, *i);
     }
 
-    fn empty(&self, from: Bucket, i: usize) {
+    fn empty(&self, from: Bucket, i: usize) -> Taken {
         let meta = self.stored(from).meta().without(i);
-        self.cx.medium.publish(&[(from.at, meta.0)], from.at.0);
+        self.cx.medium.publish(&[(from.at, meta.0)], from.at.0)
     }
 
     /// Steps 1 to 5 of a move ahead of inserts, of an item that was seen in `from`; false if it is not to be moved any more.
@@ -125,17 +126,20 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let is_light = |to: &Bucket| to.number != from.number && self.stored(*to).meta().filled() <= LIGHT_FILLED_MAX;
         let Some(to) = self.buckets().find(is_light) else { return false };
         if medium.breaks(canary::DELETE_BEFORE_INSERT) {
-            self.empty(from, i);
+            let _ = self.empty(from, i);
             medium.order();
         }
-        self.copy(slot, to);
+        if self.copy(slot, to) == Taken::No {
+            return false;
+        }
         if !medium.breaks(canary::DELETE_NOT_ORDERED) {
             medium.order();
         }
         if !medium.breaks(canary::MOVE_NOT_COUNTED) {
             self.segment.raise(from.number);
         }
-        self.empty(from, i);
+        // Refused, it leaves twins.
+        let _ = self.empty(from, i);
         if medium.commit(Level::Strongest).is_done() {
             [from.at, to.at].into_iter().for_each(|at| clear_bits(medium, at));
         }

@@ -3,7 +3,7 @@
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 freeze: partition lock, then all locks of the segment | nothing |
-//! | 2 two new segments, PENDING, streamed, ordered; on a log, where lock bits were met, their meta words published | free space |
+//! | 2 two new segments, PENDING, streamed, ordered; on a log, where lock bits were met, their meta words published: one that fails ends the split here | free space |
 //! | 3 the partition's split record, its commit word last in the line; ordered | a split that recovery finishes |
 //! | 4 states LIVE, LIVE, DEAD; ordered | the same |
 //! | 5 the record is cleared; ordered | the split, finished |
@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 
 use heap::layout::SEGMENT_BYTES;
 use heap::{HeapError, Reservation};
-use pmem::{Dram, Medium, Offset, seal};
+use pmem::{Dram, Medium, MediumError, Offset, Taken, seal};
 
 use super::canary;
 use super::image::{Image, SegmentImage, Words};
@@ -236,7 +236,7 @@ fn commit_split<M: Medium, D: Dram>(
     room: &mut Room<'_, D>,
     is_unsettled: bool,
 ) -> Result<[Box<Segment>; 2], HeapError> {
-    let [zero, one] = halves.each_ref().map(|half| half.stream(cx, room, is_unsettled));
+    let [zero, one] = [halves[0].stream(cx, room, is_unsettled)?, halves[1].stream(cx, room, is_unsettled)?];
     if !cx.medium.breaks(canary::BLOCK_SPLIT_BEFORE_SEGMENTS) {
         cx.medium.order();
     }
@@ -271,31 +271,35 @@ impl Half {
         cx: Context<'_, M, D>,
         room: &mut Room<'_, D>,
         is_unsettled: bool,
-    ) -> Box<Segment> {
+    ) -> Result<Box<Segment>, MediumError> {
         let reserved = room.drain(room.len() - self.buckets.len()..);
         let offsets: Vec<_> = reserved.map(|reserved| reserved.publish().offset).collect();
         for (i, buckets) in self.buckets.iter().enumerate() {
             let state = if i == 0 { State::Pending } else { State::Chained };
             let mut image = SegmentImage::new(self.header.with(state));
             offsets.get(i + 1).into_iter().for_each(|&next| image.set_next(next));
-            buckets.iter().enumerate().for_each(|(number, bucket)| image.set_bucket(number, bucket));
+            buckets.iter().enumerate().for_each(|(number, bucket)| image.set_bucket(number, &bucket.unlocked()));
             image.stream(cx.medium, offsets[i]);
         }
         let table = Segment::new(offsets[0], self.header, true);
         offsets[1..].iter().for_each(|&offset| table.link(offset));
         table.set_count(self.item_count);
         if is_unsettled {
-            self.publish_locked(cx.medium, &offsets);
+            self.publish_locked(cx.medium, &offsets)?;
         }
-        table
+        Ok(table)
     }
 
-    fn publish_locked<M: Medium>(&self, medium: &M, offsets: &[Offset]) {
+    /// An error where the medium has failed: without lock bits readers would take what is not durable for durable.
+    fn publish_locked<M: Medium>(&self, medium: &M, offsets: &[Offset]) -> Result<(), MediumError> {
         for (buckets, &segment) in self.buckets.iter().zip(offsets) {
             for (number, image) in buckets.iter().enumerate() {
                 let at = bucket(segment, number);
-                medium.publish(&[(at, image.meta().locked().0)], at.0);
+                if medium.publish(&[(at, image.meta().locked().0)], at.0) == Taken::No {
+                    return medium.health();
+                }
             }
         }
+        Ok(())
     }
 }

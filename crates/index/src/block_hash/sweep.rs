@@ -56,11 +56,15 @@ impl BlockHash {
                 shown.tickets.push(medium.commit_published(*at, at.0));
             }
         }
+        // Of a batch that a failed medium has let come to no end.
+        if medium.is_writable() && self.overlay().is_some_and(|overlay| overlay.is_decided()) {
+            shown.tickets.push(self.batch_ticket(medium));
+        }
         medium.check_lost_ranges()?;
         Ok((shown, cursor.past(segment, self.geometry.partition_count())))
     }
 
-    /// Of a store that is only read a batch may be decided and not carried out.
+    /// Of a store that is only read, or whose medium has failed, a batch may be decided and not carried out.
     fn decided(&self, images: Vec<(usize, Offset, Image)>) -> Vec<(usize, Offset, Image)> {
         let Some(overlay) = self.overlay().filter(|overlay| overlay.is_decided()) else { return images };
         let decide = |(number, at, image)| (number, at, overlay.image(at).copied().unwrap_or(image));
@@ -149,7 +153,8 @@ fn drop_twins<M: Medium>(medium: &M, segment: &Segment) {
         let meta = twins.fold(image.meta(), |meta, (i, _)| meta.without(i));
         if meta.bitmap() != image.meta().bitmap() {
             segment.raise(number);
-            medium.publish(&[(at, meta.0)], at.0);
+            // Where the medium has failed both stay, and a reader takes the first.
+            let _ = medium.publish(&[(at, meta.0)], at.0);
             medium.order();
         }
     }

@@ -4,7 +4,7 @@ use std::hint;
 use std::sync::atomic::Ordering;
 
 use heap::HeapError;
-use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::canary;
 use super::find::{Aim, Key};
@@ -25,6 +25,22 @@ pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Sl
         && let Some(place) = slot.position().and_then(Position::place)
     {
         cx.heap.mark_unlinked(place);
+    }
+}
+
+/// The meta word of the bucket at `at`, to be changed by a thread that holds its lock: on a log without the lock bits of what is durable. With
+/// the change readers would wait for those, too, and in vain if the log fails.
+#[inline(always)]
+pub(super) fn meta_to_change<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
+    if medium.deferred().is_some() && meta.is_any_locked() { without_durable(medium, at, meta) } else { meta }
+}
+
+#[cold]
+#[inline(never)]
+fn without_durable<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
+    match medium.acknowledge_now(medium.commit_published(at, at.0)) {
+        Ok(Waited::Durable) => meta.unlocked(),
+        Ok(Waited::Deferred) | Err(_) => meta,
     }
 }
 
@@ -159,6 +175,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.segment.offsets().flat_map(of)
     }
 
+    /// The bucket's meta word, for a change of it.
+    #[inline(always)]
+    fn meta_to_change(&self, bucket: Bucket) -> Meta {
+        meta_to_change(self.cx.medium, bucket.at, self.stored(bucket).meta())
+    }
+
     /// Looks for a key.
     #[inline(always)]
     pub fn glance(&self, key: Key<'_>) -> Sight {
@@ -247,7 +269,8 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             return;
         }
         self.segment.raise(bucket.number);
-        medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
+        // Where the medium has failed both stay, and a reader takes the first.
+        let _ = medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
         medium.order();
     }
 
@@ -297,7 +320,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     pub fn remove(self, old: &At) -> Published<'a> {
         mark_unlinked(self.cx, &old.slot);
         self.segment.raise(old.bucket.number);
-        let meta = self.stored(old.bucket).meta().without(old.i);
+        let meta = self.meta_to_change(old.bucket).without(old.i);
         let table = self.table;
         let published = self.publish(old.bucket, meta, -1);
         if meta.filled() == LIGHT_FILLED_MAX {
@@ -310,7 +333,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     #[inline(always)]
     pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>, more: i64) -> Published<'a> {
         let (medium, stored) = (self.cx.medium, self.stored(bucket));
-        let meta = stored.meta();
+        let meta = self.meta_to_change(bucket);
         let i = meta.free_slot().expect("every bucket has a free slot");
         if !medium.breaks(canary::REFILL_NOT_COUNTED) {
             self.segment.raise(bucket.number);
@@ -322,7 +345,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let with = meta.with(i, slot.shape());
         let meta = old.map_or(with, |old| with.without(old));
         if medium.breaks(canary::BIT_BEFORE_SLOT) {
-            medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+            let _ = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
             medium.order();
             stored.write_slot(i, slot, true);
         }
@@ -334,16 +357,17 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         published
     }
 
-    /// Steps 4 and 5. Items are counted behind the commit: the count is a locked instruction, which waits for what was flushed.
+    /// Steps 4 and 5. Items are counted behind the commit: the count is a locked instruction, which waits for what was flushed. A log that has
+    /// failed does not take the word in: the bucket stays as it was, and [`Published::settle`] returns the error.
     #[inline(always)]
     fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
         let medium = self.cx.medium;
-        medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+        let taken = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
         let ticket = medium.commit(Level::Strongest);
         if ticket.is_done() {
             medium.store(bucket.at, meta.unlocked().0, Ordering::Release);
         }
-        if more != 0 {
+        if more != 0 && taken == Taken::Yes {
             self.segment.count(more);
         }
         Published { segment: self.segment, bucket, counter: self.segment.counter(bucket.number), ticket }
@@ -358,7 +382,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i), 0) };
         self.stored(other).write_slot(i, slot, true);
         medium.order();
-        medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
+        let _ = medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
         medium.order();
         let emptied = self.stored(old.bucket).meta().without(old.i);
         self.publish(old.bucket, emptied, 0)

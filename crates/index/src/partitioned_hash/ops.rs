@@ -21,6 +21,9 @@
 //!
 //! A log's writer does not wait for a FRESH word found under its lock: the writer's own is behind it in the log.
 //!
+//! A log that has failed takes no word in (`Taken`): the entry stays as it was, and 3 returns the error. What the word would have
+//! replaced is still named then, so nothing is retired once the medium has failed.
+//!
 //! Readers may settle a word first, and a neighbour's insert may add the line's overflow bit to it: steps 4 and 5 go by
 //! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 //!
@@ -30,7 +33,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use heap::Heap;
-use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::due::NEVER;
 use super::layout::Home;
@@ -137,7 +140,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         }
         let (crowded, signature) = (is_crowded.then_some(segment.offset()), Some(self.home.signature()));
         let was = self.home.now(room.slot);
-        Ok(Published { crowded, ..self.publish((room.slot, was), signature, position) })
+        Ok(Published { crowded, ..self.publish((room.slot, was), signature, position, 1) })
     }
 
     /// Enters `position`, whose item was flushed, at a free entry of the home line. The key has no entry yet.
@@ -148,7 +151,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             self.order_item();
         }
         let (was, signature) = (self.home.now(slot), self.home.signature());
-        self.publish((slot, was), Some(signature), position)
+        self.publish((slot, was), Some(signature), position, 1)
     }
 
     /// Puts `position`, whose item was flushed, in the place of what was found.
@@ -170,7 +173,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             self.order_item();
         }
         mark_unlinked(self.heap, was);
-        self.publish((slot, was), None, position)
+        self.publish((slot, was), None, position, 0)
     }
 
     /// Marks what was found as deleted.
@@ -191,7 +194,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             medium.store(found.slot.position, word.word(), Ordering::Release);
             return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
         }
-        self.publish((found.slot, found.position), None, found.position.deleted())
+        self.publish((found.slot, found.position), None, found.position.deleted(), -1)
     }
 
     /// Counts an entry that comes or goes.
@@ -211,17 +214,28 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     }
 
     /// Steps 2 and 3 up to the unlock, in place of the word that is there: under the lock a reader that takes FRESH away is all that changes it.
+    /// `counted`: entries that were counted for it.
     #[inline(always)]
-    fn publish(self, (slot, was): (Slot, Position), signature: Option<u64>, position: Position) -> Published {
+    fn publish(
+        self,
+        (slot, was): (Slot, Position),
+        signature: Option<u64>,
+        position: Position,
+        counted: i16,
+    ) -> Published {
         let medium = self.home.medium();
         let word = position.fresh().in_place_of(was);
-        match signature {
+        let taken = match signature {
             Some(signature) if medium.breaks(canary::TORN_PAIR) => {
-                slot.publish(medium, None, word);
+                let taken = slot.publish(medium, None, word);
                 medium.store(slot.signature, signature, Ordering::Relaxed);
                 medium.flush(slot.signature.span(8));
+                taken
             }
             _ => slot.publish(medium, signature, word),
+        };
+        if taken == Taken::No {
+            self.count(-counted);
         }
         self.lower_due();
         let take_marks = || medium.store(slot.position, without_marks(word).word(), Ordering::Release);

@@ -1,6 +1,6 @@
 //! An entry's two words, and how they become visible and durable.
 
-use pmem::{Medium, Offset, Ticket};
+use pmem::{Medium, Offset, Taken, Ticket};
 
 use crate::Position;
 
@@ -17,7 +17,7 @@ impl Slot {
     /// Publishes the entry: the signature, if it changes, then the position. The entry is known by where the item lies, so
     /// that a split's copy is known, too, whatever its marks.
     #[inline(always)]
-    pub(super) fn publish<M: Medium>(self, medium: &M, signature: Option<u64>, position: Position) {
+    pub(super) fn publish<M: Medium>(self, medium: &M, signature: Option<u64>, position: Position) -> Taken {
         let (last, key) = ((self.position, position.word()), position.offset().0);
         match signature {
             Some(signature) => medium.publish(&[(self.signature, signature), last], key),

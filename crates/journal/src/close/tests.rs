@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek};
 use std::sync::Mutex;
 
-use pmem::{Bytes, Level, Offset, Persist};
+use pmem::{Bytes, Level, Offset, Persist, Taken};
 
 use super::*;
 use crate::test_file::{Operation, TestFile};
@@ -25,7 +25,7 @@ fn options() -> JournalOptions {
 
 fn publish(journal: &Journaled<TestFile>, page: u64) {
     let start = Offset(page * PAGE_BYTES);
-    journal.publish(&[(start, page + 1)], page + 1);
+    assert_eq!(journal.publish(&[(start, page + 1)], page + 1), Taken::Yes);
     journal.wait(journal.commit(Level::Strongest)).unwrap();
 }
 
@@ -105,7 +105,7 @@ fn a_closed_log_is_as_short_as_a_new_one() {
     let mut journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
     for life in 0..3 {
         for word in 0..200 {
-            journal.publish(&[(Offset(0), 1000 * life + word)], 0);
+            assert_eq!(journal.publish(&[(Offset(0), 1000 * life + word)], 0), Taken::Yes);
             journal.wait(journal.commit(Level::Strongest)).unwrap();
         }
         assert!(files.log.bytes().len() as u64 > 2 * options.segment_bytes, "the log was longer");

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pmem::{Acknowledge, Bytes, Durability, Level, Offset, Persist, Space, Span, Ticket, Waited};
+use pmem::{Acknowledge, Bytes, Durability, Level, Offset, Persist, Space, Span, Taken, Ticket, Waited};
 
 use super::*;
 use crate::frame::any_frame;
@@ -42,7 +42,7 @@ fn create(options: JournalOptions) -> (Files<TestFile>, Journaled<TestFile>) {
 
 /// Publishes a word; up to where the log has it.
 fn publish(journal: &Journaled<TestFile>, word: u64) -> u64 {
-    journal.publish(&[(Offset(0), word)], 0);
+    assert_eq!(journal.publish(&[(Offset(0), word)], 0), Taken::Yes);
     journal.commit(Level::Strongest).0
 }
 

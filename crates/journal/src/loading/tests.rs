@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use pmem::{Bytes, Level, Persist};
+use pmem::{Bytes, Level, Persist, Taken};
 
 use super::*;
 use crate::layout::FRAMES_START_BYTES;
@@ -38,7 +38,7 @@ fn open(files: &Files<TestFile>, background: bool) -> Journaled<TestFile> {
 /// Sets the first word of a page.
 fn set(journal: &Journaled<TestFile>, page: u64, word: u64) {
     let start = Offset(page * PAGE_BYTES);
-    journal.publish(&[(start, word)], word);
+    assert_eq!(journal.publish(&[(start, word)], word), Taken::Yes);
 }
 
 fn commit(journal: &Journaled<TestFile>) {

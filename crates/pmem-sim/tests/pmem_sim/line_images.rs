@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use crate::common::{REGION_BYTES, set, store, words};
-use pmem::{Bytes, Level, Offset, Persist};
+use pmem::{Bytes, Level, Offset, Persist, Taken};
 use pmem_sim::{Model, Sim};
 
 /// The first words of three lines.
@@ -119,7 +119,7 @@ fn a_stream_is_a_copy_and_its_flush() {
 #[test]
 fn a_publish_never_leaves_a_position_without_its_signature() {
     let sim = line_sim();
-    sim.publish(&[(A, 7), (A.plus(32), 9)], 9);
+    assert_eq!(sim.publish(&[(A, 7), (A.plus(32), 9)], 9), Taken::Yes);
     assert_eq!(words(&sim, &[A, A.plus(32)]), set([[0, 0], [7, 0], [7, 9]]));
     sim.commit(Level::Strongest);
     assert_eq!(words(&sim, &[A, A.plus(32)]), set([[7, 9]]));

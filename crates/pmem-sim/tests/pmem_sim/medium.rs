@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use pmem::{Bytes, Canary, Level, Medium, MediumError, Offset, Persist, Space};
+use pmem::{Bytes, Canary, Level, Medium, MediumError, Offset, Persist, Space, Taken};
 use pmem_sim::{Model, REGION_BYTES_MAX, Sim, StepKind};
 
 const MODELS: [Model; 2] = [Model::Line, Model::Span];
@@ -82,7 +82,7 @@ fn steps_of_every_call(model: Model) -> Vec<StepKind> {
     }
     sim.flush(Offset(64).span(100));
     sim.order();
-    sim.publish(&[(Offset(512), 1), (Offset(520), 2)], 2);
+    assert_eq!(sim.publish(&[(Offset(512), 1), (Offset(520), 2)], 2), Taken::Yes);
     let ticket = sim.commit(Level::Strongest);
     sim.wait(ticket).expect("a simulated wait succeeds");
     sim.grow(8192).expect("there is room");

@@ -1,7 +1,7 @@
 //! Hand-written histories on the span model, with the exact set of images that a crash may leave.
 
 use crate::common::{REGION_BYTES, set, store, words};
-use pmem::{Bytes, Level, Offset, Persist};
+use pmem::{Bytes, Level, Offset, Persist, Taken};
 use pmem_sim::{Model, Sim};
 
 const A: Offset = Offset(0);
@@ -65,8 +65,8 @@ fn a_commit_promises_nothing_before_its_wait() {
 #[test]
 fn a_publish_survives_whole_or_not_at_all() {
     let sim = span_sim();
-    sim.publish(&[(A, 7), (A.plus(32), 9)], 9);
-    sim.publish(&[(A.plus(32), 10)], 10);
+    assert_eq!(sim.publish(&[(A, 7), (A.plus(32), 9)], 9), Taken::Yes);
+    assert_eq!(sim.publish(&[(A.plus(32), 10)], 10), Taken::Yes);
     assert_eq!(words(&sim, &[A, A.plus(32)]), set([[0, 0], [7, 9], [7, 10]]));
 }
 

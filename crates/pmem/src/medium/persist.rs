@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::{Bytes, Durability, Level, MediumError, Offset, Span, Ticket};
+use crate::{Bytes, Durability, Level, MediumError, Offset, Span, Taken, Ticket};
 
 /// Order and commit are two things: [`Persist::order`] says what comes first, [`Persist::commit`] asks for durability. On
 /// memory both are a fence; on a log the first is free and the second is a sync that writers share.
@@ -38,14 +38,18 @@ pub trait Persist: Bytes {
     /// `key` stands for what the words say, for [`Persist::commit_published`]. The engine chooses it: what stays the same when
     /// the words are copied elsewhere, or the last word's address.
     ///
+    /// A medium that has failed stores nothing, and says so, now and ever after: whatever follows from the words must then not become
+    /// visible either.
+    ///
     /// # Panics
     /// If there is no word.
     #[inline(always)]
-    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) -> Taken {
         for &(at, word) in words {
             self.store(at, word, Ordering::Release);
         }
         self.flush(words[words.len() - 1].0.span(8));
+        Taken::Yes
     }
 
     /// When the words published as `key`, the last one at `at`, are durable: for a thread that reads them before their publisher

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use journal::{JournalOptions, Journaled, Receipt};
-use pmem::{Acknowledge, Durability, Level, MediumError, Offset, Persist, Waited};
+use pmem::{Acknowledge, Durability, Level, MediumError, Offset, Persist, Taken, Waited};
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
 const PLACE: Offset = Offset(96);
@@ -29,7 +29,7 @@ fn opened_with(disk: &SimDisk, level: Durability, background: bool) -> Journaled
 /// A word that is published, and not waited for.
 fn published(journal: &Journaled<SimFile>) -> Receipt {
     let publish = || {
-        journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2);
+        assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2), Taken::Yes);
         journal.acknowledge(journal.commit(Level::Strongest))
     };
     let (waited, receipt) = journal.acknowledger().deferred(publish);
@@ -115,7 +115,7 @@ fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
     assert_eq!(acknowledger.wait(early), Ok(()));
     // The log was durable to its end, and has nothing of this.
     let (waited, late) = acknowledger.deferred(|| {
-        journal.publish(&[(Offset(64), 1), (PLACE, 4)], 4);
+        assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 4)], 4), Taken::No);
         journal.acknowledge(journal.commit(Level::Strongest))
     });
     assert!(waited.is_err() && acknowledger.is_durable(late).is_err() && acknowledger.wait(late).is_err());
@@ -139,7 +139,7 @@ fn who_reads_what_a_failure_left_has_nothing_to_wait_for() {
 fn what_is_buffered_is_synced_though_nobody_asks() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
     let publish = || {
-        journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2);
+        assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2), Taken::Yes);
         journal.acknowledge(journal.commit(Level::Strongest)).map(drop)
     };
     let (published, written) = journal.acknowledger().at(Durability::Buffered, publish);
@@ -157,7 +157,7 @@ fn a_word_is_durable_when_the_log_has_come_as_far_as_it_was_then() {
     journal.acknowledger().wait(early).expect("a disk without faults");
     let ticket = journal.commit_published(PLACE, 2);
     let later = Offset(160);
-    journal.publish(&[(Offset(128), 3), (later, 4)], 4);
+    assert_eq!(journal.publish(&[(Offset(128), 3), (later, 4)], 4), Taken::Yes);
     assert_eq!(journal.acknowledge_now(ticket), Ok(Waited::Durable));
     assert_eq!(journal.acknowledge_now(journal.commit_published(later, 4)), Ok(Waited::Deferred));
     assert!(journal.deferred() >= Some(journal.commit_published(later, 4)), "scans wait for it");

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use journal::{File, JournalError, JournalOptions, Journaled};
-use pmem::{Bytes, Canary, Level, Offset, Persist};
+use pmem::{Bytes, Canary, Level, Offset, Persist, Taken};
 use pmem_sim::{Crashable, DiskImage, Model, SimDisk, SimFile};
 
 const REGION_BYTES: u64 = 8192;
@@ -34,7 +34,7 @@ fn left() -> DiskImage {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, [1; 16], options()).expect("a disk without faults");
     for number in 0..WORD_COUNT {
-        journal.publish(&[(place(number), number + 1)], number);
+        assert_eq!(journal.publish(&[(place(number), number + 1)], number), Taken::Yes);
         journal.wait(journal.commit(Level::Strongest)).expect("a disk without faults");
     }
     let [image] = &disk.images(1, 0)[..] else { panic!("all was synced") };

@@ -202,7 +202,7 @@ impl Life {
                 if was_healthy {
                     shared.lock().0.push(words.iter().map(|&(at, word)| (at.span(8), word.to_ne_bytes().to_vec())));
                 }
-                journal.publish(&words, last.1);
+                let _ = journal.publish(&words, last.1);
             }
             6..11 => {
                 let at = Offset(rng.u64(64..REGION_BYTES / 8 - 8) * 8);

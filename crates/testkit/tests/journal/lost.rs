@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use journal::{JournalOptions, Journaled};
-use pmem::{Bytes, Level, MediumError, Offset, Persist, Residency};
+use pmem::{Bytes, Level, MediumError, Offset, Persist, Residency, Taken};
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
 /// What the simulated disk answers.
@@ -34,7 +34,7 @@ fn disk() -> SimDisk {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
     for page in 0..PAGE_COUNT {
-        journal.publish(&[(place(page), page + 100)], 0);
+        assert_eq!(journal.publish(&[(place(page), page + 100)], 0), Taken::Yes);
     }
     journal.wait(journal.commit(Level::Strongest)).unwrap();
     drop(journal);
@@ -65,8 +65,8 @@ fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
     assert_eq!(first_word(&journal, 4), 104, "what can be read is read");
 
     assert_eq!(journal.health(), Err(MediumError::Poisoned { errno: EIO }));
-    journal.publish(&[(place(LOST_PAGE), 7)], 0);
-    journal.publish(&[(place(2), 7)], 0);
+    assert_eq!(journal.publish(&[(place(LOST_PAGE), 7)], 0), Taken::Yes);
+    assert_eq!(journal.publish(&[(place(2), 7)], 0), Taken::Yes);
     assert_eq!(journal.wait(journal.commit(Level::Strongest)), Err(MediumError::Poisoned { errno: EIO }));
     assert!(journal.checkpoint().is_err());
     drop(journal);

@@ -8,6 +8,7 @@ mod flipped;
 mod history;
 mod life;
 mod lost;
+mod refused;
 
 use history::History;
 use life::{Life, Wrong};

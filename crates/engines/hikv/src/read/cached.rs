@@ -6,7 +6,7 @@
 //! entry lies. Snapshots and scans read the region. A copy was compared with the checksum, if reads compare any, when it was brought in.
 //! What a miss means the index tells.
 
-use engine::{Error, OpenError, Version};
+use engine::{Error, OpenError, Witness};
 use index::CachedTable;
 use index::Position;
 use index::cached_table::{Clear, Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
@@ -17,7 +17,7 @@ use crate::write::publish::Hidden;
 use crate::{HiKv, Memory, item};
 
 fn copy_of<'a>(item: &Item<'a>, position: Position) -> NewCopy<'a> {
-    let version = item::version(item.header.checksum, position).words();
+    let version = item::witness(item.header.checksum, position, item.expiry).words();
     NewCopy { value: item.value, version, expiry_ms: item.expiry.ms() }
 }
 
@@ -39,10 +39,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         cache: &CachedTable,
         key: &[u8],
         is_part: bool,
-        found: &mut dyn FnMut(Version, &[u8]),
+        found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         let sought = Sought { bytes: key, signature: self.hasher.signature(key) };
-        let show = |copied: Copied<'_>| found(Version::new(copied.version), copied.value);
+        let show = |copied: Copied<'_>| found(Witness::of_words(copied.version), copied.value);
         let permit = match cache.look(sought, || self.clock.now_ms(), show) {
             Look::Hit(()) => return Ok(true),
             Look::Miss(permit) => permit,
@@ -58,7 +58,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         sought: Sought<'_>,
         permit: Option<Permit>,
         is_part: bool,
-        found: &mut dyn FnMut(Version, &[u8]),
+        found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         let _pin = epoch::pin();
         let Some((position, item)) = self.find_unexpired(sought.signature, sought.bytes)? else { return Ok(false) };
@@ -68,7 +68,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
             cache.bring_in(permit, sought, &copy_of(&item, position));
         }
-        found(item::version(item.header.checksum, position), item.value);
+        found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
     }
 

@@ -16,7 +16,7 @@ use crate::canary;
 use crate::item;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Error, Look, Verify, Version};
+use engine::{Error, Expiry, Look, Verify, Witness};
 use items::{Item, Plain};
 
 /// What a look at a key's home line and at one item tells.
@@ -207,7 +207,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &self,
         key: &[u8],
         compared_bytes_max: u64,
-        found: &mut dyn FnMut(Version, &[u8]),
+        found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         check_key(key)?;
         if let Some(cache) = &self.cache {
@@ -216,7 +216,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let _pin = epoch::pin();
         match self.glimpse_of(key, compared_bytes_max) {
             Glimpse::Item(position, item) => {
-                found(item::version(item.checksum(), position), item.value());
+                found(item::witness(item.checksum(), position, Expiry::NEVER), item.value());
                 Ok(true)
             }
             Glimpse::Absent => Ok(false),
@@ -231,13 +231,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &self,
         key: &[u8],
         compared_bytes_max: u64,
-        found: &mut dyn FnMut(Version, &[u8]),
+        found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else { return Ok(false) };
         if item.header.item_bytes() <= compared_bytes_max {
             self.may_show(&item, position)?;
         }
-        found(item::version(item.header.checksum, position), item.value);
+        found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
     }
 }

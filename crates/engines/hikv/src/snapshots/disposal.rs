@@ -23,10 +23,12 @@ impl<M, D: Dram> Copy for Disposal<'_, M, D> {}
 
 impl<M: Medium, D: Dram> Disposal<'_, M, D> {
     /// Retires the item that a write replaced, if there was one, now that nothing but snapshots may refer to it; what
-    /// snapshots keep they retire themselves. One of no size class cannot have been found (damage).
+    /// snapshots keep they retire themselves. One of no size class cannot have been found (damage). A medium that has failed may have
+    /// refused the write, so that readers go on finding the item: then it stays.
     #[inline(always)]
     pub(crate) fn retire(self, old: Option<Position>) {
         if let Some(position) = old
+            && self.medium.health().is_ok()
             && position.place().is_some()
             && !self.snapshots.kept.let_go(position)
         {
@@ -36,6 +38,9 @@ impl<M: Medium, D: Dram> Disposal<'_, M, D> {
 
     /// As [`Disposal::retire`], of what many writes replaced.
     pub(crate) fn retire_all(self, old: impl Iterator<Item = Position>) {
+        if self.medium.health().is_err() {
+            return;
+        }
         let going = old.filter(|position| position.place().is_some() && !self.snapshots.kept.let_go(*position));
         self.index.retire_all(going.map(Garbage::Item));
     }

@@ -8,7 +8,7 @@ use crate::read::walk::{cursor_at, place_of};
 use crate::read::whole;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Version};
+use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Witness};
 use items::Item;
 
 impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
@@ -20,7 +20,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         self.release_snapshot(at);
     }
 
-    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Version, Expiry, &[u8])) -> Result<bool, Error> {
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
         let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
@@ -33,7 +33,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         };
         let is_there = seen.is_some();
         if let Some((position, item)) = seen {
-            found(item::version(item.header.checksum, position), item.expiry, item.value);
+            found(item::witness(item.header.checksum, position, item.expiry), item.expiry, item.value);
         }
         Ok(is_there)
     }

@@ -6,7 +6,7 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use engine::{Check, Cursor, Depth, Engine, Error, Seen, Version, empty_room};
+use engine::{Check, Cursor, Depth, Engine, Error, Seen, Version, Witness, empty_room};
 use index::Position;
 use pmem_os::HostDram;
 
@@ -65,14 +65,18 @@ impl Rig {
     }
 
     pub(super) fn version(&self, key: &[u8]) -> Version {
+        self.seen(key).0
+    }
+
+    fn seen(&self, key: &[u8]) -> (Version, Witness) {
         let mut seen = None;
-        self.store.get(key, &mut |version, _| seen = Some(version)).unwrap();
+        self.store.get(key, &mut |witness, value| seen = Some((witness.version(key, value), witness))).unwrap();
         seen.expect("the key is there")
     }
 
     /// Where the key's item lies.
     pub(super) fn position(&self, key: &[u8]) -> Position {
-        Position::from_word(self.version(key).words()[0])
+        Position::from_word(self.seen(key).1.words()[0])
     }
 
     pub(super) fn contents(&self) -> Contents {

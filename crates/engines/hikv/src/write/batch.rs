@@ -214,7 +214,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let hide = |(signature, op): (u64, &BatchOp<'a>)| self.hide_of_batch(signature, op.key());
         let changes = if self.cache.is_some() { batch.changes() } else { &[] };
         let hidden: Vec<_> = changes.iter().map(op_of).map(hide).collect();
-        let finished = batch.commit(turn, record.publish());
+        let finished = batch.commit(turn, record.publish())?;
         for (signature, expiry) in due {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
@@ -226,7 +226,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
-        let _ = self.medium.acknowledge(finished.durable?)?;
+        let _ = self.medium.acknowledge(finished.durable)?;
         hidden.into_iter().zip(finished.changes).for_each(|(hidden, change)| self.reveal(hidden, some(change.new)));
         Ok(expired)
     }

@@ -87,8 +87,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<Tried<'a, D, Was>, Error> {
         let _pin = epoch::pin();
         let found = self.find(signature, key)?;
-        let version = found.map_or(Ok(None), |(position, item)| self.live_version(position, item))?;
-        if let Some(condition) = conditions.iter().position(|condition| condition.version != version) {
+        let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
+        if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
             return Err(Error::Unmet { condition });
         }
         let target = Target::holding(signature, key, found.map(|(position, _)| position));

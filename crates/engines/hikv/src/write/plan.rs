@@ -13,7 +13,7 @@ use pmem::Medium;
 
 use crate::{HiKv, Memory};
 use crate::{canary, item};
-use engine::{BatchOp, Condition, Error, Version};
+use engine::{BatchOp, Condition, Error, Witness};
 use items::Item;
 
 /// What a batch asks for, with signatures: conditions as they were given, each key's last operation in the order of signatures,
@@ -130,19 +130,24 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.medium.breaks(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN)
                 && plan.ops.iter().any(|(_, op)| op.key() == key)
         };
-        for (number, &(signature, Condition { key, version })) in plan.conditions.iter().enumerate() {
-            let found = find(signature, key)?;
-            let live = found.map_or(Ok(None), |(position, item)| self.live_version(position, item))?;
-            if live != version && !is_forgotten(key) {
+        for (number, (signature, condition)) in plan.conditions.iter().enumerate() {
+            let found = find(*signature, condition.key)?;
+            let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
+            if !condition.holds(live) && !is_forgotten(condition.key) {
                 return Err(Error::Unmet { condition: number });
             }
         }
         Ok(())
     }
 
-    /// The version of what a key has, unless it has expired.
-    pub(crate) fn live_version(&self, position: Position, item: Item<'_>) -> Result<Option<Version>, Error> {
-        Ok(self.unexpired(item, position)?.map(|item| item::version(item.header.checksum, position)))
+    /// The value of a key and its witness, unless the key has expired.
+    pub(crate) fn live_witness<'a>(
+        &self,
+        position: Position,
+        item: Item<'a>,
+    ) -> Result<Option<(Witness, &'a [u8])>, Error> {
+        let live = self.unexpired(item, position)?;
+        Ok(live.map(|item| (item::witness(item.header.checksum, position, item.expiry), item.value)))
     }
 
     /// What a key has, under its pair's lock.

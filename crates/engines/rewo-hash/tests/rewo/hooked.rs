@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use pmem::{
-    Acknowledge, Bytes, Canary, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span,
+    Acknowledge, Bytes, Canary, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Taken,
     Ticket, Waited,
 };
 use pmem_sim::{Model, Sim};
@@ -139,10 +139,11 @@ impl Persist for Hooked {
         self.sim.order();
     }
 
-    fn publish(&self, words: &[(Offset, u64)], key: u64) {
+    fn publish(&self, words: &[(Offset, u64)], key: u64) -> Taken {
         words.iter().for_each(|_| tell(Access::Store));
-        self.sim.publish(words, key);
+        let taken = self.sim.publish(words, key);
         self.published.lock().insert(key, self.sim.commit(Level::Strongest));
+        taken
     }
 
     fn commit_published(&self, at: Offset, key: u64) -> Ticket {

@@ -12,6 +12,10 @@
 //! | 8 the word is cleared; ordered. The overlay goes, the locks too, the record is free | all |
 //! | 9 the commit is waited for | all |
 //!
+//! A log that fails may refuse step 5: then nothing has happened, and the overlay goes. Where it refuses a bucket of step 7, no more is
+//! stored, and the decided overlay stays until the store is opened again: readers of all these buckets go by the batch word, and get the
+//! medium's error unless that is durable. No later batch gets so far.
+//!
 //! Only the batch writes to its buckets from 2 to 8, so the record stays true. A batch that finds no room in 2 lets go of all
 //! locks, splits, and begins again. One batch at a time is carried out: it has the turn.
 
@@ -24,14 +28,14 @@ use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Reservation};
 use parking_lot::MutexGuard;
-use pmem::{Dram, Medium, Offset, Ticket};
+use pmem::{Dram, Medium, MediumError, Offset, Taken, Ticket};
 
 use super::canary;
 use super::find::Key;
 use super::image::{Image, Words};
 use super::layout::{FILLED_MAX, bucket, choices};
 use super::segment::Segment;
-use super::write::{Full, mark_unlinked};
+use super::write::{Full, mark_unlinked, meta_to_change};
 use super::{BlockHash, Slot};
 use crate::Position;
 use crate::segmented::directory::Retired;
@@ -142,7 +146,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let of = |segment| choices(signature).map(|number| (number, bucket(segment, number)));
         let all: Vec<_> = segment.offsets().flat_map(of).collect();
         for &(number, at) in &all {
-            let copy = || Changed { image: Image::of(self.cx.medium, at), number, segment, is_changed: false };
+            let copy = || Changed { image: copied(self.cx.medium, at), number, segment, is_changed: false };
             self.images.entry(at.0).or_insert_with(copy);
         }
         all.into_iter().map(|(_, at)| at.0).collect()
@@ -233,7 +237,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     }
 
     /// Steps 3 to 8; what is to be waited for. The caller waits without locks.
-    pub fn commit(mut self, record: Reservation<'a, D>) -> Ticket {
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`], and nothing has happened.
+    pub fn commit(mut self, record: Reservation<'a, D>) -> Result<Ticket, MediumError> {
         self.images.retain(|_, changed| changed.is_changed);
         let (cx, record) = (self.cx, record.publish());
         let images = self.images.iter().map(|(at, changed)| (*at, changed.image)).collect();
@@ -245,49 +252,68 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             cx.medium.order();
         }
         if cx.medium.breaks(canary::CARRIED_OUT_BEFORE_WORD) {
-            self.carry_out(images, true);
+            let _ = self.carry_out(images, true);
         }
-        self.table.overlay.store(overlay, Ordering::Release);
+        let before = self.table.overlay.swap(overlay, Ordering::AcqRel);
         // Now: who has counted this has seen the overlay, or that it has gone.
         self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
-        let ticket = record::publish(cx.medium, record.offset);
+        let Some(ticket) = record::publish(cx.medium, record.offset) else {
+            self.take_away(overlay, before);
+            return cx.medium.health().map(|()| unreachable!("a medium that works takes everything in"));
+        };
         // SAFETY: as above.
         unsafe { &*overlay }.decide();
         self.count_items();
         self.replaced.iter().for_each(|slot| mark_unlinked(cx, slot));
-        self.carry_out(images, ticket.is_done());
+        if self.carry_out(images, ticket.is_done()) == Taken::No {
+            return Ok(ticket);
+        }
         if !cx.medium.breaks(canary::BLOCK_BATCH_FORGOTTEN_EARLY) {
             cx.medium.order();
         }
         record::clear(cx.medium);
         cx.medium.order();
         self.table.note_crowding();
-        self.table.overlay.store(ptr::null_mut(), Ordering::Release);
-        // SAFETY: it came from a box, and only who has the turn takes it away.
-        cx.retire(Garbage::Table(Table::new(unsafe { Retired::new(overlay) })));
+        self.take_away(overlay, ptr::null_mut());
         cx.heap.free(cx.medium, record);
-        ticket
+        Ok(ticket)
     }
 
-    /// Step 7, but for its order.
-    fn carry_out(&self, images: &BTreeMap<u64, Image>, is_durable: bool) {
+    /// Readers go by `before` again, the overlay of a batch that came to no end, or by none.
+    fn take_away(&self, overlay: *mut Overlay, before: *mut Overlay) {
+        self.table.overlay.store(before, Ordering::Release);
+        // SAFETY: it came from a box, and only who has the turn takes it away.
+        self.cx.retire(Garbage::Table(Table::new(unsafe { Retired::new(overlay) })));
+    }
+
+    /// Step 7, but for its order, as far as the medium takes it in.
+    fn carry_out(&self, images: &BTreeMap<u64, Image>, is_durable: bool) -> Taken {
         let medium = self.cx.medium;
         for (&at, image) in images {
             if is_durable {
-                image.store(medium, Offset(at));
+                image.unlocked().store(medium, Offset(at));
             } else {
-                let locked = image.with_meta(image.meta().locked());
-                locked.store(medium, Offset(at));
-                medium.publish(&[(Offset(at), locked.meta().0)], at);
+                image.store(medium, Offset(at));
+                let taken = medium.publish(&[(Offset(at), image.meta().0)], at);
+                if taken == Taken::No && !medium.breaks(canary::REFUSED_BATCH_CARRIED_OUT) {
+                    return Taken::No;
+                }
             }
         }
+        Taken::Yes
     }
 
-    /// The buckets are as they were.
+    /// The buckets are as they were, in the region.
     fn count_items(&self) {
         for (&at, changed) in &self.images {
             let before = Image::of(self.cx.medium, Offset(at)).meta().filled();
             changed.segment.count(i64::from(changed.image.meta().filled()) - i64::from(before));
         }
     }
+}
+
+/// A bucket as it is, with lock bits for what is not known to be durable.
+fn copied<M: Medium>(medium: &M, at: Offset) -> Image {
+    let image = Image::of(medium, at);
+    image.with_meta(meta_to_change(medium, at, image.meta()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pmem::{Medium, MediumError, Offset};
+use pmem::{Medium, MediumError, Offset, Ticket};
 
 use super::super::BlockHash;
 use super::super::image::Image;
@@ -46,10 +46,14 @@ impl BlockHash {
     #[cold]
     pub(in super::super) fn settle_batch<M: Medium>(&self, medium: &M) -> Result<(), MediumError> {
         if medium.is_writable() {
-            let at = WORD_AT;
-            let _ = medium.acknowledge_met(medium.commit_published(at, at.0))?;
+            let _ = medium.acknowledge_met(self.batch_ticket(medium))?;
         }
         Ok(())
+    }
+
+    /// When the batch is durable that is decided.
+    pub(in super::super) fn batch_ticket<M: Medium>(&self, medium: &M) -> Ticket {
+        medium.commit_published(WORD_AT, WORD_AT.0)
     }
 
     /// A bucket as it is, or as a batch has decided.

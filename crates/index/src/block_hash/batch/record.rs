@@ -5,8 +5,9 @@ use std::ptr;
 
 use heap::layout::batch_word;
 use heap::{BatchState, BatchWord, HeapError};
-use pmem::{Dram, Level, Medium, Offset, Ticket, crc32c};
+use pmem::{Dram, Level, Medium, Offset, Taken, Ticket, crc32c};
 
+use super::super::canary;
 use super::super::image::Image;
 use super::super::layout::BUCKET_BYTES;
 use super::Overlay;
@@ -31,11 +32,13 @@ pub(super) fn clear<M: Medium>(medium: &M) {
     BatchWord::clear(medium, WORD);
 }
 
-/// Step 5.
-pub(super) fn publish<M: Medium>(medium: &M, record: Offset) -> Ticket {
+/// Step 5; `None` if the medium has failed, and names no record.
+pub(super) fn publish<M: Medium>(medium: &M, record: Offset) -> Option<Ticket> {
     let (at, word) = (WORD_AT, BatchWord { record, state: BatchState::Committed });
-    medium.publish(&[(at, word.word())], at.0);
-    medium.commit(Level::Strongest)
+    match medium.publish(&[(at, word.word())], at.0) {
+        Taken::No if !medium.breaks(canary::REFUSED_BATCH_CARRIED_OUT) => None,
+        _ => Some(medium.commit(Level::Strongest)),
+    }
 }
 
 pub(super) fn write<M: Medium>(medium: &M, at: Offset, images: &BTreeMap<u64, Image>) {
@@ -43,7 +46,7 @@ pub(super) fn write<M: Medium>(medium: &M, at: Offset, images: &BTreeMap<u64, Im
     let (header, entries) = bytes.split_at_mut(HEADER_BYTES);
     for (entry, (at, image)) in entries.chunks_exact_mut(ENTRY_BYTES).zip(images) {
         entry[..8].copy_from_slice(&at.to_le_bytes());
-        entry[16..].copy_from_slice(&image.to_bytes());
+        entry[16..].copy_from_slice(&image.unlocked().to_bytes());
     }
     header[..4].copy_from_slice(&(images.len() as u32).to_le_bytes());
     let checksum = crc32c(crc32c(0, &header[..4]), entries);

@@ -135,7 +135,7 @@ impl Rig {
             }
             let Err(full) = batch.has_room() else {
                 let record = batch.reserve_record().unwrap();
-                return self.medium.wait(batch.commit(record)).unwrap();
+                return self.medium.wait(batch.commit(record).unwrap()).unwrap();
             };
             drop(batch);
             self.table.split_for_batch(self.cx(), full, &signatures).unwrap();

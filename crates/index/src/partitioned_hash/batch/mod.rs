@@ -16,6 +16,9 @@
 //! On a log 8 stands for the wait of 5: no lock is held while a disk syncs. Step 6 then puts FRESH in the mark's place, which
 //! keeps readers from acting on what is not durable as it does after any write (`ops`).
 //!
+//! Where a log fails between 3b and 7, all of the batch stays: marks, word and the entry of the table. If the word says PREPARED,
+//! readers find the old items. If the word says COMMITTED, readers get the medium's error, unless the word is durable. No later batch is begun.
+//!
 //! # Readers
 //! A reader that meets the mark asks the batch ([`Batches`]): PREPARED means the old item, COMMITTED the new one, once that word is
 //! durable. All marks are there before COMMITTED is, so a reader that has seen one key new finds every other new: by the mark, or

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::iter;
 
 use heap::{BatchState, BatchWord, HeapError, Place};
-use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::chosen::Chosen;
 use super::{Active, Change, Turn, finish, now, record};
@@ -58,8 +58,8 @@ pub struct Full(HashSet<Offset>);
 /// A batch that took place.
 #[must_use]
 pub struct Finished {
-    /// When the batch is durable; nobody has waited for a disk. An error if the medium failed.
-    pub durable: Result<Ticket, MediumError>,
+    /// The point from which on the batch is durable. No thread has waited for a disk.
+    pub durable: Ticket,
     /// Signatures, and segments of theirs that should be split: their stashes fill up.
     pub crowded: Vec<(u64, Offset)>,
     /// What it did, in the order in which it was noted.
@@ -264,8 +264,13 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
 
     /// Steps 3 to 7: the changes happen, all at once. The record, for which room of
     /// [`record_bytes`](super::record::record_bytes) is at `record`, is retired.
-    pub fn commit(self, turn: &Turn<'_>, record: Place) -> Finished {
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`] if the medium fails meanwhile: then nothing has happened, or readers of these keys get this error, until
+    /// the store is opened again.
+    pub fn commit(self, turn: &Turn<'_>, record: Place) -> Result<Finished, MediumError> {
         let medium = self.cx.medium;
+        medium.health()?;
         for &(number, way) in &self.ways {
             self.home(number).mark_way(Some(way));
         }
@@ -279,14 +284,17 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         medium.order();
         let batches = &self.index.batches;
         let active = batches.link(Active::new(turn.number, record.offset, &self.changes));
-        self.publish();
+        self.publish()?;
         word(BatchState::Committed).store(medium, turn.number);
         let ticket = medium.commit(Level::Strongest);
         active.note_committed(ticket);
-        let waited = medium.acknowledge_now(ticket);
+        let waited = match medium.acknowledge_now(ticket) {
+            Err(_) if medium.breaks(canary::FAILED_BATCH_FINISHED) => Waited::Durable,
+            waited => waited?,
+        };
         self.count_and_unlink();
-        if waited == Ok(Waited::Deferred) && !medium.breaks(canary::BATCH_SETTLED_EARLY) {
-            self.publish_outcomes();
+        if waited == Waited::Deferred && !medium.breaks(canary::BATCH_SETTLED_EARLY) {
+            self.publish_outcomes()?;
         }
         finish(medium, turn.number, &self.changes, BatchState::Committed, canary::BATCH_FORGOTTEN_EARLY);
         let active = batches.unlink(turn.number);
@@ -294,11 +302,11 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         drop((stashes, pairs));
         cx.retire(Garbage::Table(Table::new(active)));
         cx.retire(Garbage::of(record));
-        Finished { durable: waited.map(|_| ticket), crowded, changes }
+        Ok(Finished { durable: ticket, crowded, changes })
     }
 
     /// Step 4.
-    fn publish(&self) {
+    fn publish(&self) -> Result<(), MediumError> {
         let medium = self.cx.medium;
         for change in &self.changes {
             let mut word = change.marked();
@@ -306,24 +314,27 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 word = word.out_of_batch();
             }
             let word = word.in_place_of(now(medium, change.at));
-            if change.old.is_empty() {
-                change.slot().publish(medium, Some(self.signatures[change.number as usize]), word);
-            } else {
-                change.slot().publish(medium, None, word);
+            let signature = change.old.is_empty().then(|| self.signatures[change.number as usize]);
+            if change.slot().publish(medium, signature, word) == Taken::No {
+                return medium.health();
             }
         }
         if !medium.breaks(canary::BATCH_BEFORE_ENTRIES) {
             medium.order();
         }
+        Ok(())
     }
 
     /// Step 6 where the batch is not durable yet: FRESH takes the place of the mark, and stays.
-    fn publish_outcomes(&self) {
+    fn publish_outcomes(&self) -> Result<(), MediumError> {
         let medium = self.cx.medium;
         for change in &self.changes {
             let outcome = change.marked().out_of_batch().fresh();
-            change.slot().publish(medium, None, outcome.in_place_of(now(medium, change.at)));
+            if change.slot().publish(medium, None, outcome.in_place_of(now(medium, change.at))) == Taken::No {
+                return medium.health();
+            }
         }
+        Ok(())
     }
 
     /// Counts entries, and keeps the sweep from what it will not meet any more. Under the locks.

@@ -161,8 +161,7 @@ impl<M: Medium> Rig<M> {
         }
         batch.has_room()?;
         let record = self.heap.reserve(&self.medium, record_bytes(changes.len()), 0).unwrap().publish();
-        let finished = batch.commit(turn, record);
-        finished.durable.unwrap();
+        let _ = batch.commit(turn, record).unwrap();
         replaced.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));
         Ok(())
     }

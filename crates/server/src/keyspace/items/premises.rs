@@ -210,6 +210,23 @@ mod tests {
         assert!(!is_written(&store, |_| store.put("absent", "").unwrap()));
     }
 
+    /// A value whose checksum collides with the watched one's comes to the watched one's place.
+    #[test]
+    fn a_forged_value_breaks_the_premises() {
+        const RETURN_COUNT: usize = 8;
+        let ((store, _dir), watched) = (store(), [7; 100]);
+        store.put("k", watched).unwrap();
+        let seen = Seen::of(&store, b"k").unwrap();
+        let (forged, mut return_count) = (testkit::forged(&watched), 0);
+        while return_count < RETURN_COUNT {
+            for (value, is_watched) in [(&watched[..], true), (&forged, false), (&forged, false)] {
+                store.put("k", value).unwrap();
+                assert_eq!(Premises::of([(b"k".to_vec(), seen)].into_iter()).hold(&store).unwrap(), is_watched);
+                return_count += usize::from(version_of(&store, b"k").unwrap() == seen.map(|seen| seen.version));
+            }
+        }
+    }
+
     /// A command's read, while the key holds something else, which is put back before the end.
     #[test]
     fn what_was_read_has_to_be_what_was_watched_though_it_came_back() {

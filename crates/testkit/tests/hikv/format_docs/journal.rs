@@ -2,7 +2,7 @@
 
 use journal::layout::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FRAMES_START_BYTES, HEADER_BYTES, MAGIC, VERSION};
 use journal::{File, JournalOptions, Journaled};
-use pmem::{Bytes, Level, Offset, Persist, Space, crc32c};
+use pmem::{Bytes, Level, Offset, Persist, Space, Taken, crc32c};
 use pmem_sim::{Crashable, Model, SimDisk};
 
 use crate::format_docs::fields::Fields;
@@ -57,7 +57,7 @@ fn log() -> Vec<u8> {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, IDENTITY, options()).expect("a disk without faults");
     let commit = || journal.wait(journal.commit(Level::Strongest)).expect("a disk without faults");
-    journal.publish(&[(Offset(0), 0x1111), (Offset(32), 0x2222)], 0x2222);
+    assert_eq!(journal.publish(&[(Offset(0), 0x1111), (Offset(32), 0x2222)], 0x2222), Taken::Yes);
     commit();
     // SAFETY: one thread alone uses the region, and holds no reference into it.
     unsafe { journal.stream(Offset(4096), &[b"twelve bytes"]) };

@@ -15,7 +15,7 @@ mod ops;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use pmem::{Bytes, Checksum, Level, Medium, MediumError, Offset, Persist, Space};
+use pmem::{Bytes, Checksum, Level, Medium, MediumError, Offset, Persist, Space, Taken};
 use pmem_sim::Sim;
 use testkit::Failure;
 
@@ -174,7 +174,7 @@ impl SlotTable {
     }
 
     fn publish_root(&self, table: u64) {
-        self.sim.publish(&[(ROOT, MAGIC | table | FRESH)], table);
+        assert_eq!(self.sim.publish(&[(ROOT, MAGIC | table | FRESH)], table), Taken::Yes);
         self.sync();
         let _ = self.sim.compare_exchange(ROOT, MAGIC | table | FRESH, MAGIC | table);
     }

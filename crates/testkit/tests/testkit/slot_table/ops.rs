@@ -1,6 +1,6 @@
 //! The table's operations.
 
-use pmem::{Bytes, Level, Medium, Persist};
+use pmem::{Bytes, Level, Medium, Persist, Taken};
 use pmem_sim::Sim;
 use std::sync::atomic::Ordering;
 use testkit::{Contents, Failure, Operations, Space, Subject};
@@ -11,8 +11,10 @@ impl SlotTable {
     fn publish_words(&self, slot: Slot, signature: Option<u64>, position: u64) {
         let last = (slot.position, position);
         match signature {
-            Some(signature) => self.sim.publish(&[(slot.signature, signature), last], position & OFFSET),
-            None => self.sim.publish(&[last], position & OFFSET),
+            Some(signature) => {
+                assert_eq!(self.sim.publish(&[(slot.signature, signature), last], position & OFFSET), Taken::Yes)
+            }
+            None => assert_eq!(self.sim.publish(&[last], position & OFFSET), Taken::Yes),
         }
     }
 

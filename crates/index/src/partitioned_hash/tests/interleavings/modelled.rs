@@ -9,7 +9,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
 use pmem::{
     Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
-    Span, Ticket,
+    Span, Taken, Ticket,
 };
 use pmem_sim::Sim;
 
@@ -226,13 +226,14 @@ impl Persist for Modelled {
         }
     }
 
-    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) -> Taken {
         words.iter().for_each(|&(at, word)| self.store(at, word, Ordering::Release));
         let last = words.last().expect("something is published").0;
         if self.modelled(last).is_none() {
             self.use_elsewhere();
         }
         self.flush(last.span(8));
+        Taken::Yes
     }
 
     fn order(&self) {

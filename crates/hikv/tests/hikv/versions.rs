@@ -1,0 +1,53 @@
+//! Versions of a client's own making: values whose checksums collide, in the place of the value that was seen.
+
+use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
+use testkit::forged;
+
+const KEY: &str = "key";
+
+/// Times that the seen value has to be met again in its old place: the forged one is there as often, in the mean.
+const RETURN_COUNT: usize = 12;
+
+/// More writes than any engine takes for that.
+const WRITE_COUNT_MAX: usize = 200_000;
+
+/// True if a write happens that rests on the version.
+fn is_met(store: &Store, version: hikv::Version) -> bool {
+    let mut batch = WriteBatch::new();
+    batch.expect_version(KEY, version).put("mine", "1");
+    match store.write(&batch) {
+        Ok(()) => true,
+        Err(Error::Unmet { condition: 0 }) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Writes the seen value and the forged one by turns as drawn, until the former was often met in its old place.
+fn is_told_apart(kind: EngineKind, value: &[u8]) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Options::new().engine(kind).durability(Durability::Buffered).open(dir.path()).unwrap();
+    store.put(KEY, value).unwrap();
+    let version = || store.get_versioned(KEY).unwrap().expect("it was put").0;
+    let (seen, other, mut rng) = (version(), forged(value), fastrand::Rng::with_seed(7));
+    let mut return_count = 0;
+    for _ in 0..WRITE_COUNT_MAX {
+        let is_seen = rng.bool();
+        store.put(KEY, if is_seen { value } else { &other }).unwrap();
+        let is_same = version() == seen;
+        assert!(is_seen || !is_same, "{}: the version of another value", kind.name());
+        assert_eq!(is_met(&store, seen), is_same, "{}", kind.name());
+        return_count += usize::from(is_same);
+        if return_count == RETURN_COUNT {
+            return;
+        }
+    }
+    // A stamp does not return, and neither does what lies in a slot and is itself.
+    assert!(kind == EngineKind::Ink, "{}: the place was used again {return_count} times alone", kind.name());
+}
+
+#[test]
+fn a_forged_value_has_another_version() {
+    for &kind in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
+        is_told_apart(kind, &[7; 100]);
+    }
+}
