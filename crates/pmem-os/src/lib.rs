@@ -22,6 +22,7 @@ mod mapping;
 mod medium;
 mod memory;
 pub mod names;
+mod overlay;
 mod persistence;
 mod probe;
 mod ticks;

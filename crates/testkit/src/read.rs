@@ -13,15 +13,18 @@ pub(crate) fn refused(operation: &'static str) -> impl Fn(Failure) -> Problem {
 }
 
 /// What `store` holds. Listing, counting, looking up and scanning must agree, on what it lists and on all of `keys`.
+pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>) -> Result<Contents, Problem> {
+    let contents = read_uncounted(store, keys)?;
+    let (said, listed) = (store.len().map_err(refused("len"))?, contents.len() as u64);
+    if said == listed { Ok(contents) } else { Err(Problem::Length { said, listed }) }
+}
+
+/// As [`read`] but for the count, which has expired keys where a store that is open for reading reaps none.
 ///
 /// The first scan comes before anything else, so that a recovered store's order is built from what recovery left.
-pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>) -> Result<Contents, Problem> {
+pub(crate) fn read_uncounted(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>) -> Result<Contents, Problem> {
     let forward = scan(store, Direction::Forward)?;
     let contents = list(store)?;
-    let (said, listed) = (store.len().map_err(refused("len"))?, contents.len() as u64);
-    if said != listed {
-        return Err(Problem::Length { said, listed });
-    }
     for key in keys.iter().chain(contents.keys()) {
         if store.get(key).map_err(refused("get"))?.as_ref() != contents.get(key) {
             return Err(Problem::Lookup(key.clone()));
