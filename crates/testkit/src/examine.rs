@@ -11,7 +11,7 @@ use pmem_sim::{CrashImage, Crashable, Model};
 use crate::at_snapshot::Taken;
 use crate::explore::{Counts, End, Settings};
 use crate::oracle::{Oracle, State};
-use crate::read::{check, read, read_uncounted, refused};
+use crate::read::{check, check_unmended, read, read_uncounted, refused};
 use crate::reservoir::Reservoir;
 use crate::script::Op;
 use crate::subject::{Contents, Failure, Subject};
@@ -144,7 +144,7 @@ impl Examiner {
             Some(opened) => {
                 let store = opened.map_err(Problem::DoesNotOpen)?;
                 Oracle::exactly(found.clone()).judge(&Some(read_uncounted(&store, &self.keys)?))?;
-                check(&store)
+                check_unmended(&store)
             }
         }
     }
