@@ -1,8 +1,8 @@
 //! Salvaging a damaged store into a new one.
 //!
 //! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here the items get a store of their own, by the
-//! steps of a backup (`backup`): it is called `OUT.partial` until it is whole, and what an interruption leaves of it is removed by the next
-//! repair to the same place.
+//! steps of a backup (`backup`). The new store is called `OUT.partial` until all items are there. The next repair to the same place removes
+//! what an interrupted one has left.
 
 use std::fs;
 use std::io::{self, ErrorKind};

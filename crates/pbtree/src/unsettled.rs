@@ -4,8 +4,8 @@
 //! makes nothing durable any more, and one write under way would hide all keys of its leaf. So each change of a key is noted here with its
 //! ticket, and a reader whose leaf cannot be settled asks for the key's own.
 //!
-//! Tickets ascend, and what is durable up to one of them is so up to all before it. Each key has two places, by its checksum, which
-//! hold the latest ticket of all keys that share them. So the earlier of the two may be later than the key's own, and never before it.
+//! Tickets ascend, and what is durable up to a ticket is durable up to all earlier ones. A key's checksum gives two places. A place
+//! holds the latest ticket of all its keys. So the earlier ticket of the two may be later than the key's own, and is never before that.
 //!
 //! # Order
 //! A change is noted under the exclusive lock of its leaf. A reader that has seen the change has had that lock since, and finds the note.

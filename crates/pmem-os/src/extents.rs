@@ -1,4 +1,4 @@
-//! Which parts of a file have space, as its file system lists them (`FS_IOC_FIEMAP`, `linux/fiemap.h`).
+//! The parts of a file that have space, as the file system lists them (`FS_IOC_FIEMAP`, `linux/fiemap.h`).
 //!
 //! A file system may refuse `fallocate` where it is full, though the range has space already: XFS reserves blocks before it
 //! looks. Seeking holes does not tell, since space that was never written to counts as a hole there.

@@ -2,7 +2,7 @@
 //!
 //! The places of old values and of deleted items look the same, so an item is taken on further evidence alone:
 //! - No clean image says what is in use.
-//! - Its entry would lie in a page of zeros of a segment in use, or no segment in use has its key. A key that was deleted leaves its
+//! - The item's entry would lie in a page of zeros, of a segment in use or of one whose header is lost. A deleted key leaves a
 //!   signature in the segment, and so no page of zeros.
 //! - A segment that a split or a `clear` has made begins with zeros. There a page of zeros counts only if the segment's other pages have
 //!   [`PAGE_TRACES_MIN`] signatures on average.

@@ -1,4 +1,4 @@
-//! A page that a disk lost: it holds what it held some time ago, and everything else goes on. No key gets the value of another one.
+//! A disk that loses the write of a page: the page is as it was some time ago, and everything else goes on. No key gets the value of another one.
 
 use std::fs;
 use std::ops::ControlFlow;
