@@ -174,7 +174,8 @@ pub trait Engine: Send + Sync {
     }
 
     /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
-    /// order of keys, which scans read, takes the changes one by one.
+    /// order of keys, which scans read, takes the changes one by one. A batch without operations changes nothing, and is refused where
+    /// other writes are.
     fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.write_batch_if(&[], ops)
     }

@@ -78,7 +78,7 @@ pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
 pub use superblock::{
-    FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURE_KEYS_IN_NODES, FEATURES_KNOWN,
-    FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock,
+    FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURE_KEYS_IN_NODES, FEATURE_TAGGED_VALUES,
+    FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock,
 };
 pub use sweep::Mark;

@@ -29,7 +29,7 @@ pub const MAGIC: [u8; 8] = *b"\x89hikv\r\n\x1a";
 /// The format this program writes; it reads no other major version.
 pub const FORMAT_MAJOR: u16 = 1;
 /// Additions that this major version has seen.
-pub const FORMAT_MINOR: u16 = 2;
+pub const FORMAT_MINOR: u16 = 3;
 /// The feature flag of a region that may carry a clean image: a program that does not know it would change the region
 /// and leave the image named. New regions have it; those of version 1.0 never get an image.
 pub const FEATURE_IMAGE: u32 = 1;
@@ -42,9 +42,12 @@ pub const FEATURE_BATCHES: u32 = 4;
 pub const FEATURE_JOURNAL: u32 = 16;
 /// The feature flag of a region of PMEKV whose nodes have keys in them: a program that does not know it would take their bytes for others.
 pub const FEATURE_KEYS_IN_NODES: u32 = 32;
+/// The feature flag of a region of InK whose values name their keys: a program that does not know it would write values that name none,
+/// and take those of others for damaged.
+pub const FEATURE_TAGGED_VALUES: u32 = 64;
 /// The feature flags this program knows.
 pub const FEATURES_KNOWN: u32 =
-    FEATURE_IMAGE | FEATURE_EXPIRY | FEATURE_BATCHES | FEATURE_JOURNAL | FEATURE_KEYS_IN_NODES;
+    FEATURE_IMAGE | FEATURE_EXPIRY | FEATURE_BATCHES | FEATURE_JOURNAL | FEATURE_KEYS_IN_NODES | FEATURE_TAGGED_VALUES;
 
 pub(crate) const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;

@@ -11,24 +11,19 @@
 //! So what is not whole opens as no store, and what is called OUT is whole. In step 1 a whole store is removed only if it has
 //! the mark: one that only happens to be called `OUT.partial`, or was written to, stays.
 
-use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use engine::{Damage, Error, Expiry};
-use pmem_os::names;
 
-use crate::copy_mark::{self, Mark, Purpose};
+use crate::copy_mark::{Mark, Purpose};
 use crate::dump::DumpWriter;
-use crate::files::{self, Locks};
+use crate::files;
 use crate::filling::write_items;
-use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
+use crate::partial::Copy;
 use crate::{EngineKind, OpenError, Options, Store};
-
-/// Appended to the name of a backup that is being written.
-const PARTIAL_SUFFIX: &str = ".partial";
 
 /// How far a backup has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,7 +205,7 @@ impl Store {
         purpose: Purpose,
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
-        let copy = Copy::begin(out, Mark { purpose, uuid: self.uuid() }, self, self.engine_kind())?;
+        let copy = copy_of(self, out, purpose, self.engine_kind())?;
         copy.complete(|store| write_items(&self.frozen()?, self.len()?, store, progress, None))
     }
 
@@ -282,8 +277,7 @@ impl Store {
         progress: impl FnMut(BackupProgress),
         damaged: Option<&mut dyn FnMut(Damage)>,
     ) -> Result<BackupReport, BackupError> {
-        let mark = Mark { purpose: Purpose::Kept, uuid: source.uuid() };
-        let copy = Copy::begin(dir, mark, source, engine)?;
+        let copy = copy_of(source, dir, Purpose::Kept, engine)?;
         copy.complete(|store| {
             let items_total = match damaged {
                 // Some engines count by a walk over what may be damaged.
@@ -300,71 +294,18 @@ impl Store {
     }
 }
 
+/// A new store of what `source` holds, where nothing is yet.
+fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> Result<Copy, BackupError> {
+    files::refuse_empty(out)?;
+    refuse_existing(out)?;
+    let options = Options::new().engine(engine).clock(source.engine()?.clock().clone());
+    Copy::begin(out, Mark { purpose, uuid: source.uuid() }, &options)
+}
+
 /// An error if the store is damaged.
 fn assert_whole(store: &Store) -> Result<(), BackupError> {
     let damage = store.verify(|_| {})?.damage;
     if damage.is_empty() { Ok(()) } else { Err(BackupError::Damaged { path: store.path().to_owned(), damage }) }
-}
-
-/// A store that is being written, under a name that is not its own yet.
-struct Copy {
-    store: Store,
-    out: PathBuf,
-    partial: PathBuf,
-    /// Held until the directory has its name.
-    _locks: Locks,
-}
-
-impl Copy {
-    /// Steps 1 and 2, but for the items.
-    fn begin(out: &Path, mark: Mark, source: &Store, engine: EngineKind) -> Result<Copy, BackupError> {
-        files::refuse_empty(out)?;
-        refuse_existing(out)?;
-        // Whatever has no name of its own, such as '/' or '..', is there.
-        let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
-        let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
-        refuse_symlink(&partial)?;
-        names::create_dirs(&partial).map_err(OpenError::io(&partial, "create"))?;
-        let options = Options::new().engine(engine).ordered(false).sync_on_request(true);
-        let options = options.clock(source.engine()?.clock().clone());
-        let locks = files::lock_dir(&partial, &options)?;
-        empty(&partial)?;
-        mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;
-        let make = |path: &Path, options: &Options| files::make_region(path, options, Locks::new());
-        let store = Store::of_opened(&partial, &options, make)?;
-        Ok(Copy { store, out: out.to_owned(), partial, _locks: locks })
-    }
-
-    /// Has the items written, and does the rest. Where that fails nothing is left.
-    fn complete(self, write: impl FnOnce(&Store) -> Result<u64, BackupError>) -> Result<BackupReport, BackupError> {
-        let items = write(&self.store);
-        let Copy { store, out, partial, _locks } = self;
-        let closed = store
-            .sync()
-            .and_then(|()| store.close())
-            .map_err(|error| BackupError::Write { path: partial.clone(), error });
-        let finished = items.and_then(|items| {
-            closed?;
-            put_in_place(&partial, &out)?;
-            // Only now: the background grows a region until it is closed.
-            let region = out.join(files::REGION_NAME);
-            let region_bytes = fs::metadata(&region).map_err(OpenError::io(&region, "examine"))?.len();
-            Ok(BackupReport { items, region_bytes })
-        });
-        finished.inspect_err(|_| {
-            // What cannot be removed is in nobody's way: it opens as no store, and the next backup removes it.
-            let _ = copy_mark::remove(&partial);
-        })
-    }
-}
-
-/// Steps 3 to 5.
-fn put_in_place(partial: &Path, out: &Path) -> Result<(), BackupError> {
-    files::finish_region(partial)?;
-    names::rename_new(partial, out).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => BackupError::Exists { path: out.to_owned() },
-        _ => OpenError::io(out, "create")(error).into(),
-    })
 }
 
 fn refuse_existing(path: &Path) -> Result<(), BackupError> {
@@ -373,31 +314,4 @@ fn refuse_existing(path: &Path) -> Result<(), BackupError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(OpenError::io(path, "examine")(error).into()),
     }
-}
-
-/// What an interrupted backup leaves is a directory, not the way to one.
-fn refuse_symlink(partial: &Path) -> Result<(), BackupError> {
-    let is_link = fs::symlink_metadata(partial).is_ok_and(|found| found.is_symlink());
-    if is_link { Err(occupied(partial, "it is a symbolic link")) } else { Ok(()) }
-}
-
-/// Removes what an interrupted backup left in its directory, and touches nothing else.
-fn empty(partial: &Path) -> Result<(), BackupError> {
-    if let Some(path) = copy_mark::stranger_in(partial).map_err(OpenError::io(partial, "read"))? {
-        return Err(occupied(&path, "it is not of an interrupted backup"));
-    }
-    let mark = Mark::read(partial).map_err(OpenError::io(partial, "read"))?;
-    let region = partial.join(files::REGION_NAME);
-    if mark.is_none() && region.try_exists().map_err(OpenError::io(&region, "examine"))? {
-        return Err(occupied(partial, "it is a store, and has no mark of an interrupted backup"));
-    }
-    // The lock is held; but who removed it may have another backup at work here.
-    for name in [files::REGION_NAME, files::UNFINISHED_NAME, LOG_NAME, UNFINISHED_LOG_NAME] {
-        files::remove_left(&partial.join(name), partial)?;
-    }
-    Ok(copy_mark::remove_files(partial, &[files::LOCK_NAME]).map_err(OpenError::io(partial, "empty"))?)
-}
-
-fn occupied(path: &Path, why: &str) -> BackupError {
-    BackupError::Occupied { path: path.to_owned(), why: why.to_owned() }
 }

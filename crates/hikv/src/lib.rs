@@ -45,6 +45,7 @@ mod open;
 mod opening;
 mod options;
 mod ordered;
+mod partial;
 mod probes;
 mod reader;
 mod reads;

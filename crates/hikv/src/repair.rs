@@ -1,12 +1,9 @@
 //! Salvaging a damaged store into a new one.
 //!
-//! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here the items get a store of their own:
-//!
-//! 1. a store is made beside `into`, under that name with `.unfinished` behind; *a crash leaves* an unfinished store;
-//! 2. the items are put into that store, and it is closed; *the same*;
-//! 3. the store gets the name `into`: one rename, synced; *the old name or the new one, each with a whole store*.
+//! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here the items get a store of their own, by the
+//! steps of a backup (`backup`). The new store is called `OUT.partial` until all items are there. The next repair to the same place removes
+//! what an interrupted one has left.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
@@ -15,13 +12,16 @@ use std::path::{Path, PathBuf};
 use engine::{Error, Expiry, OpenError as RegionError};
 use engine_hikv::salvage::{SalvageError, Sink, Taken, salvage};
 use heap::HeapError;
-use pmem_os::names;
+use heap::salvage::Head;
 
 pub use engine_hikv::salvage::{Finding, Weight};
 
+use crate::backup::BackupError;
+use crate::copy_mark::{Mark, Purpose};
 pub use crate::files::Missing;
-use crate::files::{self, DamagedMedium};
-use crate::{OpenError, Options, Store, copy_mark};
+use crate::files::{self, Damaged, DamagedMedium};
+use crate::partial::Copy;
+use crate::{OpenError, Options, Store};
 
 /// How far a repair has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,13 @@ pub enum RepairError {
         /// What is there.
         path: PathBuf,
     },
+    /// Something else is where the new store was to be, as long as it is not whole.
+    Occupied {
+        /// What.
+        path: PathBuf,
+        /// Why it is taken for something else.
+        why: String,
+    },
     /// The new store cannot be made.
     Into(OpenError),
     /// The store's engine has no salvage.
@@ -116,29 +123,41 @@ pub fn repair(
 ) -> Result<RepairReport, RepairError> {
     let (from, into) = (from.as_ref(), into.as_ref());
     files::refuse_empty(into).map_err(RepairError::Into)?;
-    let unfinished = unfinished_name(into);
-    for path in [into, &unfinished] {
-        if !is_vacant(path).map_err(|error| RepairError::Into(OpenError::io(path, "examine")(error)))? {
-            return Err(RepairError::Taken { path: path.to_owned() });
+    if !is_vacant(into).map_err(|error| RepairError::Into(OpenError::io(into, "examine")(error)))? {
+        return Err(RepairError::Taken { path: into.to_owned() });
+    }
+    let damaged = files::open_damaged(from).map_err(RepairError::From)?;
+    let mark = Mark { purpose: Purpose::Kept, uuid: uuid_of(&damaged) };
+    let mut report = RepairReport::default();
+    Copy::begin(into, mark, &Options::new())?.complete(|store| {
+        report = fill(damaged, store, watch)?;
+        // An empty directory makes way.
+        match fs::remove_dir(into) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(RepairError::Into(OpenError::io(into, "create")(error)))
+            }
+            _ => Ok(report.items),
         }
-    }
-    let outcome = fill(from, &unfinished, watch).and_then(|report| finish(&unfinished, into).map(|()| report));
-    if outcome.is_err() {
-        // It was made here; what cannot be removed is named by the next repair.
-        let _ = copy_mark::remove(&unfinished);
-    }
-    outcome
+    })?;
+    Ok(report)
 }
 
-/// Steps 1 and 2.
+/// Whose store it is; zero if that is lost.
+fn uuid_of(damaged: &Damaged) -> [u8; 16] {
+    let head = match &damaged.medium {
+        DamagedMedium::Mapped(medium) => Head::read(medium, &mut |_, _| {}),
+        DamagedMedium::Journaled(medium) => Head::read(medium, &mut |_, _| {}),
+    };
+    head.ok().and_then(|head| head.superblock).map_or([0; 16], |superblock| superblock.uuid)
+}
+
+/// Puts the items into the new store.
 fn fill(
-    from: &Path,
-    unfinished: &Path,
+    damaged: Damaged,
+    store: &Store,
     mut watch: impl FnMut(RepairEvent) -> ControlFlow<()>,
 ) -> Result<RepairReport, RepairError> {
-    let damaged = files::open_damaged(from).map_err(RepairError::From)?;
-    let store = Options::new().ordered(false).sync_on_request(true).open(unfinished).map_err(RepairError::Into)?;
-    let mut filling = Filling { store: &store, report: RepairReport::default(), watch: &mut watch, is_stopped: false };
+    let mut filling = Filling { store, report: RepairReport::default(), watch: &mut watch, is_stopped: false };
     let is_complete = damaged.missing.is_empty();
     damaged.missing.into_iter().for_each(|missing| filling.lost_of_journal(missing));
     let outcome = match &damaged.medium {
@@ -154,24 +173,7 @@ fn fill(
         SalvageError::Sink(error) => RepairError::Write(error),
         SalvageError::Stopped => RepairError::Stopped { report },
     })?;
-    store.sync().and_then(|()| store.close()).map_err(RepairError::Write)?;
     Ok(report)
-}
-
-/// Step 3. An empty directory makes way.
-fn finish(unfinished: &Path, into: &Path) -> Result<(), RepairError> {
-    let failed = |error| RepairError::Into(OpenError::io(into, "create")(error));
-    match fs::remove_dir(into) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
-        _ => names::rename_new(unfinished, into).map_err(failed),
-    }
-}
-
-fn unfinished_name(into: &Path) -> PathBuf {
-    // Without a slash at its end, which would make it a name within.
-    let mut name: OsString = into.components().as_path().into();
-    name.push(".unfinished");
-    name.into()
 }
 
 /// True if there is nothing at `path`, or an empty directory. What a link leads to is not ours.
@@ -229,6 +231,21 @@ impl Sink for Filling<'_> {
     }
 }
 
+impl From<BackupError> for RepairError {
+    /// Of what making a copy meets.
+    fn from(error: BackupError) -> RepairError {
+        match error {
+            BackupError::Exists { path } => RepairError::Taken { path },
+            BackupError::Occupied { path, why } => RepairError::Occupied { path, why },
+            BackupError::Open(error) => RepairError::Into(error),
+            BackupError::Read(error) | BackupError::Write { error, .. } => RepairError::Write(error),
+            BackupError::Place { .. } | BackupError::Damaged { .. } | BackupError::Stream(_) => {
+                unreachable!("a new store's own making meets none of these")
+            }
+        }
+    }
+}
+
 impl std::fmt::Display for RepairError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -241,6 +258,9 @@ impl std::fmt::Display for RepairError {
             RepairError::From(error) | RepairError::Into(error) => error.fmt(f),
             RepairError::Taken { path } => {
                 write!(f, "{} is there already: a repair makes a new store", path.display())
+            }
+            RepairError::Occupied { path, why } => {
+                write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())
             }
             RepairError::Write(error) => write!(f, "the new store: {error}"),
             RepairError::Stopped { report } => write!(f, "stopped after {} items", report.items),

@@ -147,6 +147,17 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         self.flush(at.span(padded_bytes));
     }
 
+    /// The region's memory is this process's own, and nothing of it reaches the files of a journal that is open for reading.
+    unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+        if self.is_writable() {
+            return Err(MediumError::ReadOnly);
+        }
+        self.check(at.span(bytes.len() as u64))?;
+        // SAFETY: the bytes lie in the region (just checked), and are in memory; the caller alone uses them.
+        unsafe { self.base().as_ptr().add(at.0 as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+
     #[inline(always)]
     fn check(&self, span: Span) -> Result<(), MediumError> {
         if span.end().is_none_or(|end| end > self.journal.region.readable_bytes()) {

@@ -174,6 +174,7 @@ impl File for OsFile {
         match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
             // What is there stays, holes among it: where space cannot be asked for none was given back.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(self.len()?, range.end),
+            Err(Errno::NOSPC) if pmem_os::has_space(&self.file, range) => Ok(()),
             allocated => Ok(allocated?),
         }
     }

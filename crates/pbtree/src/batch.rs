@@ -36,6 +36,7 @@ use crate::write::Change;
 /// One key of a batch, and where its caller keeps what the tree knows of it meanwhile.
 pub struct BatchWrite<'a> {
     key: &'a [u8],
+    checksum: u32,
     change: Change<'a>,
     /// The new value's word, once it is written; 0 for none.
     new: u64,
@@ -50,7 +51,8 @@ impl<'a> BatchWrite<'a> {
     /// What `key` is to hold.
     #[must_use]
     pub fn new(key: &'a [u8], change: Change<'a>) -> BatchWrite<'a> {
-        BatchWrite { key, change, new: 0, at: Offset::NULL, leaf: Offset::NULL, holds: false }
+        let checksum = key::checksum(key);
+        BatchWrite { key, checksum, change, new: 0, at: Offset::NULL, leaf: Offset::NULL, holds: false }
     }
 
     fn is_put(&self) -> bool {
@@ -103,7 +105,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             }
         })?;
         match ticket {
-            Some(ticket) => self.medium.acknowledge(ticket).map(drop)?,
+            Some(ticket) => self.acknowledge(ticket)?,
             None => asked.iter().try_for_each(|key| self.get(key, |_| ()).map(drop))?,
         }
         Ok(unmet)
@@ -117,8 +119,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<Option<usize>, Error> {
         for (number, key) in asked.iter().enumerate() {
             let leaf = self.descend(Target::At(key), (0, Mode::Shared), Patience::Wait, |_, _| Ok(()))?;
-            let place = leaf.node.place_of(leaf.meta.count, key)?;
-            let value = place.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
+            let checksum = key::checksum(key);
+            let place = leaf.node.place_of(leaf.meta.count, (key, checksum))?;
+            let value = place.map_or(Ok(None), |i| self.value_of(&leaf, i, checksum))?;
             if !holds(number, value.as_ref()) {
                 return Ok(Some(number));
             }
@@ -131,23 +134,25 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         for write in &mut *writes {
             if let Change::Put(value) = write.change {
                 let stamp = self.stamps.next(&self.medium, lane.index())?;
-                write.new = word::pointer(value.write(&self.medium, &self.heap, agent, stamp)?.publish());
+                let owner = self.owner(write.checksum);
+                write.new = word::pointer(value.write(&self.medium, &self.heap, agent, (stamp, owner))?.publish());
             }
         }
-        writes.iter().filter(|write| write.is_put()).try_for_each(|write| self.make_pair(lane, agent, write.key))?;
+        writes.iter().filter(|write| write.is_put()).try_for_each(|write| self.make_pair(lane, agent, write))?;
         let ranges = writes.iter().map(|write| write.at.span(8));
         Ok(lane.fit_log(&self.medium, &self.heap, undo_log::layout::ranges_bytes(ranges))?)
     }
 
     /// Sees that a key has a pair, one of a deleted key if need be.
-    fn make_pair(&self, lane: &mut Lane<'_>, agent: usize, key: &[u8]) -> Result<(), Error> {
+    fn make_pair(&self, lane: &mut Lane<'_>, agent: usize, write: &BatchWrite<'_>) -> Result<(), Error> {
+        let &BatchWrite { key, checksum, .. } = write;
         loop {
             let leaf = self.descend(Target::At(key), (0, Mode::Exclusive), Patience::Wait, |_, _| Ok(()))?;
-            match leaf.node.place_of(leaf.meta.count, key)? {
+            match leaf.node.place_of(leaf.meta.count, (key, checksum))? {
                 Ok(_) => return Ok(()),
                 Err(i) if leaf.meta.count < self.order() => {
                     let chunk = key::write(&self.medium, &self.heap, agent, key)?.publish();
-                    self.insert_pair(lane, leaf, i, (word::key_word(chunk, key::checksum(key)), 0));
+                    self.insert_pair((lane, checksum), leaf, i, (word::key_word(chunk, checksum), 0));
                     return Ok(());
                 }
                 Err(_) => drop(leaf),
@@ -173,7 +178,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             let count = writes[next..].iter().take_while(|write| is_of_leaf(write)).count();
             for write in &mut writes[next..next + count] {
                 write.leaf = leaf.node.at;
-                if let Ok(i) = leaf.node.place_of(leaf.meta.count, write.key)? {
+                if let Ok(i) = leaf.node.place_of(leaf.meta.count, (write.key, write.checksum))? {
                     write.at = leaf.node.value_at(i);
                 }
             }
@@ -199,6 +204,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             write.new = old;
         }
         let ticket = lane.finish(&self.medium);
+        writes.iter().for_each(|write| self.unsettled.note(write.checksum, ticket));
         self.free_values(writes);
         self.unlock_leaves(writes, Some(ticket));
         // A long log is given back; where that fails it stays.

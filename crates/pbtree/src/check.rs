@@ -5,6 +5,7 @@ use pmem::{Dram, Medium};
 
 use crate::Error;
 use crate::descent::Reached;
+use crate::key;
 use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::walk::Fences;
@@ -103,13 +104,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             }
             last = Some(key);
             if node.meta.level == 0 {
-                self.check_value(node, i, figures, told);
+                self.check_value(node, (i, key), figures, told);
             }
         }
     }
 
-    fn check_value(&self, leaf: &Reached<'_, M>, i: usize, figures: &mut Figures, told: Told<'_>) {
-        match tell(self.value_of(leaf, i), told) {
+    fn check_value(&self, leaf: &Reached<'_, M>, (i, key): (usize, &[u8]), figures: &mut Figures, told: Told<'_>) {
+        match tell(self.value_of(leaf, i, key::checksum(key)), told) {
             Ok(Some(Some(value))) => {
                 figures.key_count += 1;
                 if !value.is_whole() {

@@ -38,7 +38,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let alone = swept.is_none().then(|| self.walks.lock(Mode::Exclusive, Patience::Wait)).transpose()?;
         let ticket = self.replace_root(agent)?;
         drop(alone);
-        self.medium.acknowledge(ticket).map(drop)?;
+        self.acknowledge(ticket)?;
         self.sweep()
     }
 
@@ -60,6 +60,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             self.medium.flush(ROOT.span(8));
             let ticket = self.medium.commit(Level::default());
             new.committed(ticket);
+            self.unsettled.note_all(ticket);
             drop((new, tree));
             if let Some(old) = old
                 && let Some(meta) = past_damage(self.checked(old).and_then(Node::meta))?

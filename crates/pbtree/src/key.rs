@@ -21,25 +21,25 @@ pub(crate) fn checksum(key: &[u8]) -> u32 {
 pub(crate) unsafe fn read<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8], Error> {
     // SAFETY: the caller's promise.
     match unsafe { in_slot(medium, word) } {
-        Some(key) => Ok(key),
+        Some((key, _)) => Ok(key),
         // SAFETY: as above.
         None => unsafe { read_any(medium, at, word) },
     }
 }
 
-/// The same of a key that lies in a slot and is whole, as nearly all do and are. `None` says nothing: [`read`] tells what is there.
+/// The same of a key that lies in a slot and is whole, as nearly all do and are, and its checksum. `None` says nothing: [`read`] tells what is there.
 ///
 /// # Safety
 /// As for [`read`].
 #[inline(always)]
-pub(crate) unsafe fn in_slot<M: Medium>(medium: &M, word: u64) -> Option<&[u8]> {
+pub(crate) unsafe fn in_slot<M: Medium>(medium: &M, word: u64) -> Option<(&[u8], u32)> {
     // SAFETY: the caller's promise; chunks of keys are never changed.
     let (_, slot) = unsafe { word::slot(medium, word) }?;
     let (head, rest) = slot.split_first_chunk()?;
     let head = u64::from_le_bytes(*head);
     let key = rest.get(..head as u32 as usize)?;
     let found = checksum(key);
-    (found == (head >> 32) as u32 && found as u8 == word::check_of(word)).then_some(key)
+    (found == (head >> 32) as u32 && found as u8 == word::check_of(word)).then_some((key, found))
 }
 
 #[cold]

@@ -21,7 +21,8 @@
 //!   +0  length, 2                            +0  length, 4
 //!   +2  zero, 2                              +4  flags, 4: bit 0: an expiry follows
 //!   +4  crc32c of +0..4 and the key, 4       +8  crc32c of all but itself, 4
-//!   +8  key                                  +12 zero, 4
+//!   +8  key                                  +12 tag, 4: the key's checksum xor offset / 16; 0 in a
+//!                                                tree that an earlier release made
 //!                                            +16 stamp, 8
 //!                                            +24 expiry, 8, if there is one; then the value
 //! ```

@@ -12,7 +12,8 @@
 //! # Writes
 //! Every writer holds a lane (`undo_log`), and exclusively the lock of each node that it changes, until the commit has returned;
 //! then the locks go, and then the writer waits, if its medium has anything to wait for. `Persist::wait` is never called under a
-//! lock. A thread that reads a node meanwhile meets the lock; one that comes later takes the ticket that is kept beside it.
+//! lock. A thread that reads a node meanwhile meets the lock; one that comes later takes the ticket that is kept beside it. Once the medium has
+//! failed, a reader of a key goes by the key's own ticket (`unsettled.rs`).
 //!
 //! | | steps | fences |
 //! |---|---|---|
@@ -58,6 +59,7 @@ mod split;
 mod stamps;
 mod sweep;
 mod tree;
+mod unsettled;
 mod value;
 mod walk;
 mod word;

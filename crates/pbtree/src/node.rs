@@ -225,20 +225,24 @@ impl<'a, M: Medium> Node<'a, M> {
 
     /// Where a key is among a leaf's pairs, or where it would be. A key that damage to its word hides is an error: the search for its place comes
     /// by its pair, and reads what that names.
-    pub(crate) fn place_of(self, count: usize, key: &[u8]) -> Result<Result<usize, usize>, Error> {
+    pub(crate) fn place_of(self, count: usize, key: (&[u8], u32)) -> Result<Result<usize, usize>, Error> {
         match self.find(count, key, |i| self.prefetch_value(i, 1))? {
             Some(i) => Ok(Ok(i)),
-            None => Ok(Err(self.gap_for(count, key)?)),
+            None => Ok(Err(self.gap_for(count, key.0)?)),
         }
     }
 
-    /// Where a key is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256. `ask` may ask for what
+    /// Where a key of this checksum is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256. `ask` may ask for what
     /// is wanted of a pair whose key is about to be compared.
     #[inline]
-    pub(crate) fn find(self, count: usize, key: &[u8], ask: impl Fn(usize)) -> Result<Option<usize>, Error> {
-        let check = key::checksum(key) as u8;
+    pub(crate) fn find(
+        self,
+        count: usize,
+        (key, checksum): (&[u8], u32),
+        ask: impl Fn(usize),
+    ) -> Result<Option<usize>, Error> {
         for i in 0..count {
-            if word::check_of(self.key_word(i)) == check {
+            if word::check_of(self.key_word(i)) == checksum as u8 {
                 ask(i);
                 if self.key(i)? == key {
                     return Ok(Some(i));

@@ -4,7 +4,9 @@ use pmem::{Dram, Medium, Ticket, Waited};
 
 use crate::Error;
 use crate::descent::Reached;
-use crate::locks::{Mode, Patience};
+use crate::key;
+use crate::layout::KEY_BYTES_MAX;
+use crate::locks::{Mode, NodeLock, Patience};
 use crate::node::{Node, Target};
 use crate::retire::Retire;
 use crate::tree::Tree;
@@ -19,12 +21,12 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// leaf's lock, so it copies and does nothing else. What it saw is durable when this returns.
     ///
     /// # Errors
-    /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
+    /// [`Error::KeyTooLong`]; [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
     pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
         self.look_up(
             key,
             Patience::Wait,
-            |node, count| node.find(count, key, |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
+            |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
             show,
         )
     }
@@ -34,7 +36,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn get_surely<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(key, Patience::Wait, |node, count| Ok(node.place_of(count, key)?.ok()), show)
+        self.look_up(key, Patience::Wait, |node, count, checksum| Ok(node.place_of(count, (key, checksum))?.ok()), show)
     }
 
     /// As [`Tree::get`], for callers that may not wait for a lock.
@@ -45,7 +47,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.look_up(
             key,
             Patience::Try,
-            |node, count| node.find(count, key, |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
+            |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
             show,
         )
     }
@@ -55,25 +57,34 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         &self,
         key: &[u8],
         patience: Patience,
-        find: impl FnOnce(Node<'_, M>, usize) -> Result<Option<usize>, Error>,
+        find: impl FnOnce(Node<'_, M>, usize, u32) -> Result<Option<usize>, Error>,
         show: impl FnOnce(&Value<'_>) -> T,
     ) -> Result<Option<T>, Error> {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(Error::KeyTooLong { len_bytes: key.len() });
+        }
         let leaf = self.descend(Target::At(key), (0, Mode::Shared), patience, |_, _| Ok(()))?;
-        let found = find(leaf.node, leaf.meta.count)?;
-        let value = found.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
+        let checksum = key::checksum(key);
+        let found = find(leaf.node, leaf.meta.count, checksum)?;
+        let value = found.map_or(Ok(None), |i| self.value_of(&leaf, i, checksum))?;
         let shown = value.as_ref().map(show);
-        self.settled(leaf)?;
+        self.settled(leaf).or_else(|error| self.settled_alone(checksum, error))?;
         Ok(shown)
     }
 
-    /// The value of a leaf's pair; `None` if it was deleted.
-    pub(crate) fn value_of<'a>(&self, leaf: &Reached<'a, M>, i: usize) -> Result<Option<Value<'a>>, Error> {
+    /// The value of a leaf's pair, whose key has this checksum; `None` if it was deleted.
+    pub(crate) fn value_of<'a>(
+        &self,
+        leaf: &Reached<'a, M>,
+        i: usize,
+        checksum: u32,
+    ) -> Result<Option<Value<'a>>, Error> {
         let word = leaf.node.value_word(i);
         if word == 0 {
             return Ok(None);
         }
         // SAFETY: the leaf is locked, and nobody who changes or frees a value does so without its leaf's lock.
-        unsafe { Value::read(leaf.node.medium, leaf.node.value_at(i), word) }.map(Some)
+        unsafe { Value::read(leaf.node.medium, leaf.node.value_at(i), word, self.owner(checksum)) }.map(Some)
     }
 
     /// Lets go of a leaf, and waits until what was seen in it is durable.
@@ -81,8 +92,32 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let (lock, ticket) = (leaf.held.lock(), leaf.held.ticket());
         drop(leaf);
         if ticket != Ticket(0) && self.medium.acknowledge_met(ticket)? == Waited::Durable {
-            lock.settle(ticket);
+            self.settle(lock, ticket);
         }
         Ok(())
+    }
+
+    /// Waits until this commit of the caller's is durable, or leaves that to the caller.
+    pub(crate) fn acknowledge(&self, ticket: Ticket) -> Result<(), Error> {
+        if self.medium.acknowledge(ticket)? == Waited::Durable {
+            self.unsettled.acknowledged(ticket);
+        }
+        Ok(())
+    }
+
+    /// Nobody has to wait for this commit any more.
+    pub(crate) fn settle(&self, lock: &NodeLock, ticket: Ticket) {
+        self.unsettled.acknowledged(ticket);
+        lock.settle(ticket);
+    }
+
+    /// Of a leaf that `error` keeps from being settled, what a reader saw of a key may be durable all the same.
+    #[cold]
+    #[inline(never)]
+    fn settled_alone(&self, checksum: u32, error: Error) -> Result<(), Error> {
+        match self.unsettled.of(checksum) {
+            Some(ticket) => self.medium.acknowledge_met(ticket).map(drop).map_err(|_| error),
+            None => Ok(()),
+        }
     }
 }

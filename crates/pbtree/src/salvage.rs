@@ -8,6 +8,7 @@ use pmem::{Dram, Medium};
 
 use crate::Error;
 use crate::descent::Reached;
+use crate::key;
 use crate::locks::{Mode, Patience};
 use crate::retire::Retire;
 use crate::tree::Tree;
@@ -67,6 +68,19 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
+    /// A pair that is whole; `None` for a key that was deleted.
+    fn whole_pair<'a>(&self, leaf: &Reached<'a, M>, i: usize) -> Result<Option<(&'a [u8], Value<'a>)>, Error> {
+        if leaf.node.value_word(i) == 0 {
+            return Ok(None);
+        }
+        let key = leaf.node.key(i)?;
+        match self.value_of(leaf, i, key::checksum(key))? {
+            Some(value) if value.is_whole() => Ok(Some((key, value))),
+            Some(value) => Err(Error::damaged(value.place.offset, "a value's checksum does not fit")),
+            None => Ok(None),
+        }
+    }
+
     fn each_whole_of(
         &self,
         leaf: &Reached<'_, M>,
@@ -76,12 +90,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<(), Error> {
         let mut last = None;
         for i in 0..leaf.meta.count {
-            let pair = self.value_of(leaf, i).and_then(|value| match value {
-                None => Ok(None),
-                Some(value) if value.is_whole() => Ok(Some((leaf.node.key(i)?, value))),
-                Some(value) => Err(Error::damaged(value.place.offset, "a value's checksum does not fit")),
-            });
-            let (key, value) = match pair {
+            let (key, value) = match self.whole_pair(leaf, i) {
                 Ok(Some(pair)) => pair,
                 Ok(None) => continue,
                 Err(error) => {

@@ -4,7 +4,6 @@ use core::sync::atomic::Ordering;
 
 use heap::Place;
 use pmem::{Dram, Level, Medium, Offset, Ticket};
-use undo_log::Lane;
 
 use crate::canary;
 use crate::descent::Reached;
@@ -12,6 +11,7 @@ use crate::node::Meta;
 use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::value::{NewValue, Value};
+use crate::write::Changing;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Orders chunks that were flushed before the word that will name them.
@@ -24,7 +24,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Names another value, or 0, and lets the old one go. What the word names has been ordered.
     pub(crate) fn set_value(
         &self,
-        lane: &mut Lane<'_>,
+        (lane, checksum): Changing<'_, '_>,
         leaf: Reached<'_, M>,
         i: usize,
         word: u64,
@@ -44,7 +44,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             self.medium.flush(at.span(8));
         }
         let ticket = self.medium.commit(Level::default());
-        held.iter().for_each(|held| held.committed(ticket));
+        held.iter().for_each(|held| self.committed(held, checksum, ticket));
         if !self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             old.into_iter().for_each(|old| self.let_go(old));
         }
@@ -55,7 +55,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ///
     /// # Steps
     /// Chunks and pair flushed, order: *a crash leaves bytes behind the last pair.* Meta, flush, commit: *there or not.*
-    pub(crate) fn append(&self, lane: &mut Lane<'_>, leaf: Reached<'_, M>, pair: (u64, u64)) -> Ticket {
+    pub(crate) fn append(&self, (lane, checksum): Changing<'_, '_>, leaf: Reached<'_, M>, pair: (u64, u64)) -> Ticket {
         let Meta { level, count } = leaf.meta;
         let meta = Meta { level, count: count + 1 };
         leaf.node.set_pair(count, pair);
@@ -67,7 +67,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         leaf.node.set_meta(meta);
         self.medium.flush(leaf.node.meta_span());
         let ticket = self.medium.commit(Level::default());
-        leaf.held.committed(ticket);
+        self.committed(&leaf.held, checksum, ticket);
         ticket
     }
 
@@ -84,7 +84,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Writes a value over another one of its length.
     pub(crate) fn write_over(
         &self,
-        lane: &mut Lane<'_>,
+        (lane, checksum): Changing<'_, '_>,
         leaf: Reached<'_, M>,
         new: &NewValue<'_>,
         (at, stamp): (Offset, u64),
@@ -94,10 +94,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         // SAFETY: the leaf is locked exclusively, and nobody reads or writes its values without its lock.
         unsafe {
             lane.log(&self.medium, ranges);
-            new.write_over(&self.medium, at, stamp);
+            new.write_over(&self.medium, at, (stamp, self.owner(checksum)));
         }
         let ticket = lane.finish(&self.medium);
-        leaf.held.committed(ticket);
+        self.committed(&leaf.held, checksum, ticket);
         ticket
     }
 }

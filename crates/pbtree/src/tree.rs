@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use heap::{Class, EngineNumber, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
+use heap::{Class, EngineNumber, FEATURE_TAGGED_VALUES, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
 use pmem::{Dram, Loan, Medium, Offset, seal};
 use undo_log::{Lanes, Recovered};
 
@@ -12,6 +12,8 @@ use crate::locks::{LockTable, NodeLock};
 use crate::node::{Meta, Node};
 use crate::retire::Retire;
 use crate::stamps::Stamps;
+use crate::unsettled::Unsettled;
+use crate::value::Owner;
 use crate::word;
 
 /// How a tree is made and written to.
@@ -50,9 +52,11 @@ pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
     /// The offset of a node that is kept for a merge, or 0.
     pub(crate) spare: AtomicU64,
     pub(crate) stamps: Loan<Stamps, D>,
+    pub(crate) unsettled: Unsettled<D>,
     pub(crate) retire: R,
     pub(crate) options: Options,
     pub(crate) class: Class,
+    has_tags: bool,
     recovered: Recovered,
 }
 
@@ -86,6 +90,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         medium.store(ROOT, word::pointer(root), Ordering::Release);
         medium.store(STAMP_BLOCKS, seal(0), Ordering::Release);
         medium.flush(ROOT.span(16));
+        heap.set_features(&medium, FEATURE_TAGGED_VALUES);
         heap.finish_format(&medium)?;
         Tree::of(medium, heap, lanes, class, options, dram, retire, Recovered::default())
     }
@@ -120,8 +125,10 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<Tree<M, D, R>, HeapError> {
         let locks = LockTable::new(dram.clone(), node_bytes(options.order))?;
         let (tree_lock, walks) = (NodeLock::default(), NodeLock::default());
+        let unsettled = Unsettled::new(&medium, dram.clone())?;
         let (stamps, [vacated, spare]) = (Stamps::new(dram.clone())?, [AtomicU64::new(0), AtomicU64::new(0)]);
         Ok(Tree {
+            has_tags: heap.has_features(FEATURE_TAGGED_VALUES),
             medium,
             heap,
             lanes,
@@ -132,6 +139,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
             vacated,
             spare,
             stamps,
+            unsettled,
             retire,
             options,
             class,
@@ -151,9 +159,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         &self.heap
     }
 
-    /// DRAM that its locks have borrowed.
+    /// DRAM that its locks and the notes of its changes have borrowed.
     pub fn dram_bytes(&self) -> u64 {
-        self.locks.lent_bytes()
+        self.locks.lent_bytes() + self.unsettled.lent_bytes()
     }
 
     /// How it is written to, and its order.
@@ -172,6 +180,12 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     pub(crate) fn order(&self) -> usize {
         self.options.order
+    }
+
+    /// Whose values those of a key with this checksum are.
+    #[inline(always)]
+    pub(crate) fn owner(&self, checksum: u32) -> Owner {
+        Owner::new(checksum, self.has_tags)
     }
 
     /// Room for a new node.

@@ -10,6 +10,33 @@ use crate::word;
 
 const FLAG_EXPIRY: u32 = 1;
 
+/// Whose a value is: its key's checksum, and with its place the tag in the value's header. A value that a stale or misplaced page of a
+/// word or of the value itself gives to a key has another one.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner {
+    checksum: u32,
+    /// 0 in a tree whose values have no tags.
+    mask: u32,
+}
+
+impl Owner {
+    pub(crate) const fn new(checksum: u32, has_tags: bool) -> Owner {
+        Owner { checksum, mask: if has_tags { u32::MAX } else { 0 } }
+    }
+
+    /// The tag of the owner's value at `at`, which is a multiple of 16.
+    #[inline(always)]
+    const fn tag(self, at: Offset) -> u32 {
+        (self.checksum ^ (at.0 / 16) as u32) & self.mask
+    }
+
+    /// Whether the value at `at` is the owner's.
+    #[inline(always)]
+    const fn owns(self, at: Offset, tag: u32) -> bool {
+        tag & self.mask == self.tag(at)
+    }
+}
+
 /// A value that is to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewValue<'a> {
@@ -30,6 +57,7 @@ pub struct Value<'a> {
     pub stamp: u64,
     /// Where it lies.
     pub place: Place,
+    tag: u32,
     checksum: u32,
 }
 
@@ -41,6 +69,7 @@ pub struct Seal {
     /// Where it lies.
     pub offset: u64,
     stamp: u64,
+    tag: u32,
     checksum: u32,
 }
 
@@ -49,18 +78,18 @@ impl Seal {
     #[must_use]
     #[inline(always)]
     pub fn fits(&self, bytes: &[u8]) -> bool {
-        checksum(&NewValue { bytes, expiry: self.expiry }, self.stamp) == self.checksum
+        checksum(&NewValue { bytes, expiry: self.expiry }, self.stamp, self.tag) == self.checksum
     }
 }
 
 /// Of a value's chunk, but for the checksum itself.
 #[inline(always)]
-fn checksum(value: &NewValue<'_>, stamp: u64) -> u32 {
+fn checksum(value: &NewValue<'_>, stamp: u64, tag: u32) -> u32 {
     let lengths = (u64::from(value.bytes.len() as u32) | u64::from(flags(value.expiry)) << 32).to_le_bytes();
-    let stamp = stamp.to_le_bytes();
+    let (stamp, tag) = (&stamp.to_le_bytes()[..], &tag.to_le_bytes()[..]);
     match value.expiry {
-        None => Checksum::of([&lengths, &[0; 4], &stamp, value.bytes]).value(),
-        Some(expiry) => Checksum::of([&lengths, &[0; 4], &stamp, &expiry.to_le_bytes(), value.bytes]).value(),
+        None => Checksum::of([&lengths[..], tag, stamp, value.bytes]).value(),
+        Some(expiry) => Checksum::of([&lengths[..], tag, stamp, &expiry.to_le_bytes(), value.bytes]).value(),
     }
 }
 
@@ -75,11 +104,12 @@ struct Head {
 }
 
 impl Head {
-    fn new(value: &NewValue<'_>, stamp: u64) -> Head {
+    fn new(value: &NewValue<'_>, stamp: u64, tag: u32) -> Head {
         let mut head = Head { bytes: [0; 32], len: head_bytes(value.expiry.is_some()) as usize };
         head.put(0, &(value.bytes.len() as u32).to_le_bytes());
         head.put(4, &flags(value.expiry).to_le_bytes());
-        head.put(8, &checksum(value, stamp).to_le_bytes());
+        head.put(8, &checksum(value, stamp, tag).to_le_bytes());
+        head.put(12, &tag.to_le_bytes());
         head.put(16, &stamp.to_le_bytes());
         head.put(24, &value.expiry.unwrap_or(0).to_le_bytes());
         head
@@ -110,14 +140,16 @@ impl NewValue<'_> {
         medium: &M,
         heap: &'a Heap<D>,
         agent: usize,
-        stamp: u64,
+        (stamp, owner): (u64, Owner),
     ) -> Result<Reservation<'a, D>, Error> {
         if self.bytes.len() > VALUE_BYTES_MAX {
             return Err(Error::ValueTooLong { len_bytes: self.bytes.len() });
         }
         let chunk = heap.reserve(medium, self.chunk_bytes(), agent)?;
+        let at = chunk.place().offset;
+        let head = Head::new(self, stamp, owner.tag(at));
         // SAFETY: the chunk was just reserved; chunks are of multiples of 16 bytes, and so reach as far as the padding.
-        unsafe { medium.stream(chunk.place().offset, &[Head::new(self, stamp).as_slice(), self.bytes]) };
+        unsafe { medium.stream(at, &[head.as_slice(), self.bytes]) };
         Ok(chunk)
     }
 
@@ -125,8 +157,8 @@ impl NewValue<'_> {
     ///
     /// # Safety
     /// The caller holds the lock of the leaf that names it, and nobody else uses it.
-    pub(crate) unsafe fn write_over<M: Medium>(&self, medium: &M, at: Offset, stamp: u64) {
-        let head = Head::new(self, stamp);
+    pub(crate) unsafe fn write_over<M: Medium>(&self, medium: &M, at: Offset, (stamp, owner): (u64, Owner)) {
+        let head = Head::new(self, stamp, owner.tag(at));
         // SAFETY: the caller's promise.
         unsafe {
             medium.write(at, head.as_slice());
@@ -139,17 +171,22 @@ impl NewValue<'_> {
 }
 
 impl<'a> Value<'a> {
-    /// The value that the pointer word at `at` names.
+    /// The owner's value, which the pointer word at `at` names.
     ///
     /// # Safety
     /// Nobody changes or frees it while it is used: the caller holds the lock of the leaf that has the word.
     #[inline(always)]
-    pub(crate) unsafe fn read<M: Medium>(medium: &'a M, at: Offset, word: u64) -> Result<Value<'a>, Error> {
+    pub(crate) unsafe fn read<M: Medium>(
+        medium: &'a M,
+        at: Offset,
+        word: u64,
+        owner: Owner,
+    ) -> Result<Value<'a>, Error> {
         // SAFETY: the caller's promise.
-        match unsafe { Value::in_slot(medium, word) } {
+        match unsafe { Value::in_slot(medium, word, owner) } {
             Some(value) => Ok(value),
             // SAFETY: as above.
-            None => unsafe { Value::read_any(medium, at, word) },
+            None => unsafe { Value::read_any(medium, at, word, owner) },
         }
     }
 
@@ -158,7 +195,7 @@ impl<'a> Value<'a> {
     /// # Safety
     /// As for [`Value::read`].
     #[inline(always)]
-    pub(crate) unsafe fn in_slot<M: Medium>(medium: &'a M, word: u64) -> Option<Value<'a>> {
+    pub(crate) unsafe fn in_slot<M: Medium>(medium: &'a M, word: u64, owner: Owner) -> Option<Value<'a>> {
         if !word::is_pointer(word) {
             return None;
         }
@@ -166,32 +203,36 @@ impl<'a> Value<'a> {
         let (place, slot) = unsafe { word::slot(medium, word) }?;
         let (head, rest) = slot.split_first_chunk::<{ VALUE_HEADER_BYTES as usize }>()?;
         let long = |at: usize| head[at..].first_chunk().map(|&bytes| u64::from_le_bytes(bytes));
-        let (lengths, checksum, stamp) = (long(0)?, long(8)? as u32, long(16)?);
+        let (lengths, checks, stamp) = (long(0)?, long(8)?, long(16)?);
+        let (checksum, tag) = (checks as u32, (checks >> 32) as u32);
         // Flags stand above the length.
         let bytes = rest.get(..usize::try_from(lengths).ok()?)?;
-        Some(Value { bytes, expiry: None, stamp, place, checksum })
+        owner.owns(place.offset, tag).then_some(Value { bytes, expiry: None, stamp, place, tag, checksum })
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn read_any<M: Medium>(medium: &'a M, at: Offset, word: u64) -> Result<Value<'a>, Error> {
+    unsafe fn read_any<M: Medium>(medium: &'a M, at: Offset, word: u64, owner: Owner) -> Result<Value<'a>, Error> {
         let place = word::place(at, word)?;
         let mut head = Head { bytes: [0; 32], len: VALUE_HEADER_BYTES as usize };
         // SAFETY: the caller's promise.
         head.put(0, unsafe { medium.bytes(place.offset.span(VALUE_HEADER_BYTES)) }?);
         let short = |at: usize| u32::from_le_bytes(*head.bytes[at..].first_chunk().expect("it lies in the header"));
-        let (len_bytes, flags, checksum) = (u64::from(short(0)), short(4), short(8));
+        let (len_bytes, flags, checksum, tag) = (u64::from(short(0)), short(4), short(8), short(12));
         let has_expiry = flags & FLAG_EXPIRY != 0;
         let chunk_bytes = head_bytes(has_expiry) + len_bytes;
         if flags & !FLAG_EXPIRY != 0 || chunk_bytes > word::room_bytes(medium, place) {
             return Err(Error::damaged(place.offset, "a value's header is damaged"));
+        }
+        if !owner.owns(place.offset, tag) {
+            return Err(Error::damaged(place.offset, "a value is another key's, or belongs elsewhere"));
         }
         // SAFETY: as above.
         let chunk = unsafe { medium.bytes(place.offset.span(chunk_bytes)) }?;
         let (start, bytes) = chunk.split_at(head_bytes(has_expiry) as usize);
         let long = |at: usize| start[at..].first_chunk().map(|&bytes| u64::from_le_bytes(bytes));
         let stamp = long(16).expect("it lies in the header");
-        Ok(Value { bytes, expiry: long(24).filter(|_| has_expiry), stamp, place, checksum })
+        Ok(Value { bytes, expiry: long(24).filter(|_| has_expiry), stamp, place, tag, checksum })
     }
 
     /// True if the checksum fits.
@@ -204,7 +245,8 @@ impl<'a> Value<'a> {
     #[inline(always)]
     #[must_use]
     pub fn seal(&self) -> Seal {
-        Seal { expiry: self.expiry, stamp: self.stamp, checksum: self.checksum, offset: self.place.offset.0 }
+        let Value { expiry, stamp, tag, checksum, .. } = *self;
+        Seal { expiry, stamp, tag, checksum, offset: self.place.offset.0 }
     }
 
     /// What its chunk has.

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::descent::Reached;
 use crate::key;
 use crate::layout::KEY_BYTES_MAX;
-use crate::locks::{Mode, NodeLock, Patience};
+use crate::locks::{Held, Mode, NodeLock, Patience};
 use crate::node::{Meta, Target};
 use crate::retire::Retire;
 use crate::tree::Tree;
@@ -36,12 +36,23 @@ pub struct Written {
 /// A write on its way.
 struct Write<'w, 't, D: Dram> {
     key: &'w [u8],
+    /// The key's.
+    checksum: u32,
     change: Change<'w>,
     agent: usize,
     lane: Lane<'t>,
     /// The new value's chunk, once it is written.
     chunk: Option<Reservation<'t, D>>,
 }
+
+impl<'t, D: Dram> Write<'_, 't, D> {
+    fn changing(&mut self) -> Changing<'_, 't> {
+        (&mut self.lane, self.checksum)
+    }
+}
+
+/// The lane that changes a key, and the key's checksum.
+pub(crate) type Changing<'a, 't> = (&'a mut Lane<'t>, u32);
 
 /// What an attempt came to: an answer, and what to wait for; or nothing, since the leaf is full.
 type Attempt = Option<(Written, Ticket)>;
@@ -63,7 +74,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         if key.len() > KEY_BYTES_MAX {
             return Err(Error::KeyTooLong { len_bytes: key.len() });
         }
-        let mut write = Write { key, change, agent, lane: self.lanes.take(agent), chunk: None };
+        let (checksum, lane) = (key::checksum(key), self.lanes.take(agent));
+        let mut write = Write { key, checksum, change, agent, lane, chunk: None };
         if let Change::Put(value) = &change
             && !self.may_fit_over(value)
         {
@@ -85,7 +97,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let waited =
             if written.is_done { self.medium.acknowledge(ticket) } else { self.medium.acknowledge_met(ticket) };
         if waited? == Waited::Durable {
-            lock.settle(ticket);
+            self.settle(lock, ticket);
         }
         Ok(())
     }
@@ -94,7 +106,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     fn write_value<'t>(&'t self, write: &mut Write<'_, 't, D>, value: &NewValue<'_>) -> Result<(), Error> {
         if write.chunk.is_none() {
             let stamp = self.stamps.next(&self.medium, write.lane.index())?;
-            write.chunk = Some(value.write(&self.medium, &self.heap, write.agent, stamp)?);
+            let owner = self.owner(write.checksum);
+            write.chunk = Some(value.write(&self.medium, &self.heap, write.agent, (stamp, owner))?);
         }
         Ok(())
     }
@@ -105,8 +118,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         leaf: Reached<'_, M>,
         allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
     ) -> Result<Attempt, Error> {
-        let place = leaf.node.place_of(leaf.meta.count, write.key)?;
-        let old = place.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
+        let place = leaf.node.place_of(leaf.meta.count, (write.key, write.checksum))?;
+        let old = place.map_or(Ok(None), |i| self.value_of(&leaf, i, write.checksum))?;
         let (was_there, is_done) = (old.is_some(), allowed(old.as_ref()));
         let ticket = match write.change {
             _ if !is_done => Some(leaf.held.ticket()),
@@ -124,7 +137,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         old: Option<Value<'_>>,
     ) -> Ticket {
         match (place, old) {
-            (Ok(i), Some(old)) => self.set_value(&mut write.lane, leaf, i, 0, Some(old.place)),
+            (Ok(i), Some(old)) => self.set_value(write.changing(), leaf, i, 0, Some(old.place)),
             _ => leaf.held.ticket(),
         }
     }
@@ -140,14 +153,14 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<Option<Ticket>, Error> {
         if let Some(old) = old.filter(|old| self.fits_over(value, old)) {
             let stamp = self.stamps.next(&self.medium, write.lane.index())?;
-            return Ok(Some(self.write_over(&mut write.lane, leaf, value, (old.place.offset, stamp))));
+            return Ok(Some(self.write_over(write.changing(), leaf, value, (old.place.offset, stamp))));
         }
         self.write_value(write, value)?;
         match place {
             Ok(i) => {
                 let chunk = write.chunk.take().expect("it was just written").publish();
                 self.order_chunks();
-                Ok(Some(self.set_value(&mut write.lane, leaf, i, word::pointer(chunk), old.map(|old| old.place))))
+                Ok(Some(self.set_value(write.changing(), leaf, i, word::pointer(chunk), old.map(|old| old.place))))
             }
             Err(i) if leaf.meta.count < self.order() => self.insert(write, leaf, i).map(Some),
             Err(_) => match self.pack(&mut write.lane, leaf)? {
@@ -166,16 +179,22 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// The crate's table: the key's chunk; the run, which orders both chunks; the pairs; the number.
     fn insert(&self, write: &mut Write<'_, '_, D>, leaf: Reached<'_, M>, i: usize) -> Result<Ticket, Error> {
         let key = key::write(&self.medium, &self.heap, write.agent, write.key)?;
-        let key_word = word::key_word(key.publish(), key::checksum(write.key));
+        let key_word = word::key_word(key.publish(), write.checksum);
         let value_chunk = write.chunk.take().expect("a put has written its value");
-        Ok(self.insert_pair(&mut write.lane, leaf, i, (key_word, word::pointer(value_chunk.publish()))))
+        Ok(self.insert_pair(write.changing(), leaf, i, (key_word, word::pointer(value_chunk.publish()))))
     }
 
     /// Inserts a pair, whose chunks are flushed, at `i` of a leaf that has room.
-    pub(crate) fn insert_pair(&self, lane: &mut Lane<'_>, leaf: Reached<'_, M>, i: usize, pair: (u64, u64)) -> Ticket {
+    pub(crate) fn insert_pair(
+        &self,
+        (lane, checksum): Changing<'_, '_>,
+        leaf: Reached<'_, M>,
+        i: usize,
+        pair: (u64, u64),
+    ) -> Ticket {
         let Meta { level, count } = leaf.meta;
         if i == count {
-            return self.append(lane, leaf, pair);
+            return self.append((lane, checksum), leaf, pair);
         }
         let node = leaf.node;
         // SAFETY: the leaf is locked exclusively.
@@ -185,7 +204,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.medium.flush(node.pairs(i, count + 1));
         self.medium.flush(node.meta_span());
         let ticket = lane.finish(&self.medium);
-        leaf.held.committed(ticket);
+        self.committed(&leaf.held, checksum, ticket);
         ticket
+    }
+
+    /// A thread that sees the node from now on, or the key of this checksum, has to wait for this commit.
+    pub(crate) fn committed(&self, held: &Held<'_>, checksum: u32, ticket: Ticket) {
+        self.unsettled.note(checksum, ticket);
+        held.committed(ticket);
     }
 }

@@ -19,7 +19,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::device_dax::DeviceDax;
 use crate::durability::Kind;
-use crate::{MapError, huge, persistence};
+use crate::{MapError, has_space, huge, persistence};
 
 /// Zeros are written in pieces of this size where space cannot be asked for: large enough to make calls rare.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -201,7 +201,10 @@ impl Backing {
 
     fn reserve(&self, range: &Range<u64>) -> Result<(), Errno> {
         let len_bytes = range.end - range.start;
-        retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes))
+        match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
+            Err(Errno::NOSPC) if has_space(&self.file, range.clone()) => Ok(()),
+            reserved => reserved,
+        }
     }
 
     fn write_zeros(&self, range: Range<u64>) -> Result<(), Errno> {

@@ -101,6 +101,12 @@ unsafe impl Bytes for Mapped {
         }
     }
 
+    unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+        self.check(at.span(bytes.len() as u64))?;
+        // SAFETY: the caller's promise, and the bytes lie in the region (just checked).
+        unsafe { self.show(at, bytes) }
+    }
+
     /// Behind one comparison.
     #[inline(always)]
     fn match4_behind(&self, at: Offset, word: u64) -> (u32, u64) {

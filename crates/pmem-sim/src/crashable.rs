@@ -31,6 +31,9 @@ pub trait Crashable: Clone + Send + Sync + 'static {
     #[must_use]
     fn with_canary(self, canary: Canary) -> Self;
 
+    /// From now on a store opens it for reading: what changes it fails the test.
+    fn freeze(&self);
+
     /// Calls `observer` after every step from now on; see [`Sim::observe`].
     fn observe(&self, observer: ObserverOf<Self>);
 
@@ -72,6 +75,10 @@ impl Crashable for Sim {
 
     fn with_canary(self, canary: Canary) -> Sim {
         self.with_canary(canary)
+    }
+
+    fn freeze(&self) {
+        self.freeze();
     }
 
     fn observe(&self, observer: ObserverOf<Sim>) {

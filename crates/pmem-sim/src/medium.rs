@@ -26,11 +26,16 @@ unsafe impl Bytes for Sim {
         self.0.len_bytes.load(Ordering::Acquire)
     }
 
+    fn is_writable(&self) -> bool {
+        !self.0.is_frozen.load(Ordering::Acquire)
+    }
+
     fn store(&self, at: Offset, word: u64, _ordering: Ordering) {
         self.store_step(at, word, StepKind::Store);
     }
 
     fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.assert_thawed();
         let mut state = self.0.state.lock();
         let found = self.word(at).load(Ordering::Acquire);
         if found == current {
@@ -44,6 +49,17 @@ unsafe impl Bytes for Sim {
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
         self.copy(at, bytes);
         self.step(StepKind::Write);
+    }
+
+    /// In the memory that programs see, and in nothing that survives.
+    unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+        if self.is_writable() {
+            return Err(MediumError::ReadOnly);
+        }
+        self.check(at.span(bytes.len() as u64))?;
+        // SAFETY: the bytes lie in the region (just checked), and the caller alone uses it.
+        unsafe { self.base().as_ptr().add(at.0 as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
     }
 
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
@@ -170,6 +186,7 @@ impl Sim {
     }
 
     fn put_word(&self, state: &mut State, at: Offset, word: u64) {
+        self.assert_thawed();
         // The bounds and the alignment are checked before anything is recorded.
         state.assert_backed(at.span(8));
         let before = self.word(at).load(Ordering::Relaxed);
@@ -183,6 +200,7 @@ impl Sim {
 
     fn copy(&self, at: Offset, bytes: &[u8]) {
         self.assert_within(at, bytes.len() as u64);
+        self.assert_thawed();
         let mut state = self.0.state.lock();
         state.assert_backed(at.span(bytes.len() as u64));
         for line in lines(at.span(bytes.len() as u64)) {
@@ -231,6 +249,7 @@ impl Sim {
     }
 
     fn try_discard(&self, span: Span) -> u64 {
+        self.assert_thawed();
         self.assert_within(span.start, span.len_bytes);
         let end = span.start.0 + span.len_bytes;
         let mut state = self.0.state.lock();
@@ -247,6 +266,7 @@ impl Sim {
     }
 
     fn try_back(&self, span: Span) -> Result<(), MediumError> {
+        self.assert_thawed();
         self.assert_within(span.start, span.len_bytes);
         let mut state = self.0.state.lock();
         let touched: Vec<u64> = state.holes_in(span).collect();
@@ -262,6 +282,7 @@ impl Sim {
     }
 
     fn try_grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.assert_thawed();
         let mut state = self.0.state.lock();
         if to_bytes <= self.len_bytes() {
             return Ok(());

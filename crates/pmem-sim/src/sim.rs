@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -76,6 +76,7 @@ pub(crate) struct Region {
     pub(crate) state: Mutex<State>,
     steps: Steps<Sim>,
     pub(crate) breath_count: AtomicU64,
+    pub(crate) is_frozen: AtomicBool,
 }
 
 pub(crate) struct State {
@@ -136,6 +137,7 @@ impl Sim {
             state: Mutex::new(state),
             steps: Steps::default(),
             breath_count: AtomicU64::new(0),
+            is_frozen: AtomicBool::new(false),
         }))
     }
 
@@ -153,6 +155,19 @@ impl Sim {
     #[must_use]
     pub fn breath_count(&self) -> u64 {
         self.0.breath_count.load(Ordering::Relaxed)
+    }
+
+    /// Opens the region for reading from now on: a store to it fails the test.
+    pub fn freeze(&self) {
+        self.0.is_frozen.store(true, Ordering::Release);
+    }
+
+    /// What changes the region is allowed.
+    ///
+    /// # Panics
+    /// If the region is frozen.
+    pub(crate) fn assert_thawed(&self) {
+        assert!(!self.0.is_frozen.load(Ordering::Acquire), "a store to a region that is open for reading");
     }
 
     /// The model of this region.

@@ -68,6 +68,11 @@ unsafe impl<M: Medium, P: Probe> Bytes for Probed<M, P> {
         self.probe.streamed(at.span(parts.iter().map(|part| part.len() as u64).sum()));
     }
 
+    unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.inner.overlay(at, bytes) }
+    }
+
     #[inline(always)]
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {
         let word = self.inner.load(at, ordering);

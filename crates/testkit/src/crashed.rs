@@ -325,6 +325,10 @@ impl<K: Made> Subject for Crashed<K> {
         K::open(on, now()).map(Crashed::of)
     }
 
+    fn open_to_read(on: K::Medium) -> Option<Result<Crashed<K>, Failure>> {
+        Some(Self::open(on))
+    }
+
     fn has_snapshots(&self) -> bool {
         self.0.features().snapshots
     }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use engine::{Clock, Engine};
+use engine::{BatchOp, Clock, Condition, Decision, Engine, Error, Expiry};
+use pmem::MediumError;
+use pmem_sim::Crashable;
 
 use crate::conformance::{Mismatch, conformance};
 use crate::crashed::{Crashed, Made};
@@ -16,7 +18,7 @@ use crate::subject::{Operations, Subject};
 /// The first difference.
 ///
 /// # Panics
-/// If no store can be made.
+/// If no store can be made; as for [`rules_hold`].
 pub fn engine_conforms<K: Made>(
     medium: impl Fn() -> K::Medium,
     op_count: usize,
@@ -32,8 +34,83 @@ pub fn engine_conforms<K: Made>(
         clears: true,
         ..Shape::small(op_count)
     };
+    rules_hold::<K>(&medium);
     let features = K::format(medium(), Clock::default()).expect("there is room").features();
     let (shape, lacks) = everything.offered_by(&features);
     let open = || Box::new(Crashed::<K>::format(medium()).expect("there is room")) as Box<dyn Operations>;
     conformance(open, &shape, seeds).map(|_| lacks)
+}
+
+/// The rules of the contract that no map has: limits, and stores that are open for reading.
+///
+/// # Panics
+/// If the engine breaks one.
+pub fn rules_hold<K: Made>(medium: &impl Fn() -> K::Medium) {
+    refuses_long_keys(&K::format(medium(), Clock::default()).expect("there is room"));
+    refuses_to_write_what_it_reads::<K>(&medium());
+}
+
+/// A key that is longer than the engine's limit is an error of every operation, and no key that is absent.
+fn refuses_long_keys(store: &dyn Engine) {
+    let (long, features) = (vec![b'k'; store.limits().key_bytes_max + 1], store.features());
+    let mut answers = vec![
+        ("get", store.get(&long, &mut |_, _| {}).map(drop)),
+        ("put", store.put(&long, b"")),
+        ("delete", store.delete(&long).map(drop)),
+        ("multi_get", store.multi_get(&[b"short", &long], &mut |_, _| {})),
+        ("multi_put", store.multi_put(&[(b"short", b""), (&long, b"")])),
+    ];
+    store.multi_delete_each(&[&long], &mut |_, done| answers.push(("multi_delete", done.map(drop))));
+    if features.expiry {
+        answers.push(("expiry", store.expiry(&long).map(drop)));
+        answers.push(("expire", store.expire(&long, Expiry::at_ms(1)).map(drop)));
+        answers.push(("put_until", store.put_until(&long, b"", Expiry::at_ms(u64::MAX >> 1))));
+    }
+    if features.conditional {
+        answers.push(("update", store.update(&long, &mut |_| Decision::Keep).map(drop)));
+    }
+    if features.batch {
+        let (put, condition) = (BatchOp::Put { key: &long, value: b"" }, Condition { key: &long, version: None });
+        answers.push(("write_batch", store.write_batch(&[put])));
+        answers.push(("write_batch_if", store.write_batch_if(&[condition], &[])));
+    }
+    for (operation, answer) in answers {
+        let len_bytes = long.len();
+        let is_refused = matches!(answer, Err(Error::KeyTooLong { len_bytes: told }) if told == len_bytes);
+        assert!(is_refused, "{}: {operation} of a key of {len_bytes} bytes answered {answer:?}", store.name());
+    }
+}
+
+/// A store that is open for reading refuses every write, also one that would change nothing.
+fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
+    let store = K::format(on.clone(), Clock::default()).expect("there is room");
+    store.put(b"key", b"value").expect("there is room");
+    store.close().expect("nothing keeps it from being closed");
+    drop(store);
+    on.freeze();
+    let store = K::open(on.clone(), Clock::default()).expect("it is whole");
+    let features = store.features();
+    let mut answers = vec![
+        ("put", store.put(b"key", b"value")),
+        ("delete", store.delete(b"absent").map(drop)),
+        ("clear", store.clear()),
+    ];
+    if features.batch {
+        answers.push(("an empty batch", store.write_batch(&[])));
+        answers.push(("a batch", store.write_batch(&[BatchOp::Delete { key: b"absent" }])));
+    }
+    if features.expiry {
+        answers.push(("expire", store.expire(b"key", Expiry::at_ms(u64::MAX >> 1)).map(drop)));
+    }
+    if features.conditional {
+        let mut put = |_: Option<engine::Held<'_>>| Decision::Put(b"other"[..].into());
+        answers.push(("update", store.update(b"key", &mut put).map(drop)));
+    }
+    for (operation, answer) in answers {
+        let is_refused = matches!(answer, Err(Error::Medium(MediumError::ReadOnly)));
+        assert!(is_refused, "{}: {operation} of a store that is open for reading answered {answer:?}", store.name());
+    }
+    let mut found = Vec::new();
+    store.get(b"key", &mut |_, value| found = value.to_vec()).expect("it is whole");
+    assert_eq!(found, b"value");
 }

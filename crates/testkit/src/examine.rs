@@ -11,7 +11,7 @@ use pmem_sim::{CrashImage, Crashable, Model};
 use crate::at_snapshot::Taken;
 use crate::explore::{Counts, End, Settings};
 use crate::oracle::{Oracle, State};
-use crate::read::{check, read, refused};
+use crate::read::{check, check_unmended, read, read_uncounted, refused};
 use crate::reservoir::Reservoir;
 use crate::script::Op;
 use crate::subject::{Contents, Failure, Subject};
@@ -126,10 +126,27 @@ impl Examiner {
         let contents = read(&store, &self.keys)?;
         let found = Some(contents);
         oracle.judge(&found)?;
+        if depth == Depth::Script {
+            self.look_only::<S>(image, &found).map_err(|problem| Problem::ToRead(Box::new(problem)))?;
+        }
         self.nested::<S>(&crashes, oracle, depth)?;
         self.use_it(&store, &sim, &found, depth)?;
         let is_cleared = depth == Depth::Script && self.counts.images.is_multiple_of(IMAGES_PER_CLEAR);
         if is_cleared { self.recover_and_clear::<S>(image, found) } else { Ok(()) }
+    }
+
+    /// A store that is opened for reading alone, after the same crash, shows what one that is opened for writing has recovered.
+    fn look_only<S: Subject>(&self, image: &ImageOf<S>, found: &State) -> Result<(), Problem> {
+        let sim: S::Medium = medium_on(image, self.model, &self.settings);
+        sim.freeze();
+        match S::open_to_read(sim) {
+            None => Ok(()),
+            Some(opened) => {
+                let store = opened.map_err(Problem::DoesNotOpen)?;
+                Oracle::exactly(found.clone()).judge(&Some(read_uncounted(&store, &self.keys)?))?;
+                check_unmended(&store)
+            }
+        }
     }
 
     /// A recovered store of which nothing was read yet, unless it was killed, is cleared, in one step for a crash, and then closed and opened.

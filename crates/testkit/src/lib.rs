@@ -57,7 +57,7 @@ mod walk;
 pub use conformance::{Mismatch, conformance};
 pub use contend::{Contention, Disorder, contend};
 pub use crashed::{Crashed, Made};
-pub use engine_conforms::engine_conforms;
+pub use engine_conforms::{engine_conforms, rules_hold};
 pub use expiring_writer::{EXPIRING_LEN_MAX, put_expiring};
 pub use explore::{Counts, End, Settings, Verdict, explore, hunt};
 pub use extent::Extent;

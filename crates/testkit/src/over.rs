@@ -110,7 +110,8 @@ impl Over for OnDisk {
     }
 
     fn open(on: SimDisk) -> Result<OnDisk, Failure> {
-        Ok(Probed::with_probe(Journaled::open(on.files(), small_journal(), &|_| {})?, Reports(on)))
+        let options = JournalOptions { writable: !on.is_frozen(), ..small_journal() };
+        Ok(Probed::with_probe(Journaled::open(on.files(), options, &|_| {})?, Reports(on)))
     }
 
     fn settle(&self) -> Result<(), Failure> {

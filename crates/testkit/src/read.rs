@@ -13,15 +13,21 @@ pub(crate) fn refused(operation: &'static str) -> impl Fn(Failure) -> Problem {
 }
 
 /// What `store` holds. Listing, counting, looking up and scanning must agree, on what it lists and on all of `keys`.
+pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>) -> Result<Contents, Problem> {
+    let contents = read_uncounted(store, keys)?;
+    let (said, listed) = (store.len().map_err(refused("len"))?, contents.len() as u64);
+    if said == listed { Ok(contents) } else { Err(Problem::Length { said, listed }) }
+}
+
+/// As [`read`] but for the count, which has expired keys where a store that is open for reading reaps none.
 ///
 /// The first scan comes before anything else, so that a recovered store's order is built from what recovery left.
-pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>) -> Result<Contents, Problem> {
+pub(crate) fn read_uncounted(
+    store: &(impl Operations + ?Sized),
+    keys: &BTreeSet<Vec<u8>>,
+) -> Result<Contents, Problem> {
     let forward = scan(store, Direction::Forward)?;
     let contents = list(store)?;
-    let (said, listed) = (store.len().map_err(refused("len"))?, contents.len() as u64);
-    if said != listed {
-        return Err(Problem::Length { said, listed });
-    }
     for key in keys.iter().chain(contents.keys()) {
         if store.get(key).map_err(refused("get"))?.as_ref() != contents.get(key) {
             return Err(Problem::Lookup(key.clone()));
@@ -91,5 +97,15 @@ fn list(store: &(impl Operations + ?Sized)) -> Result<Contents, Problem> {
 /// Objects to what the store's own checker finds.
 pub(crate) fn check(store: &(impl Operations + ?Sized)) -> Result<(), Problem> {
     let damage = store.check().map_err(refused("check"))?;
+    if damage.is_empty() { Ok(()) } else { Err(Problem::Damage(damage)) }
+}
+
+/// What is said of a copy of the superblock that a crash has torn: a store that is open for reading mends none.
+const TORN: &str = "this copy of the superblock is damaged";
+
+/// As [`check`], of a store that is open for reading after a crash.
+pub(crate) fn check_unmended(store: &(impl Operations + ?Sized)) -> Result<(), Problem> {
+    let mut damage = store.check().map_err(refused("check"))?;
+    damage.retain(|what| !what.ends_with(TORN));
     if damage.is_empty() { Ok(()) } else { Err(Problem::Damage(damage)) }
 }

@@ -235,6 +235,11 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
     fn open(medium: Self::Medium) -> Result<Self, Failure>;
 
+    /// As [`Subject::open`], for reading alone, on a medium that is frozen; `None` if the store cannot be opened so.
+    fn open_to_read(_medium: Self::Medium) -> Option<Result<Self, Failure>> {
+        None
+    }
+
     /// Whether it has snapshots. They end with the store's process.
     fn has_snapshots(&self) -> bool {
         false

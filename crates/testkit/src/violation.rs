@@ -13,6 +13,8 @@ use crate::visitor::Visitor;
 pub enum Problem {
     /// An image was not recovered.
     DoesNotOpen(Failure),
+    /// The image, open for reading alone, is not what it is when it is open for writing.
+    ToRead(Box<Problem>),
     /// An operation failed that had no reason to.
     Refused {
         /// Which.
@@ -58,6 +60,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::DoesNotOpen(failure) => write!(f, "the image does not open: {failure}"),
+            Problem::ToRead(problem) => write!(f, "open for reading: {problem}"),
             Problem::Refused { operation, failure } => write!(f, "{operation} failed: {failure}"),
             Problem::Answer(what) => write!(f, "wrong answer: {what}"),
             Problem::Contents(what) => write!(f, "illegal contents: {what}"),

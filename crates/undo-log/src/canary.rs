@@ -16,6 +16,8 @@ pub const NUMBER_BEFORE_RESTORE: Canary = Canary("NumberBeforeRestore");
 pub const RESTORE_NOT_ORDERED: Canary = Canary("RestoreNotOrdered");
 /// Opening relies on a word that a killed process has changed by itself, and does not make it durable.
 pub const WORD_LEFT_AS_FOUND: Canary = Canary("WordLeftAsFound");
+/// Recovery of a reader leaves changes as they are that do not stand.
+pub const UNDO_HIDDEN_FROM_READERS: Canary = Canary("UndoHiddenFromReaders");
 /// A lane gets a log with whatever lies there, which an earlier use of the space may have left.
 pub const LOG_LEFT_AS_FOUND: Canary = Canary("LogLeftAsFound");
 /// Two lanes' runs have the same word.

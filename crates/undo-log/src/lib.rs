@@ -29,6 +29,9 @@
 //! For each lane with a valid run: the words are restored and flushed, order, the number is raised and flushed, order. A
 //! crash of that is recovered by doing it again: the run stays valid until all it restores is durable.
 //!
+//! A region that is open for reading stays as it is: the words are restored in memory of the reader's process alone
+//! ([`Bytes::overlay`](pmem::Bytes::overlay)), and the run stays valid for the next opening.
+//!
 //! A killed process leaves what it stored, durable or not. The lanes' lines are made durable as they stand (with the heap's
 //! head, [`heap::Heap::open`]); a number that was raised says that the change was durable before. For changes of one word the
 //! lane names the word, by a plain store before the change: the next process sees that store if the change is seen, and makes

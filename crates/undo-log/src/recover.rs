@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use heap::HeapError;
-use pmem::{Medium, MediumError, Span, unseal};
+use pmem::{Medium, Span, unseal};
 
 use crate::canary;
 use crate::lanes::Lanes;
@@ -22,8 +22,8 @@ impl Lanes {
     /// left. To be called before anything else is read that lanes protect.
     ///
     /// # Errors
-    /// [`HeapError::Damaged`] if a run contradicts itself; [`MediumError::ReadOnly`] if there is a change to be taken back, and
-    /// nothing may be stored.
+    /// [`HeapError::Damaged`] if a run contradicts itself; those of [`Bytes::overlay`](pmem::Bytes::overlay) of a region that is open for
+    /// reading.
     pub fn recover<M: Medium>(&self, medium: &M) -> Result<Recovered, HeapError> {
         let mut recovered = Recovered::default();
         for lane in 0..self.count() {
@@ -40,12 +40,12 @@ impl Lanes {
     }
 
     fn undo<M: Medium>(&self, medium: &M, lane: usize, ranges: Span) -> Result<(), HeapError> {
-        if !medium.is_writable() {
-            return Err(MediumError::ReadOnly.into());
-        }
         let offset = ranges.start.0;
         if !medium.breaks(canary::RUN_CHECKSUM_IGNORED) && !run::each_range(medium, ranges, |_, _| {}) {
             return Err(HeapError::Damaged { offset, what: "the ranges of an undo log's run do not fit" });
+        }
+        if !medium.is_writable() {
+            return show_undone(medium, ranges);
         }
         if medium.breaks(canary::NUMBER_BEFORE_RESTORE) {
             self.raise(medium, lane);
@@ -65,6 +65,21 @@ impl Lanes {
         medium.order();
         Ok(())
     }
+}
+
+/// Restores the words for this process alone, which has the region open for reading. The run stays valid.
+fn show_undone<M: Medium>(medium: &M, ranges: Span) -> Result<(), HeapError> {
+    if medium.breaks(canary::UNDO_HIDDEN_FROM_READERS) {
+        return Ok(());
+    }
+    let mut shown = Ok(());
+    run::each_range(medium, ranges, |range, old| {
+        // SAFETY: no thread stores to a region that is open for reading.
+        let old = unsafe { medium.bytes(old.span(range.len_bytes)) };
+        // SAFETY: the region is open for reading, and the caller opens it alone; its log lies in no range of a run.
+        shown = shown.and(old.and_then(|old| unsafe { medium.overlay(range.start, old) }));
+    });
+    Ok(shown?)
 }
 
 /// Makes the word durable that a lane's last holder was changing.

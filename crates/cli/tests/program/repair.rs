@@ -160,15 +160,35 @@ fn where_nothing_can_be_done_the_exit_code_is_2_and_nothing_is_made() {
     let place = filled();
     let out = place.file("out");
     place.run("repair", &[place.store()]).failed(2, &["store is there already"]);
-    fs::create_dir(place.file("out.unfinished")).unwrap();
-    fs::write(place.file("out.unfinished/store.hikv"), "").unwrap();
-    place.run("repair", &[&out]).failed(2, &["out.unfinished is there already"]);
-    fs::remove_dir_all(place.file("out.unfinished")).unwrap();
+    fs::create_dir(place.file("out.partial")).unwrap();
+    fs::write(place.file("out.partial/store.hikv"), "").unwrap();
+    place.run("repair", &[&out]).failed(2, &["out.partial is in the way", "no mark of an interrupted"]);
+    fs::remove_dir_all(place.file("out.partial")).unwrap();
     alter(&place, |bytes| bytes.fill(7));
     place.run("repair", &[&out]).failed(2, &["nothing can be salvaged from", "store.hikv"]);
     fs::remove_file(place.store().join("store.hikv")).unwrap();
     place.run("repair", &[&out]).failed(2, &["no store at"]);
-    assert!(!out.exists() && !place.file("out.unfinished").exists());
+    assert!(!out.exists() && !place.file("out.partial").exists());
+}
+
+/// The mark says of which store the copy was to be; the region has no name yet.
+#[test]
+fn a_killed_repair_blocks_no_later_one() {
+    let place = filled();
+    let expected = sorted(place.run("dump", &[""; 0]).succeeded());
+    alter(&place, |bytes| bytes[65_536] ^= 1);
+    fs::create_dir(place.file("out.partial")).unwrap();
+    for (name, bytes) in [
+        ("copy-of", &b"copy of 01234567-89ab-cdef-0123-456789abcdef\n"[..]),
+        ("store.hikv.new", b"half a region"),
+        ("lock", b""),
+    ] {
+        fs::write(place.file("out.partial").join(name), bytes).unwrap();
+    }
+    fs::create_dir(place.file("out")).unwrap();
+    place.run("repair", &[place.file("out")]).succeeded();
+    assert_eq!(dumped(&place), expected);
+    assert!(!place.file("out.partial").exists());
 }
 
 /// What is whole of a damaged store, of each engine.

@@ -113,6 +113,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.may_write()?;
         if conditions.is_empty() && ops.is_empty() {
             return Ok(());
         }

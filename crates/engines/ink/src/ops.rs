@@ -127,7 +127,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if !self.tree.medium().is_writable() {
+        if self.may_write().is_err() {
             return Ok(Progress::Idle);
         }
         let swept = self.sweep_once()?;
@@ -161,7 +161,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        let (heap, is_writable) = (self.tree.heap(), self.tree.medium().is_writable());
+        let (heap, is_writable) = (self.tree.heap(), self.may_write().is_ok());
         let is_unswept = || is_writable && !heap.is_swept();
         let is_wanted = !self.sweep_met_damage() && (is_unswept() || self.merging.expectation().is_wanted());
         if is_wanted || is_writable && heap.runs_low() || self.reaper.expectation().is_wanted() {

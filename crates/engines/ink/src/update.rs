@@ -62,8 +62,10 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
     }
 
+    /// An error where nothing can be written. What a failed medium takes no more must not be seen by readers either.
     pub(crate) fn may_write(&self) -> Result<(), Error> {
-        if self.tree.medium().is_writable() { Ok(()) } else { Err(MediumError::ReadOnly.into()) }
+        let medium = self.tree.medium();
+        if medium.is_writable() { Ok(medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
     }
 
     /// True where the key is absent, though there is a value.

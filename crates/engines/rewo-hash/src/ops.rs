@@ -77,6 +77,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.may_write()?;
         if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
     }
 

@@ -85,20 +85,21 @@ impl Slots {
         unsafe { medium.stream(self.at(slot), &[&[0; items::layout::HEADER_BYTES]]) };
     }
 
-    /// Puts back what a write under way had changed. Again is the same.
+    /// Puts back what a write under way had changed; for a reader, in memory of its own. Again is the same.
     pub(crate) fn undo<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         let number = load(medium, UNDO_WORD, "the undo word is damaged")?;
         let Some(slot) = number.checked_sub(1) else { return Ok(()) };
         if slot >= SLOT_COUNT {
             return Err(HeapError::Damaged { offset: UNDO_WORD.0, what: "the undo word names no slot" });
         }
-        if medium.is_writable() {
-            copy(medium, self.at(slot), UNDO_IMAGE)?;
-            medium.order();
-            store(medium, UNDO_WORD, seal(0));
-            medium.wait(medium.commit(Level::default()))?;
+        if !medium.is_writable() {
+            // SAFETY: no thread stores to a region that is open for reading, and its opener alone uses it yet.
+            return Ok(unsafe { medium.overlay(self.at(slot), medium.bytes(UNDO_IMAGE.span(SLOT_BYTES))?) }?);
         }
-        Ok(())
+        copy(medium, self.at(slot), UNDO_IMAGE)?;
+        medium.order();
+        store(medium, UNDO_WORD, seal(0));
+        Ok(medium.wait(medium.commit(Level::default()))?)
     }
 }
 

@@ -14,6 +14,7 @@ use super::{Direction, Page, Part, Scan};
 use crate::Error;
 use crate::canary;
 use crate::descent::Reached;
+use crate::key;
 use crate::locks::{Mode, NodeLock, Patience};
 use crate::node::{Node, Target};
 use crate::retire::Retire;
@@ -134,7 +135,9 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
             Direction::Forward => i + usize::from(!is_shown)..count,
             Direction::Backward => 0..i + usize::from(is_shown),
         };
-        if let Some(i) = node.find(count, key, |i| self.ask_for_first(leaf, &behind(i, is_included)))? {
+        if let Some(i) =
+            node.find(count, (key, key::checksum(key)), |i| self.ask_for_first(leaf, &behind(i, is_included)))?
+        {
             return Ok(behind(i, is_included));
         }
         let gap = self.gap_within(leaf, key)?;

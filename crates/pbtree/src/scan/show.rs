@@ -105,9 +105,14 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
             }
             missing -= 1;
             // SAFETY: the leaf is locked: what its words name is neither changed nor freed.
-            match unsafe { (key::in_slot(medium, key_word), Value::in_slot(medium, value_word)) } {
-                (Some(key), Some(value)) => page.item(key, &value),
-                _ => self.show_any(leaf, start + i, page)?,
+            let key = unsafe { key::in_slot(medium, key_word) };
+            let pair = key.and_then(|(key, checksum)| {
+                // SAFETY: as above.
+                Some((key, unsafe { Value::in_slot(medium, value_word, self.tree.owner(checksum)) }?))
+            });
+            match pair {
+                Some((key, value)) => page.item(key, &value),
+                None => self.show_any(leaf, start + i, page)?,
             }
         }
         Ok(words.len())
@@ -129,8 +134,9 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
     #[cold]
     #[inline(never)]
     fn show_any(&self, leaf: &Reached<'t, M>, i: usize, page: &mut impl Page) -> Result<(), Error> {
-        if let Some(value) = self.tree.value_of(leaf, i)? {
-            page.item(leaf.node.key(i)?, &value);
+        let key = leaf.node.key(i)?;
+        if let Some(value) = self.tree.value_of(leaf, i, key::checksum(key))? {
+            page.item(key, &value);
         }
         Ok(())
     }

@@ -145,6 +145,7 @@ fn broken_writes_are_caught() {
     ] {
         caught::<Crashed>(canary, &[everyday()], &settings());
     }
+    caught::<Crashed>(undo_log::canary::UNDO_HIDDEN_FROM_READERS, &[everyday()], &settings());
     caught::<Crashed<true>>(pbtree::canary::IN_PLACE_NOT_LOGGED, &[everyday()], &settings());
     caught::<Crashed<true>>(pbtree::canary::ITEM_NOT_FLUSHED, &[everyday()], &settings());
 }

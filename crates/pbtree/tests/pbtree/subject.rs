@@ -156,6 +156,10 @@ impl<const IN_PLACE: bool> Subject for Crashed<IN_PLACE> {
         Tree::open(medium, options(IN_PLACE), Lent, AtOnce).map(Crashed).map_err(heap_failure)
     }
 
+    fn open_to_read(medium: Sim) -> Option<Result<Self, Failure>> {
+        Some(Self::open(medium))
+    }
+
     fn settle(&self) -> Result<(), Failure> {
         self.0.sweep().and_then(|()| merge_all(&self.0)).map_err(failure)
     }

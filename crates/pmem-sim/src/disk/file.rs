@@ -23,6 +23,7 @@ impl SimFile {
     }
 
     fn step<T>(&self, kind: StepKind, done: Result<T, Refusal>) -> io::Result<T> {
+        assert!(!self.disk.is_frozen(), "{kind:?} of a file that is open for reading");
         self.disk.report(kind);
         Ok(done?)
     }

@@ -17,6 +17,7 @@ mod sectors;
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use journal::Files;
@@ -51,6 +52,7 @@ struct Disk {
     state: Mutex<State>,
     steps: Steps<SimDisk>,
     canary: OnceLock<Canary>,
+    is_frozen: AtomicBool,
 }
 
 struct State {
@@ -66,13 +68,24 @@ const NAMES: [&str; 2] = ["base", "log"];
 impl SimDisk {
     fn holding(files: [Sectors; 2]) -> SimDisk {
         let state = State { files, operation_count: 0, fault: None, growth_count_max: u64::MAX };
-        SimDisk(Arc::new(Disk { state: Mutex::new(state), steps: Steps::default(), canary: OnceLock::new() }))
+        SimDisk(Arc::new(Disk {
+            state: Mutex::new(state),
+            steps: Steps::default(),
+            canary: OnceLock::new(),
+            is_frozen: AtomicBool::new(false),
+        }))
     }
 
     /// The two files, opened.
     #[must_use]
     pub fn files(&self) -> Files<SimFile> {
         Files { base: SimFile::new(self, 0), log: SimFile::new(self, 1) }
+    }
+
+    /// Whether a store opens the files for reading.
+    #[must_use]
+    pub fn is_frozen(&self) -> bool {
+        self.0.is_frozen.load(Ordering::Acquire)
     }
 
     /// Asks for a fault, in place of the one before.
@@ -161,6 +174,10 @@ impl Crashable for SimDisk {
     fn with_canary(self, canary: Canary) -> SimDisk {
         assert!(self.0.canary.set(canary).is_ok(), "a broken twin is broken in one place");
         self
+    }
+
+    fn freeze(&self) {
+        self.0.is_frozen.store(true, Ordering::Release);
     }
 
     fn observe(&self, observer: ObserverOf<SimDisk>) {

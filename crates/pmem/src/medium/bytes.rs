@@ -51,6 +51,19 @@ pub unsafe trait Bytes: Send + Sync + 'static {
     /// If `at` is not a multiple of 16.
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]);
 
+    /// Shows `bytes` at `at` to this process alone, in a region that is open for reading: its file or device keeps the bytes that
+    /// it has. A reader recovers by this from a crash.
+    ///
+    /// # Errors
+    /// [`MediumError::ReadOnly`] where a medium has no such memory; as for [`Bytes::check`]; [`MediumError::Os`].
+    ///
+    /// # Safety
+    /// The region is open for reading, and no thread but the caller uses it.
+    unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+        let _ = (at, bytes);
+        Err(MediumError::ReadOnly)
+    }
+
     /// Loads one aligned word atomically.
     #[inline(always)]
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {

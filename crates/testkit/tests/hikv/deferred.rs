@@ -107,6 +107,10 @@ impl<O: Kept> Subject for Deferring<O> {
         Crashed::open(on).map(Deferring)
     }
 
+    fn open_to_read(on: SimDisk) -> Option<Result<Deferring<O>, Failure>> {
+        Some(Self::open(on))
+    }
+
     fn set_time(now_ms: u64) {
         Crashed::<O, OnDisk>::set_time(now_ms);
     }

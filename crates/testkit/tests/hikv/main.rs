@@ -10,6 +10,7 @@ mod cached;
 mod closes;
 mod compactions;
 mod deferred;
+mod failed_writes;
 mod format_docs;
 mod journaled;
 mod killed;
@@ -21,13 +22,15 @@ mod subject;
 mod two_writers;
 
 use pmem::Canary;
-use pmem_sim::Model;
+use pmem_sim::{Model, Sim};
 use scripts::{
     around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, expiring, expiring_in_order,
     full_and_room_again, growth, in_order, mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
 };
-use subject::{Crashed, InOrder, REGION_BYTES};
-use testkit::{Counts, Op, Script, Settings, Shape, Subject, Verdict, Violation, Visitor, conformance, explore, hunt};
+use subject::{Crashed, HashOnly, InOrder, OfHiKv, REGION_BYTES};
+use testkit::{
+    Counts, Op, Script, Settings, Shape, Subject, Verdict, Violation, Visitor, conformance, explore, hunt, rules_hold,
+};
 
 fn settings() -> Settings {
     Settings { region_bytes: REGION_BYTES, visitors: Visitor::all(4), ..Settings::default() }
@@ -150,6 +153,11 @@ fn everything_survives_for_long() {
 #[ignore = "many minutes"]
 fn everything_survives_in_order_for_long() {
     all_for_long::<InOrder>();
+}
+
+#[test]
+fn the_rules_of_limits_hold() {
+    rules_hold::<OfHiKv<HashOnly, Sim>>(&|| Sim::new(0, Model::Line));
 }
 
 fn answers_like_a_map<S: Subject<Medium = pmem_sim::Sim>>() {

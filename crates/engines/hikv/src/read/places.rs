@@ -15,6 +15,12 @@ impl Places {
         Places(vec![0; (region_bytes / GRAIN_BYTES).div_ceil(64) as usize])
     }
 
+    /// Whether a place was met.
+    pub(crate) fn has(&self, at: Offset) -> bool {
+        let number = at.0 / GRAIN_BYTES;
+        self.0.get((number / 64) as usize).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
     /// Notes a place; false if it was met before, or is none of the region's.
     pub(crate) fn meet(&mut self, at: Offset) -> bool {
         let number = at.0 / GRAIN_BYTES;

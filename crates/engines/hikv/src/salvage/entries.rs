@@ -16,19 +16,19 @@ use items::layout::{HEADER_BYTES, Header};
 
 /// One salvage.
 pub(super) struct Run<'a, M> {
-    medium: &'a M,
-    survey: &'a Survey,
+    pub(super) medium: &'a M,
+    pub(super) survey: &'a Survey,
     batches: Interrupted,
     vouched: Option<Vouched>,
     sink: &'a mut dyn Sink,
     /// Items that were taken, or are known to be lost.
-    met: Places,
+    pub(super) met: Places,
     /// What entries lost, with their signatures: unless the item turns up without them.
     losses: Vec<(u64, Finding)>,
     /// Entries whose signatures are damaged: a key that they hid may have been put again.
     astray: Vec<Entry>,
     /// Segments that could not be read gave something.
-    gaps_gave: bool,
+    pub(super) gaps_gave: bool,
 }
 
 impl<'a, M: Medium> Run<'a, M> {
@@ -58,6 +58,9 @@ impl<'a, M: Medium> Run<'a, M> {
             self.progress(done, total)?;
         }
         let found = self.take_unnamed()?;
+        if self.vouched.is_none() {
+            self.take_orphans()?;
+        }
         self.tell_gaps();
         for (signature, loss) in std::mem::take(&mut self.losses) {
             if !found.contains(&signature) {
@@ -197,6 +200,18 @@ impl<'a, M: Medium> Run<'a, M> {
         Ok(found)
     }
 
+    /// Takes a whole item that no entry names; true if its key was not there.
+    pub(super) fn take_orphan(&mut self, at: Offset, item: Item<'_>) -> Result<bool, SalvageError> {
+        self.met.meet(at);
+        let what = match self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)? {
+            Taken::New => "its entry is lost with a page of the index: it may be an older value, or deleted",
+            Taken::Same => return Ok(false),
+            Taken::Other => "its entry is lost with a page of the index: another value of the key was taken",
+        };
+        self.tell(Weight::Doubtful, at, Some(item.key.to_vec()), what.into());
+        Ok(true)
+    }
+
     fn tell_gaps(&mut self) {
         let weight = match (self.vouched.is_some(), self.gaps_gave) {
             (true, _) => Weight::Mended,
@@ -212,7 +227,7 @@ impl<'a, M: Medium> Run<'a, M> {
     }
 
     /// The item at `at`, if it is one to the last bit, or what is wrong with it.
-    fn whole_item(&self, at: Offset) -> Result<Item<'a>, String> {
+    pub(super) fn whole_item(&self, at: Offset) -> Result<Item<'a>, String> {
         let room_bytes = self.medium.len_bytes().saturating_sub(at.0);
         if at.0 < UNIT_BYTES || room_bytes < HEADER_BYTES as u64 {
             return Err(
@@ -234,7 +249,7 @@ impl<'a, M: Medium> Run<'a, M> {
         (self.signature(key) == Some(signature)).then(|| key.to_vec())
     }
 
-    fn signature(&self, key: &[u8]) -> Option<u64> {
+    pub(super) fn signature(&self, key: &[u8]) -> Option<u64> {
         self.survey.hasher.as_ref().map(|hasher| hasher.signature(key))
     }
 
@@ -251,7 +266,7 @@ impl<'a, M: Medium> Run<'a, M> {
         self.losses.push((entry.signature, Finding { weight: Weight::Lost, offset, key, what }));
     }
 
-    fn tell(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
+    pub(super) fn tell(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
         self.sink.found(Finding { weight, offset: at.0, key, what });
     }
 }

@@ -1,5 +1,6 @@
 //! What is left of the region as a whole: the head, the chunks, and which segments of the index are in use.
 
+use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, unit_of};
@@ -24,6 +25,10 @@ pub(super) struct Survey {
     pub(super) unreadable: Vec<Offset>,
     /// The signatures that no live segment has, in ascending runs.
     pub(super) gaps: Vec<RangeInclusive<u64>>,
+    /// For the first signature of each live segment the last one, and the segment.
+    homes: BTreeMap<u64, (u64, Offset)>,
+    /// Live segments that neither a split nor a `clear` has made.
+    firsts: HashSet<Offset>,
 }
 
 impl Survey {
@@ -44,6 +49,8 @@ impl Survey {
             live: Vec::new(),
             unreadable: Vec::new(),
             gaps: vec![0..=u64::MAX],
+            homes: BTreeMap::new(),
+            firsts: HashSet::new(),
         };
         survey.find_segments(medium, told);
         if survey.live.is_empty() && (survey.unreadable.is_empty() || survey.hasher.is_none()) {
@@ -69,6 +76,17 @@ impl Survey {
     pub(super) fn is_in_gap(&self, signature: u64) -> bool {
         let past = self.gaps.partition_point(|gap| *gap.start() <= signature);
         past.checked_sub(1).is_some_and(|last| self.gaps[last].contains(&signature))
+    }
+
+    /// The live segment that has the signature.
+    pub(super) fn segment_of(&self, signature: u64) -> Option<Offset> {
+        let (_, &(last, segment)) = self.homes.range(..=signature).next_back()?;
+        (signature <= last).then_some(segment)
+    }
+
+    /// True of a live segment that the store was made with.
+    pub(super) fn is_first(&self, segment: Offset) -> bool {
+        self.firsts.contains(&segment)
     }
 
     /// True if a segment can lie at `at`.
@@ -126,6 +144,17 @@ impl Survey {
         self.head.superblock.map(|superblock| superblock.partition_count).or_else(told).and_then(Geometry::new)
     }
 
+    /// Of two segments that have the same signatures the deeper one counts.
+    fn note(&mut self, geometry: Geometry, header: SegmentHeader, at: Offset) {
+        if let Some((first, last)) = geometry.signatures(header).map(RangeInclusive::into_inner) {
+            let known = self.homes.entry(first).or_insert((last, at));
+            *known = if last < known.0 { (last, at) } else { *known };
+        }
+        if header.depth == 0 && header.generation == 0 {
+            self.firsts.insert(at);
+        }
+    }
+
     /// Puts each segment where it belongs.
     fn file(
         &mut self,
@@ -138,7 +167,10 @@ impl Survey {
         for &(at, standing) in standings {
             match standing {
                 Standing::Live(header) if Some(header.generation) != generation => {}
-                Standing::Live(header) if cover.add(geometry, header).is_some() => live.push((header.depth, at)),
+                Standing::Live(header) if cover.add(geometry, header).is_some() => {
+                    live.push((header.depth, at));
+                    self.note(geometry, header, at);
+                }
                 Standing::Live(_) => unreadable.push((false, at)),
                 Standing::Unreadable { is_live } => {
                     if self.chunk_of(at).is_some_and(|chunk| chunk.contents == Contents::Segments) {

@@ -29,13 +29,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.check_writable()
     }
 
+    /// An error where nothing can be written.
+    #[inline(always)]
+    pub(crate) fn may_write(&self) -> Result<(), Error> {
+        if self.medium.is_writable() { Ok(self.medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
+    }
+
     /// Comes before every change: none is made while a clean image is named.
     #[inline(always)]
     pub(crate) fn check_writable(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() {
-            return Err(MediumError::ReadOnly.into());
-        }
-        self.medium.health()?;
+        self.may_write()?;
         if self.image.is_named() {
             self.forget_image();
         }

@@ -2,7 +2,9 @@
 //! writer in between. The tree's own scripts are `pbtree`'s.
 
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
+use testkit::{
+    Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt, rules_hold,
+};
 
 use crate::subject::OfInk;
 
@@ -58,6 +60,11 @@ fn a_batch_that_is_half_logged_is_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..settings() };
     let verdict = hunt::<Crashed<OfInk>>(pbtree::canary::BATCH_HALF_LOGGED, &[dense_batch()], &quiet);
     assert!(verdict.is_caught(), "{verdict:?}");
+}
+
+#[test]
+fn the_rules_of_limits_hold() {
+    rules_hold::<OfInk>(&|| Sim::new(0, Model::Line));
 }
 
 #[test]

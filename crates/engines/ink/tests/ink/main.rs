@@ -7,4 +7,5 @@ mod journaled;
 mod merging;
 mod scans;
 mod subject;
+mod tags;
 mod threads;

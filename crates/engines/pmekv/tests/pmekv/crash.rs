@@ -2,7 +2,9 @@
 
 use engine_pmekv::canary;
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, End, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
+use testkit::{
+    Crashed, End, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt, rules_hold,
+};
 
 use crate::subject::{OfPmekv, put, shape};
 
@@ -109,6 +111,11 @@ fn two_writers_survive_crashes_of_both() {
     let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
     let script = Script::fresh(5, [put("a", 1), put("b", 2), put("a", 3), Op::Delete("b".into()), put("b", 4)]);
     explore::<Crashed<OfPmekv>>(&[script], &both).unwrap_or_else(|objection| panic!("{objection}"));
+}
+
+#[test]
+fn the_rules_of_limits_hold() {
+    rules_hold::<OfPmekv>(&|| Sim::new(0, Model::Line));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use pmem::Canary;
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
+use testkit::{
+    Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt, rules_hold,
+};
 
 use index::block_hash::canary;
 
@@ -48,6 +50,11 @@ pub(crate) fn refills() -> Script {
     let put = |key: &str, i: u8| Op::Put(key.into(), vec![i; 5]);
     let ops = (0..6).flat_map(|i| [put("a", i), put("b", i), put("a", i + 100), Op::Delete(b"b".to_vec())]);
     Script::fresh(8, ops)
+}
+
+#[test]
+fn the_rules_of_limits_hold() {
+    rules_hold::<OfRewoHash>(&|| Sim::new(0, Model::Line));
 }
 
 #[test]

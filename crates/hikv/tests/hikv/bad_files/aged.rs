@@ -43,7 +43,7 @@ fn value(i: usize, version: usize) -> Vec<u8> {
 
 /// Where there is no disk to wait for, if there is such a place: repairs that write to a journal are in `journaled::damage` and in the
 /// program's tests.
-fn home() -> TempDir {
+pub(crate) fn home() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 

@@ -16,6 +16,7 @@ mod repair;
 mod segments;
 mod skipped;
 mod space;
+mod stale;
 mod store;
 mod whole;
 mod words;

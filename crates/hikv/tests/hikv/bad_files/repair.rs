@@ -262,3 +262,24 @@ fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
         assert!(item_count > ROUND_COUNT / 25 * 24 * store.items.len(), "{item_count} items");
     }
 }
+
+/// Nothing says which of two whole items is the newer one, so what is taken is told, key by key.
+#[test]
+fn a_zeroed_page_of_the_index_is_told() {
+    const PAGE: usize = 4_096;
+    let store = Aged::new(MANY, End::Killed);
+    let pages = store.segments(LIVE).into_iter().flat_map(|at| (at..at + SEGMENT).step_by(PAGE));
+    let mut taken_count = 0;
+    for page in pages {
+        let salvaged = Salvaged::from(&store.altered(|bytes| bytes[page..page + PAGE].fill(0))).unwrap();
+        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        for (key, value) in &store.items {
+            let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{page:#x}: {key:?} is lost"));
+            assert!(found == value || is_told(key), "{page:#x}: an older value of {key:?} is taken, unsaid");
+        }
+        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{page:#x}");
+        assert!(salvaged.report.doubtful_count > 0, "{page:#x}: entries went with the page");
+        taken_count += salvaged.report.doubtful_count;
+    }
+    assert!(taken_count > 100, "{taken_count} show little");
+}

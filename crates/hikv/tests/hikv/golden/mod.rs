@@ -99,3 +99,29 @@ fn write_batch<'a>(store: &Store, items: &mut Items, keys: impl Iterator<Item = 
     }
     store.write(&batch).unwrap();
 }
+
+/// Where the first copy of the superblock has its features, and the flag of values that name their keys.
+const FEATURES_AT: usize = 52;
+const TAGGED_VALUES: u32 = 64;
+
+#[test]
+fn a_conversion_gives_values_of_older_stores_their_tags() {
+    let features = |region: &[u8]| u32::from_le_bytes(*region[FEATURES_AT..].first_chunk().unwrap());
+    let older = images()
+        .into_iter()
+        .filter(|image| image.version.starts_with("ink-") && features(&image.region) & TAGGED_VALUES == 0);
+    let mut count = 0;
+    for Image { version, region, items } in older {
+        let dir = image::unpack(&region);
+        let (from, into) = (dir.path().join("from"), dir.path().join("into"));
+        std::fs::create_dir(&from).unwrap();
+        std::fs::rename(dir.path().join("store.hikv"), from.join("store.hikv")).unwrap();
+        Store::convert(&from, &into, EngineKind::Ink, |_| {}).unwrap_or_else(|error| panic!("{version}: {error}"));
+        let store = Store::open_read_only(&into).unwrap();
+        assert_holds(&store, &items);
+        assert_sound(&store, &items);
+        assert_ne!(features(&image::region_of(&into)) & TAGGED_VALUES, 0, "{version}");
+        count += 1;
+    }
+    assert!(count >= 2, "{count} older stores of InK");
+}

@@ -68,15 +68,15 @@ impl Reader {
         key.to_vec()
     }
 
-    /// The value, when it expires, and its stamp.
-    fn value(&self, word: u64) -> (Vec<u8>, Option<u64>, u64) {
-        let names = ["length", "flags", "checksum", "zero", "stamp"];
+    /// The value of a key, when it expires, and its stamp.
+    fn value(&self, word: u64, key: &[u8]) -> (Vec<u8>, Option<u64>, u64) {
+        let names = ["length", "flags", "checksum", "tag", "stamp"];
         let header = Fields::bytes(PAGE, "Value chunk", 24).named(&names);
         let (at, room) = self.follow(word);
         let head = self.bytes(at, 24);
-        header.assert_zeroes(head);
-        let [length, flags, checksum, stamp] =
-            ["length", "flags", "checksum", "stamp"].map(|name| header.number(head, name));
+        let [length, flags, checksum, tag, stamp] = names.map(|name| header.number(head, name));
+        let of_key = crc32c(crc32c(0, &(key.len() as u32).to_le_bytes()), key);
+        assert_eq!(tag, u64::from(of_key ^ (at / 16) as u32));
         let expiry_bytes = flags * 8;
         let rest = self.bytes(at + 24, expiry_bytes + length);
         let covered = [&head[..8], &head[12..], rest].concat();
@@ -139,7 +139,8 @@ fn a_reader_made_from_the_page_finds_every_key_in_order() {
     reader.walk(root, None, &mut |key, value| match value {
         0 => dead += 1,
         _ => {
-            let (key, (value, expiry, stamp)) = (reader.key(key), reader.value(value));
+            let key = reader.key(key);
+            let (value, expiry, stamp) = reader.value(value, &key);
             assert_eq!(expiry, (key == b"key 101").then_some(u64::MAX - 1));
             found.push((key, value));
             stamps.push(stamp);
@@ -183,5 +184,5 @@ fn lanes_and_their_last_runs_lie_as_documented() {
     assert_eq!(at, length);
     // The last single word was the value's of the key that expires.
     let intent = payload(intent);
-    assert_eq!(reader.value(reader.word(intent)).0, b"for a time");
+    assert_eq!(reader.value(reader.word(intent), b"key 101").0, b"for a time");
 }

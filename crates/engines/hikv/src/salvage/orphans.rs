@@ -1,0 +1,97 @@
+//! Items whose entries a disk lost: whole items that no entry names, where the page of the index that would name them is zeros.
+//!
+//! The places of old values and of deleted items look the same, so an item is taken on further evidence alone:
+//! - No clean image says what is in use.
+//! - The item's entry would lie in a page of zeros, of a segment in use or of one whose header is lost. A deleted key leaves a
+//!   signature in the segment, and so no page of zeros.
+//! - A segment that a split or a `clear` has made begins with zeros. There a page of zeros counts only if the segment's other pages have
+//!   [`PAGE_TRACES_MIN`] signatures on average.
+//!
+//! What is taken is told as doubtful: it may be an older value, or of a key that was deleted before a split.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::Ordering;
+
+use heap::layout::SEGMENT_BYTES;
+use index::partitioned_hash::layout::Home;
+use index::partitioned_hash::salvage::entries;
+use pmem::{Medium, Offset};
+
+use super::entries::Run;
+use super::{SalvageError, Weight};
+
+/// What a disk loses at a time.
+const PAGE_BYTES: u64 = 4096;
+const PAGE_COUNT: u64 = SEGMENT_BYTES / PAGE_BYTES;
+/// With so many signatures a page on average, one page in fifty would have none by chance.
+const PAGE_TRACES_MIN: u64 = 4;
+
+impl<M: Medium> Run<'_, M> {
+    /// Takes the whole items that lost pages of the index named.
+    pub(super) fn take_orphans(&mut self) -> Result<(), SalvageError> {
+        let survey = self.survey;
+        let bare: HashSet<Offset> = survey.live.iter().flat_map(|&segment| self.bare_pages(segment)).collect();
+        // Of a segment whose page of zeros had its header, among others.
+        let unread: Vec<Offset> = survey.unreadable.iter().flat_map(|&segment| self.bare_pages(segment)).collect();
+        if survey.hasher.is_none() || bare.is_empty() && unread.is_empty() {
+            return Ok(());
+        }
+        let deleted = self.deleted_in_unreadable();
+        let mut given = BTreeMap::<Offset, u64>::new();
+        for at in survey.chunks.iter().flat_map(|chunk| chunk.item_places()) {
+            if self.met.has(at) {
+                continue;
+            }
+            let Ok(item) = self.whole_item(at) else { continue };
+            let Some(signature) = self.signature(item.key).filter(|signature| !deleted.contains(signature)) else {
+                continue;
+            };
+            let page = match survey.segment_of(signature) {
+                Some(segment) => Some(page_in(signature, segment)).filter(|page| bare.contains(page)),
+                None => unread.iter().copied().find(|&page| page_in(signature, segment_at(page)) == page),
+            };
+            if let Some(page) = page
+                && self.take_orphan(at, item)?
+            {
+                *given.entry(page).or_default() += 1;
+                self.gaps_gave |= survey.is_in_gap(signature);
+            }
+        }
+        for (page, count) in given {
+            let what =
+                format!("a page of the index is zeros: {count} items that it named are there, and others may not be");
+            self.tell(Weight::Doubtful, page, None, what);
+        }
+        Ok(())
+    }
+
+    /// The pages of zeros of a segment that were not always so.
+    fn bare_pages(&self, segment: Offset) -> Vec<Offset> {
+        let is_bare = |page: &Offset| {
+            (0..PAGE_BYTES).step_by(8).all(|at| self.medium.load(page.plus(at), Ordering::Relaxed) == 0)
+        };
+        let pages: Vec<Offset> = (0..PAGE_COUNT).map(|page| segment.plus(page * PAGE_BYTES)).filter(is_bare).collect();
+        if pages.is_empty() || self.survey.is_first(segment) {
+            return pages;
+        }
+        let trace_count = entries(self.medium, segment).filter(|entry| entry.signature != 0).count() as u64;
+        let is_used = trace_count > 0 && trace_count >= PAGE_TRACES_MIN * (PAGE_COUNT - pages.len() as u64);
+        if is_used { pages } else { Vec::new() }
+    }
+
+    /// The signatures that segments whose headers are damaged have of deleted keys.
+    fn deleted_in_unreadable(&self) -> HashSet<u64> {
+        let entries = self.survey.unreadable.iter().flat_map(|&segment| entries(self.medium, segment));
+        entries.filter(|entry| !entry.position.is_live()).map(|entry| entry.signature).collect()
+    }
+}
+
+/// The page of a segment that has the home of a signature.
+fn page_in(signature: u64, segment: Offset) -> Offset {
+    let home = Home::of(signature).offset(segment);
+    Offset(home.0 - home.0 % PAGE_BYTES)
+}
+
+fn segment_at(page: Offset) -> Offset {
+    Offset(page.0 - page.0 % SEGMENT_BYTES)
+}

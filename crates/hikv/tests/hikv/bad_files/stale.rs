@@ -1,0 +1,92 @@
+//! A disk that loses the write of a page: the page is as it was some time ago, and everything else goes on. No key gets the value of another one.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use hikv::{Durability, EngineKind, Error, Options, Store};
+
+use super::aged::home;
+
+const PAGE_BYTES: usize = 4096;
+const KEY_COUNT: usize = 600;
+
+fn key(i: usize) -> Vec<u8> {
+    format!("key of item {i:05}").into_bytes()
+}
+
+/// Values of a few lengths, so that slots that come free are filled by other keys' values.
+fn value(i: usize, version: usize) -> Vec<u8> {
+    format!("{i:05}, version {version}, ").bytes().cycle().take(40 + (i + version) % 3 * 100).collect()
+}
+
+/// Whether a value of any time is this key's.
+fn is_of(key: &[u8], value: &[u8]) -> bool {
+    key.ends_with(&value[..5])
+}
+
+/// The region of a store before and after keys were deleted, replaced and added.
+fn regions(engine: EngineKind) -> [Vec<u8>; 2] {
+    let home = home();
+    let options = Options::new().engine(engine).partition_count(1).background(false).durability(Durability::Process);
+    let store = options.open(home.path()).unwrap();
+    let region = || fs::read(home.path().join("store.hikv")).unwrap();
+    (0..KEY_COUNT).for_each(|i| store.put(key(i), value(i, 0)).unwrap());
+    let before = region();
+    (0..KEY_COUNT).step_by(5).for_each(|i| assert!(store.delete(key(i)).unwrap()));
+    // Longer or shorter than before, so that another key's slot is taken.
+    (0..KEY_COUNT).filter(|i| i % 5 != 0).for_each(|i| store.put(key(i), value(i, 1 + i % 2)).unwrap());
+    (KEY_COUNT..KEY_COUNT + KEY_COUNT / 4).for_each(|i| store.put(key(i), value(i, 0)).unwrap());
+    [before, region()]
+}
+
+/// Reads everything; how many answers were errors.
+fn read_all(store: &Store, engine: EngineKind, page: usize) -> usize {
+    let mut error_count = 0;
+    for i in 0..KEY_COUNT + KEY_COUNT / 4 {
+        match store.get(key(i)) {
+            Ok(Some(value)) => assert!(is_of(&key(i), &value), "{engine:?}, page {page}: key {i} has another's value"),
+            Ok(None) => {}
+            Err(error) => {
+                assert!(matches!(error, Error::Corrupt { .. }), "{engine:?}, page {page}: {error}");
+                error_count += 1;
+            }
+        }
+    }
+    let walked = store.for_each(|key, value| {
+        assert!(is_of(key, value), "{engine:?}, page {page}: a walk gives a key another's value");
+        ControlFlow::Continue(())
+    });
+    error_count + usize::from(walked.is_err())
+}
+
+/// Opens the region, if it opens.
+fn opened(dir: &Path, region: &[u8]) -> Option<Store> {
+    fs::write(dir.join("store.hikv"), region).unwrap();
+    Store::open_read_only(dir).ok()
+}
+
+#[test]
+fn a_stale_page_gives_no_key_another_value() {
+    for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
+        let [before, after] = regions(engine);
+        let home = home();
+        let pages = after.len().min(before.len()) / PAGE_BYTES;
+        let at = |page: usize| page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
+        let changed: Vec<usize> = (0..pages).filter(|&page| before[at(page)] != after[at(page)]).collect();
+        let mut told_count = 0;
+        for &page in &changed {
+            let mut region = after.clone();
+            region[at(page)].copy_from_slice(&before[at(page)]);
+            let Some(store) = opened(home.path(), &region) else { continue };
+            if read_all(&store, engine, page) > 0 {
+                told_count += 1;
+                let verified = store.verify(|_| {});
+                let is_told = verified.is_ok_and(|report| !report.damage.is_empty());
+                assert!(is_told, "{engine:?}, page {page}: reads meet damage, and a deep check does not");
+            }
+        }
+        assert!(changed.len() > 20, "{engine:?}: {} pages show little", changed.len());
+        assert!(engine != EngineKind::Ink || told_count > 5, "{engine:?}: {told_count} pages were told of");
+    }
+}
