@@ -43,17 +43,19 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         Ok(before)
     }
 
-    /// Does `work`; where the region seems full, again once all free space is known.
+    /// Does `work`; where the region seems full, again once all free space is known, and then once what deletes have left is merged.
     pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
         // Before the work: the sweep may end between its failure and a look at it.
         let was_swept = self.tree.heap().is_swept();
-        match work() {
-            Err(TreeError::Heap(error)) if !was_swept && error.is_full() => {
-                self.tree.sweep().map_err(told)?;
-                work().map_err(told)
-            }
-            done => done.map_err(told),
+        let mut done = work();
+        if !was_swept && is_full(&done) {
+            self.tree.sweep().map_err(told)?;
+            done = work();
         }
+        if is_full(&done) && self.merge_for_space()? {
+            done = work();
+        }
+        done.map_err(told)
     }
 
     pub(crate) fn may_write(&self) -> Result<(), Error> {
@@ -82,7 +84,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// The key's value, whatever its time; compared as `verify` says.
-    fn look_up(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
+    pub(crate) fn look_up(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
         let copied = self.show(key, |value| {
             if verify > Verify::Nothing {
                 whole(value)?;
@@ -138,4 +140,8 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             None => Decision::Keep,
         })
     }
+}
+
+fn is_full<T>(done: &Result<T, TreeError>) -> bool {
+    matches!(done, Err(TreeError::Heap(error)) if error.is_full())
 }

@@ -298,6 +298,31 @@ impl Script {
         self.reserve(100);
     }
 
+    /// Chunks that lanes own, of classes that no item has any more; a chunk of segments; extents that were cancelled: all of these become
+    /// runs, which serve others.
+    fn run_gathered(&self) {
+        let slots = [100, 5_000, 5_000, 30_000, 60_000].map(|len_bytes| self.reserve(len_bytes));
+        let segments: Vec<Place> = (0..70).map(|_| self.segment()).collect();
+        segments.iter().for_each(|segment| self.soil(*segment, SEGMENT_BYTES));
+        [0, 1, 3, 4].map(|i| self.free(slots[i]));
+        segments[40..].iter().for_each(|segment| self.free(*segment));
+        drop(self.heap.reserve_extent(&self.sim, 200_000).unwrap());
+        self.heap.gather(&self.sim);
+        let extents = [900_000, 300_000].map(|len_bytes| self.reserve_extent(len_bytes));
+        extents.iter().for_each(|extent| self.soil(*extent, 300_000));
+        drop(self.heap.reserve_extent(&self.sim, 130_000).unwrap());
+        let small = [100, 200, 300].map(|len_bytes| self.reserve_extent(len_bytes));
+        self.give_space_back();
+        self.free(small[1]);
+        self.reserve_extent(400);
+        self.reserve_extent(500);
+        extents.map(|extent| self.free(extent));
+        self.heap.gather(&self.sim);
+        (0..80).for_each(|_| _ = self.segment());
+        self.reserve_extent(500_000);
+        self.reserve(5_000);
+    }
+
     /// Moves what lies in the emptiest chunk of slots.
     fn evacuate(&self) {
         self.heap.empty_lanes(&self.sim);
@@ -361,11 +386,12 @@ fn explore(model: Model, canary: Option<Canary>, run: fn(&Script), nested_share:
 fn every_crash_of_memory_behind_a_cache_is_recovered() {
     assert_eq!(explore(Model::Line, None, Script::run, NESTED_SHARE), None);
     assert_eq!(explore(Model::Line, None, Script::run_holes, NESTED_SHARE_OF_FEW), None);
+    assert_eq!(explore(Model::Line, None, Script::run_gathered, NESTED_SHARE_OF_FEW), None);
 }
 
 #[test]
 fn every_crash_of_a_log_is_recovered() {
-    for run in [Script::run, Script::run_holes] {
+    for run in [Script::run, Script::run_holes, Script::run_gathered] {
         assert_eq!(explore(Model::Span, None, run, NESTED_SHARE), None);
     }
 }
@@ -383,6 +409,15 @@ fn broken_twins_are_caught() {
     ];
     for canary in canaries {
         assert!(explore(Model::Line, Some(canary), Script::run, NESTED_SHARE).is_some(), "{canary:?} went unnoticed");
+    }
+    for canary in [
+        heap::canary::CHUNK_NOT_EMPTY,
+        heap::canary::STALE_SEGMENT_HEADER,
+        heap::canary::RUN_BEFORE_ITS_END,
+        heap::canary::ZEROES_BEFORE_RUN,
+    ] {
+        let objection = explore(Model::Line, Some(canary), Script::run_gathered, NESTED_SHARE_OF_FEW);
+        assert!(objection.is_some(), "{canary:?} went unnoticed");
     }
     for canary in [heap::canary::PUNCH_BEFORE_HEADER, heap::canary::PUNCHED_RUN_NOT_BACKED] {
         let objection = explore(Model::Line, Some(canary), Script::run_holes, NESTED_SHARE_OF_FEW);
