@@ -27,6 +27,7 @@ use uuid::Uuid;
 
 use crate::journal_files::Naming;
 use crate::opening::Progress;
+use crate::options::Addresses;
 use crate::stats::Identity;
 use crate::{OpenError, Options, copy_mark, events, journal_files, probes};
 
@@ -263,7 +264,8 @@ pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Locks, OpenError
 }
 
 fn map_options(options: &Options) -> MapOptions {
-    MapOptions { reserve_bytes: options.region_bytes_max, writable: !options.read_only, huge_pages: options.huge_pages }
+    let Addresses { limit_bytes: reserve_bytes, kept_bytes } = options.addresses();
+    MapOptions { reserve_bytes, kept_bytes, writable: !options.read_only, huge_pages: options.huge_pages }
 }
 
 /// What a new store is to be.
