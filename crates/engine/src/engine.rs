@@ -60,6 +60,19 @@ impl Progress {
     pub fn resting(rest: Option<Duration>) -> Progress {
         rest.map_or(Progress::Idle, Progress::Rest)
     }
+
+    /// What is left of two kinds of work, the second of which is tried only where the first has no step to take now.
+    ///
+    /// # Errors
+    /// Those of the second.
+    pub fn or_else<E>(self, second: impl FnOnce() -> Result<Progress, E>) -> Result<Progress, E> {
+        Ok(match (self, if self == Progress::More { Progress::More } else { second()? }) {
+            (Progress::More, _) | (_, Progress::More) => Progress::More,
+            (Progress::Rest(one), Progress::Rest(other)) => Progress::Rest(one.min(other)),
+            (Progress::Idle, other) => other,
+            (one, Progress::Idle) => one,
+        })
+    }
 }
 
 /// How many background threads have something to do.

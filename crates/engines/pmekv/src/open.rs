@@ -1,6 +1,6 @@
 //! Making and opening a store.
 
-use engine::{Clock, Hasher, OpenError, Reaper, Verify};
+use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -153,6 +153,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             verify: Verify::Nothing,
             reserve,
             reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             lost: Vec::new(),
         }
     }

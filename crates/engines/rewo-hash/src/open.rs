@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
+use engine::{Clock, Compaction, ExpiredHook, Hasher, OpenError, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BlockHash;
@@ -66,6 +66,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             expired_hook: ExpiredHook::default(),
             clock: Clock::default(),
             verify: Verify::Nothing,

@@ -22,13 +22,18 @@ pub(crate) struct Seen<'a> {
     item: Option<(Position, Item<'a>)>,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
     /// Values that differ have versions that differ: a small value is its own version.
     pub(crate) fn version(&self) -> Version {
         match &self.item {
             Some((position, item)) => version_of_item(*position, item.header.checksum),
             None => version_of_small(self.value),
         }
+    }
+
+    /// Where the item lies, and the item, if it is larger than a slot.
+    pub(crate) fn item(&self) -> Option<(Position, Item<'a>)> {
+        self.item
     }
 
     /// How long the item is.

@@ -9,7 +9,7 @@ use pmem::{Medium, Offset};
 use crate::order::Ordered;
 use crate::space::background::Background;
 use crate::{HiKv, Memory};
-use engine::{Error, Progress};
+use engine::{Compacting, Error, Progress};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn background_step(&self) -> Result<Progress, Error> {

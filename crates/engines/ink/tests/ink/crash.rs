@@ -2,7 +2,9 @@
 //! writer in between. The tree's own scripts are `pbtree`'s.
 
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
+use testkit::{
+    Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, evacuating, explore, hunt,
+};
 
 use crate::subject::OfInk;
 
@@ -83,4 +85,22 @@ fn it_survives_every_crash() {
     assert!(counts.reach(80, 50, 50), "{counts:?}");
     let in_place = [Script::seeded(3, &shape(8))];
     explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+}
+
+/// Items that are moved, and what uses the space that was given back.
+#[test]
+fn compactions_survive_every_crash() {
+    let counts =
+        explore::<Crashed<OfInk>>(&[evacuating()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 10), "{counts:?}");
+}
+
+#[test]
+fn broken_compactions_are_caught() {
+    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
+    let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
+    for canary in [engine::compaction_canary::MOVE_UNCHECKED, heap::canary::PUNCHED_RUN_NOT_BACKED] {
+        let verdict = hunt::<Crashed<OfInk>>(canary, &[evacuating()], &settings);
+        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    }
 }
