@@ -243,7 +243,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let backing = Backing::create(&directory.path().join("region")).unwrap();
         backing.set_len(LEN_BYTES).unwrap();
-        let addresses = AddressRange::reserve(1, 1, 1).unwrap();
+        let addresses = AddressRange::reserve(1 << 30, 1 << 30, 1).unwrap();
         let ours = addresses.addresses(0..addresses.len_bytes());
         let done = AtomicBool::new(false);
         thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use heap::{Class, Reservation};
+use heap::{Class, PlaceKind, Reservation};
 
 use super::plan::{Plan, Thoroughness};
 use super::{Compacted, Compacts, Pass, Stage};
@@ -65,7 +65,8 @@ impl<C: Default> Pass<C> {
         }
         match heap.reserve(medium, class.bytes(), epoch::thread_index()).map_err(Error::from) {
             Err(error) if error.is_full() => Ok(None),
-            reserved => reserved.map(Some),
+            // An extent takes more space than the slot that is left.
+            reserved => Ok(Some(reserved?).filter(|space| space.place().kind == PlaceKind::Slot(class))),
         }
     }
 
