@@ -25,7 +25,7 @@ fn fill(store: &Store, count: u64, len_bytes: usize) {
 
 fn assert_holds(store: &Store, count: u64, every: u64, len_bytes: usize) {
     for number in 0..count {
-        let held = (number % every == 0).then(|| value(number, len_bytes));
+        let held = number.is_multiple_of(every).then(|| value(number, len_bytes));
         assert_eq!(store.get(number.to_be_bytes()).unwrap(), held, "{} key {number}", store.engine_kind());
     }
     assert_sound(store);
@@ -67,7 +67,7 @@ fn scattered_items_of_any_engine_are_gathered() {
         let place = place();
         let store = options(engine).compact_above(None).open(place.path()).unwrap();
         fill(&store, 60_000, 1_000);
-        (0..60_000u64).filter(|number| number % 20 != 0).for_each(|number| {
+        (0..60_000u64).filter(|number| !number.is_multiple_of(20)).for_each(|number| {
             store.delete(number.to_be_bytes()).unwrap();
         });
         let mut moved_items = 0;
@@ -98,7 +98,7 @@ fn compaction_of_any_engine_undoes_no_write() {
                     scope.spawn(move || {
                         for round in 1..=12u64 {
                             for number in (thread..KEYS).step_by(2) {
-                                let is_gone = (number + round) % 3 == 0;
+                                let is_gone = (number + round).is_multiple_of(3);
                                 match is_gone {
                                     true => _ = store.delete(number.to_be_bytes()).unwrap(),
                                     false => store.put(number.to_be_bytes(), value(number + round, 700)).unwrap(),
@@ -118,7 +118,7 @@ fn compaction_of_any_engine_undoes_no_write() {
             done.store(true, Ordering::Release);
         });
         for number in 0..KEYS {
-            let held = ((number + 12) % 3 != 0).then(|| value(number + 12, 700));
+            let held = (!(number + 12).is_multiple_of(3)).then(|| value(number + 12, 700));
             assert_eq!(store.get(number.to_be_bytes()).unwrap(), held, "{engine} key {number}");
         }
         compact_until(&store, || allocated_bytes(&store) < 16 << 20);
