@@ -11,7 +11,8 @@ use pmem::Counts;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
-    Figure, Limits, Look, OrderStats, OrderedEngine, Room, Show, Skip, SnapshotEngine, SnapshotStats, Version,
+    Figure, Limits, Look, OrderStats, OrderedEngine, Progress, Room, Show, Skip, SnapshotEngine, SnapshotStats,
+    Version,
 };
 
 /// What to do with a key, given what it holds.
@@ -42,38 +43,6 @@ pub type Decide<'a, 'v> = dyn FnMut(Option<Held<'_>>) -> Decision<'v> + 'a;
 /// Is told the key of an item that has expired, by the thread that took it away and has ended its operation: it may use the
 /// store, and should be quick. A panic ends with the call.
 pub type OnExpired = dyn Fn(&[u8]) + Send + Sync;
-
-/// What a background step has left to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
-    /// There is more.
-    More,
-    /// There is more, which can wait for so long, that others get their turn.
-    Rest(Duration),
-    /// Nothing, until the next write.
-    Idle,
-}
-
-impl Progress {
-    /// More after so long, or nothing.
-    #[must_use]
-    pub fn resting(rest: Option<Duration>) -> Progress {
-        rest.map_or(Progress::Idle, Progress::Rest)
-    }
-
-    /// What is left of two kinds of work, the second of which is tried only where the first has no step to take now.
-    ///
-    /// # Errors
-    /// Those of the second.
-    pub fn or_else<E>(self, second: impl FnOnce() -> Result<Progress, E>) -> Result<Progress, E> {
-        Ok(match (self, if self == Progress::More { Progress::More } else { second()? }) {
-            (Progress::More, _) | (_, Progress::More) => Progress::More,
-            (Progress::Rest(one), Progress::Rest(other)) => Progress::Rest(one.min(other)),
-            (Progress::Idle, other) => other,
-            (one, Progress::Idle) => one,
-        })
-    }
-}
 
 /// How many background threads have something to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
