@@ -1,6 +1,6 @@
 //! Gathering: where a region is full, chunks of slots that hold nothing become free runs, which serve every size class.
 //!
-//! A chunk becomes a free run when its last slot is freed, unless a lane owns it. Two kinds of chunks are left that hold nothing: those that lanes own,
+//! A chunk becomes a free run when the last slot is freed, unless a lane owns the chunk. Two kinds of chunks are left that hold nothing: those that lanes own,
 //! of every class that a lane has ever used; and those whose last slot was reserved and cancelled. Both are given back here, by a
 //! thread that found no space and holds no lane. Segments' chunks are given back as all others: a segment is freed when no directory
 //! has it, durably, and a new chunk of segments begins with the first line of each zeroed.

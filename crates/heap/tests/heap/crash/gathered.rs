@@ -12,7 +12,7 @@ impl Script {
         let slots = [100, 5_000, 5_000, 30_000, 60_000].map(|len_bytes| self.reserve(len_bytes));
         let segments: Vec<Place> = (0..70).map(|_| self.segment()).collect();
         segments.iter().for_each(|segment| self.soil(*segment, SEGMENT_BYTES));
-        [0, 1, 3, 4].map(|i| self.free(slots[i]));
+        [0, 1, 3, 4].into_iter().for_each(|i| self.free(slots[i]));
         segments[40..].iter().for_each(|segment| self.free(*segment));
         drop(self.heap.reserve_extent(&self.sim, 200_000).unwrap());
         self.heap.gather(&self.sim);
@@ -24,7 +24,7 @@ impl Script {
         self.free(small[1]);
         self.reserve_extent(400);
         self.reserve_extent(500);
-        extents.map(|extent| self.free(extent));
+        extents.into_iter().for_each(|extent| self.free(extent));
         self.heap.gather(&self.sim);
         (0..80).for_each(|_| _ = self.segment());
         self.reserve_extent(500_000);
