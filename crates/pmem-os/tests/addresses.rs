@@ -2,7 +2,7 @@
 
 use std::{fs, ptr};
 
-use pmem::{MediumError, Space};
+use pmem::{Bytes, MediumError, Space};
 use pmem_os::{KEPT_BYTES, MapOptions, Mapped};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
