@@ -57,7 +57,7 @@ pub use conformance::{Mismatch, conformance};
 pub use contend::{Contention, Disorder, contend};
 pub use crashed::{Crashed, Made};
 pub use engine_conforms::engine_conforms;
-pub use evacuating::evacuating;
+pub use evacuating::{evacuating, writes_undone_by_moves};
 pub use explore::{Counts, End, Settings, Verdict, explore, hunt};
 pub use extent::Extent;
 pub use history::{Call, Clock, Event, History, Recorder, Write};
