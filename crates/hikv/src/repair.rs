@@ -142,7 +142,7 @@ fn fill(
     let is_complete = damaged.missing.is_empty();
     damaged.missing.into_iter().for_each(|missing| filling.lost_of_journal(missing));
     let outcome = match &damaged.medium {
-        DamagedMedium::Mapped(medium) => salvage(medium, is_complete, &mut filling),
+        DamagedMedium::Mapped(medium) => salvage(medium.as_ref(), is_complete, &mut filling),
         DamagedMedium::Journaled(medium) => salvage(medium, is_complete, &mut filling),
     };
     let report = filling.report;
