@@ -1,4 +1,4 @@
-//! Many regions in one process. They take most of its addresses, so this test has a process of its own.
+//! Many regions in one process. Most addresses of a process are taken meanwhile, so no other test runs in this one.
 
 use std::{fs, ptr};
 

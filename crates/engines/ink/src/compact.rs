@@ -15,7 +15,7 @@ use crate::error::told;
 use crate::update::put;
 
 /// Where a leaf begins.
-pub(crate) type Start = Vec<u8>;
+type Start = Vec<u8>;
 
 /// What a leaf has in chunks that are emptied: keys, and the stamps of their values.
 struct Evacuees<'h, D: Dram> {

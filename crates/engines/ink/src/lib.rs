@@ -56,7 +56,7 @@ pub struct Ink<M: Medium, D: Dram> {
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
-    compaction: Compaction<compact::Start>,
+    compaction: Compaction<Vec<u8>>,
     counted: Counted,
     merging: Merging,
     sweep_met_damage: AtomicBool,

@@ -17,7 +17,7 @@ use crate::record::whole;
 use crate::write::Expected;
 
 /// Where a leaf begins.
-pub(crate) type Start = Vec<u8>;
+type Start = Vec<u8>;
 
 impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
     type Medium = M;

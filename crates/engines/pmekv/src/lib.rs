@@ -118,7 +118,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
-    compaction: Compaction<compact::Start>,
+    compaction: Compaction<Vec<u8>>,
     /// What the opening left out ([`Pmekv::open_past_damage`]).
     lost: Vec<Damage>,
 }
