@@ -87,18 +87,11 @@ fn it_survives_every_crash() {
     explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
 }
 
-/// Items that are moved, and what uses the space that was given back.
+/// Values that are moved, and what uses the space that was given back. What a move is made of has its broken variants elsewhere: the tree's conditional write
+/// (`pbtree`), and holes (`heap`).
 #[test]
 fn compactions_survive_every_crash() {
     let counts =
         explore::<Crashed<OfInk>>(&[evacuating()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 10), "{counts:?}");
-}
-
-#[test]
-fn broken_compactions_are_caught() {
-    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
-    let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
-    let verdict = hunt::<Crashed<OfInk>>(heap::canary::PUNCHED_RUN_NOT_BACKED, &[evacuating()], &settings);
-    assert!(verdict.is_caught(), "{verdict:?}");
 }
