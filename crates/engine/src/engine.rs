@@ -9,7 +9,7 @@ use epoch::Pinned;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, EngineStats, Error, Expiry, Features,
-    Figure, Limits, Look, OrderStats, OrderedEngine, Room, Show, Skip, SnapshotEngine, Witness,
+    Limits, Look, OrderedEngine, Progress, Room, Show, Skip, SnapshotEngine, Witness,
 };
 
 /// What to do with a key, given what it holds.
@@ -43,25 +43,6 @@ pub type OnExpired = dyn Fn(&[u8]) + Send + Sync;
 
 /// As [`OnExpired`], with the value that the key had, and when it expired.
 pub type OnExpiredItem = dyn Fn(&[u8], &[u8], Expiry) + Send + Sync;
-
-/// What a background step has left to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
-    /// There is more.
-    More,
-    /// There is more, which can wait for so long, that others get their turn.
-    Rest(Duration),
-    /// Nothing, until the next write.
-    Idle,
-}
-
-impl Progress {
-    /// More after so long, or nothing.
-    #[must_use]
-    pub fn resting(rest: Option<Duration>) -> Progress {
-        rest.map_or(Progress::Idle, Progress::Rest)
-    }
-}
 
 /// How many background threads have something to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

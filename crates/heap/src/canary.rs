@@ -28,5 +28,11 @@ pub const TORN_IMAGE: Canary = Canary("TornImage");
 pub const PUNCH_BEFORE_HEADER: Canary = Canary("PunchBeforeHeader");
 /// A chunk is made of a punched run whose space was not taken again.
 pub const PUNCHED_RUN_NOT_BACKED: Canary = Canary("PunchedRunNotBacked");
+/// A chunk of slots is given back though some of its slots are in use.
+pub const CHUNK_NOT_EMPTY: Canary = Canary("ChunkNotEmpty");
+/// A chunk of segments is zeroed before it is durable that the run which it is made of is one run.
+pub const ZEROES_BEFORE_RUN: Canary = Canary("ZeroesBeforeRun");
+/// A free run is shortened before the header of the chunk at its end is durable.
+pub const RUN_BEFORE_ITS_END: Canary = Canary("RunBeforeItsEnd");
 /// The snapshot epoch is not durable before items are stamped with it.
 pub const EPOCH_NOT_FLUSHED: Canary = Canary("EpochNotFlushed");

@@ -9,9 +9,17 @@
 //!
 //! # A chunk of m units from a free run of n
 //! 0. The run is taken off the lists; where it may have holes, the space is taken again (`holes`). *Crash:* the run.
+//!    For segments, whose zeroes lie all over the chunk, the run's header is stored once more, order. *Crash:* the run in its
+//!    whole length: nothing within it is looked at.
 //! 1. The header of the remainder, Free of n - m, inside the run (and the zeroes of segments), order. *Crash:* the run
 //!    is whole; what lies in it is ignored.
 //! 2. The header at the start becomes the chunk's: one word, order. *Crash:* chunk and remainder are there.
+//! 3. It is used.
+//!
+//! # An extent of one unit from the end of a free run of n
+//! 0. As above.
+//! 1. Its header, in the last unit of the run, order. *Crash:* the run is whole; what lies in it is ignored.
+//! 2. The run's header becomes Free of n - 1: one word, order. *Crash:* run and extent are there.
 //! 3. It is used.
 //!
 //! # Giving a chunk back
@@ -109,11 +117,11 @@ impl<D: Dram> Heap<D> {
         self.note(space);
     }
 
-    /// Puts an unowned chunk of slots where it belongs: among the free runs, the roomy ones, or nowhere. Chunks of
-    /// segments stay what they are, so that recovery may read every one of their slots.
+    /// Puts an unowned chunk of slots where it belongs: among the free runs, the roomy ones, or nowhere.
     pub(crate) fn file<M: Medium>(&self, medium: &M, space: &mut Space, slab: SlabRef) {
         let is_unowned = matches!(slab.state(), State::Idle | State::Listed | State::Evacuating);
-        if is_unowned && slab.is_wholly_free() && slab.slot_kind() != SlotKind::SEGMENTS {
+        let is_empty = slab.is_wholly_free() || slab.is_roomy() && medium.breaks(canary::CHUNK_NOT_EMPTY);
+        if is_unowned && is_empty {
             space.unlist(slab);
             self.table.leave_slab(slab);
             let (unit, units) = (slab.start_unit(), slab.geometry().units);
@@ -134,9 +142,11 @@ impl<D: Dram> Heap<D> {
     ) -> Result<u32, HeapError> {
         self.note(&space);
         if run.is_holed() {
+            space.away.leave();
             drop(space);
-            let backed = self.back_start(medium, run, header.units);
+            let backed = self.back_part(medium, run, header);
             space = self.space.lock();
+            space.away.come_back();
             if let Err(error) = backed {
                 self.give_run_back(medium, &mut space, run);
                 return Err(error.into());
@@ -147,6 +157,28 @@ impl<D: Dram> Heap<D> {
 
     /// Steps 1 and 2 of a chunk from a free run.
     fn carve<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
+        if header.is_from_the_end() && run.units > header.units {
+            self.carve_end(medium, space, run, header)
+        } else {
+            self.carve_start(medium, space, run, header)
+        }
+    }
+
+    /// Small extents that stay for long, as PMEKV's log, lie together at the ends of runs: so they leave long pieces for chunks that need one.
+    fn carve_end<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
+        let rest = run.units - header.units;
+        header.store(medium, run.unit + rest);
+        if !medium.breaks(canary::RUN_BEFORE_ITS_END) {
+            medium.order();
+        }
+        ChunkHeader::free(rest).store(medium, run.unit);
+        medium.order();
+        space.runs.insert(&self.table, Run { units: rest, ..run });
+        self.note(space);
+        run.unit + rest
+    }
+
+    fn carve_start<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
         let Run { unit, units, space: of_rest } = run;
         let rest = units - header.units;
         if rest > 0 {
@@ -154,6 +186,10 @@ impl<D: Dram> Heap<D> {
             space.runs.insert(&self.table, Run { unit: unit + header.units, units: rest, space: of_rest });
         }
         self.note(space);
+        if header.kind == ChunkKind::Slots(SlotKind::SEGMENTS) && !medium.breaks(canary::ZEROES_BEFORE_RUN) {
+            ChunkHeader::free(units).store(medium, unit);
+            medium.order();
+        }
         clear_segments(medium, unit, header);
         medium.order();
         header.store(medium, unit);

@@ -60,8 +60,8 @@ impl<D: Dram> Heap<D> {
         self.slot(slot_kind, place.offset).is_ok_and(|(slab, slot)| slab.is_known_free(slot))
     }
 
-    /// Takes back a place that was reserved and that nothing refers to. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the
-    /// run that it becomes, until it is carved, joined or swept; a chunk of slots is not given back.
+    /// Takes back a place that was reserved and that nothing refers to. Nothing is stored: an extent stays one in the medium, though it is part of a free run here,
+    /// until that is carved, joined or swept; a chunk of slots is given back when the region is full (`gather`).
     pub fn cancel(&self, place: Place) {
         if let Some(slot_kind) = place.kind.slot_kind() {
             if let Ok((slab, slot)) = self.slot(slot_kind, place.offset)
@@ -72,7 +72,9 @@ impl<D: Dram> Heap<D> {
         } else if let Ok(entry) = self.extent(place.offset) {
             let (unit, units) = ((place.offset.0 / UNIT_BYTES) as u32, entry.units());
             let mut space = self.space.lock();
-            space.runs.insert(&self.table, Run { unit, units, space: Tag::SPACED });
+            let mark = space.mark;
+            let run = space.runs.absorb(&self.table, Run { unit, units, space: Tag::SPACED }, mark);
+            space.runs.insert(&self.table, run);
             self.note(&space);
         }
     }

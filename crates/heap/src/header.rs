@@ -47,6 +47,11 @@ impl ChunkHeader {
         ChunkHeader { kind: ChunkKind::Slots(slot_kind), units: slot_kind.geometry().units }
     }
 
+    /// True of what lies at the end of the run that it is made of.
+    pub(crate) fn is_from_the_end(self) -> bool {
+        self.kind == ChunkKind::Extent && self.units == 1
+    }
+
     /// The word that is stored.
     pub(crate) fn encode(self) -> u64 {
         let (kind, class) = match self.kind {

@@ -218,8 +218,8 @@ impl<D: Dram> Heap<D> {
         medium.order();
     }
 
-    /// Reserves room for `len_bytes`: a slot, or an extent if no class is that large. Threads that prefer different
-    /// lanes do not meet.
+    /// Reserves room for `len_bytes`: a slot; an extent if no class is that large, or if the region is full and has no slot of more than
+    /// 32 KiB left. Threads that prefer different lanes do not meet.
     ///
     /// # Errors
     /// [`HeapError::Medium`] if the region cannot grow; while the sweep runs there may be room again after it.
@@ -246,8 +246,14 @@ impl<D: Dram> Heap<D> {
         let Some(class) = Class::for_bytes(len_bytes) else {
             return self.reserve_extent(medium, len_bytes);
         };
-        let offset = self.take_slot(medium, SlotKind::of_class(class), lane)?;
-        Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
+        match self.take_slot(medium, SlotKind::of_class(class), lane) {
+            Ok(offset) => Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) })),
+            // A run that is too short for a chunk of such slots may have room for one of them.
+            Err(error) if error.is_full() && SlotKind::of_class(class).is_large() => {
+                self.reserve_extent(medium, len_bytes).map_err(|_| error)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Has the holder of a place that was reserved, and that nothing refers to, take it back to be filled: dropped, it is free again.
@@ -291,7 +297,7 @@ impl<D: Dram> Heap<D> {
     #[cold]
     pub fn reserve_extent<M: Medium>(&self, medium: &M, len_bytes: u64) -> Result<Reservation<'_, D>, HeapError> {
         let units = extent_units(len_bytes)?;
-        let unit = self.new_chunk(medium, ChunkHeader::extent(units))?;
+        let unit = self.gathering(medium, || self.new_chunk(medium, ChunkHeader::extent(units)))?;
         self.table.at(unit).set(Tag::EXTENT, units);
         let offset = unit_start(unit).plus(CHUNK_HEADER_BYTES);
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Extent }))

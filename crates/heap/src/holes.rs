@@ -73,7 +73,10 @@ impl<D: Dram> Heap<D> {
         // and so does who opens the region and finds a chunk there.
         let given_back_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
         let space = if given_back_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
-        self.give_run_back(medium, &mut self.space.lock(), Run { space, ..run });
+        let mut locked = self.space.lock();
+        locked.away.come_back();
+        self.give_run_back(medium, &mut locked, Run { space, ..run });
+        drop(locked);
         Some((run.unit + run.units, given_back_bytes))
     }
 
@@ -115,6 +118,7 @@ impl<D: Dram> Heap<D> {
                 return None;
             }
             if let Some(run) = space.runs.take_spaced(&self.table, unit) {
+                space.away.leave();
                 self.note(&space);
                 return Some(run);
             }
@@ -123,13 +127,17 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Takes space for a chunk of `units` at the start of a run, and for what will be the header behind it.
-    pub(crate) fn back_start<M: Medium>(&self, medium: &M, run: Run, units: u32) -> Result<(), MediumError> {
+    /// Takes space for a chunk at the start of a run and for what will be the header behind it, or for one at the run's end.
+    pub(crate) fn back_part<M: Medium>(&self, medium: &M, run: Run, header: ChunkHeader) -> Result<(), MediumError> {
         if medium.breaks(canary::PUNCHED_RUN_NOT_BACKED) {
             return Ok(());
         }
-        let behind_bytes = if units < run.units { CHUNK_HEADER_BYTES } else { 0 };
-        medium.allocate(unit_start(run.unit).span(u64::from(units) * UNIT_BYTES + behind_bytes))
+        let (len_bytes, rest) = (u64::from(header.units) * UNIT_BYTES, run.units - header.units);
+        if header.is_from_the_end() {
+            return medium.allocate(unit_start(run.unit + rest).span(len_bytes));
+        }
+        let behind_bytes = if rest > 0 { CHUNK_HEADER_BYTES } else { 0 };
+        medium.allocate(unit_start(run.unit).span(len_bytes + behind_bytes))
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of the slots is free), then a new one. So
 //! a region does not grow while chunks that no lane owns have an eighth of their slots free. Where it cannot grow, every
-//! free slot is found: in unowned chunks first, in other lanes last.
+//! free slot is found: in unowned chunks first, then in other lanes, last in chunks of other kinds that are wholly free (`gather`).
 
 use core::alloc::Layout;
 use core::array;
@@ -210,10 +210,12 @@ impl<D: Dram> Heap<D> {
         if let Some(offset) = self.slot_at_hand(medium, slot_kind, lane) {
             return Ok(offset);
         }
-        let mut cursor = self.lanes.lock(lane, slot_kind);
-        let refilled = self.refill(medium, slot_kind, &mut cursor);
-        drop(cursor);
-        refilled.or_else(|error| self.take_from_any_lane(slot_kind, lane, error))
+        self.gathering(medium, || {
+            let mut cursor = self.lanes.lock(lane, slot_kind);
+            let refilled = self.refill(medium, slot_kind, &mut cursor);
+            drop(cursor);
+            refilled.or_else(|error| self.take_from_any_lane(slot_kind, lane, error))
+        })
     }
 
     /// Reserves slots that a lane has claimed; how many.

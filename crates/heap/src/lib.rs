@@ -15,11 +15,11 @@
 //!   adopted in its place.
 //!
 //! The write order of each protocol stands at the head of its module: `format` (a new region), `region` (growth,
-//! opening), `chunks` (new chunks, chunks given back), `holes` (space given back), `sweep`, `image` (what a clean close
+//! opening), `chunks` (new chunks, chunks given back), `gather` (chunks given back for other classes), `holes` (space given back), `sweep`, `image` (what a clean close
 //! leaves).
 //!
 //! # Lock order
-//! A lane's cursor (`lane`), then either the superblock (`region`: growth) or the space lock (`space`): these two are
+//! A lane's cursor (`lane`; a thread holds one at most), then either the superblock (`region`: growth) or the space lock (`space`): these two are
 //! never held together. Frees of slots take no lock unless their chunk becomes roomy or empty.
 //!
 //! This crate uses `core` alone; the host lends it memory through [`pmem::Dram`], which [`Heap`] gives back when
@@ -40,6 +40,7 @@ mod evacuation;
 mod format;
 mod free;
 mod free_words;
+mod gather;
 mod header;
 mod heap;
 mod holes;

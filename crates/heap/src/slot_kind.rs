@@ -58,6 +58,11 @@ impl SlotKind {
         Class::from_index(self.0)
     }
 
+    /// True if its chunks are the long ones.
+    pub(crate) fn is_large(self) -> bool {
+        self.geometry().units == LARGE_SLAB_UNITS
+    }
+
     #[inline]
     pub(crate) fn geometry(self) -> &'static Geometry {
         &GEOMETRIES[self.index()]

@@ -29,8 +29,28 @@ pub(crate) struct Space {
     /// How often space above the mark was given back.
     pub(crate) above_count: u64,
     pub(crate) runs: Runs,
+    pub(crate) away: Away,
     /// Lent, since a kernel's stack has no room for it.
     slabs: NonNull<Slabs>,
+}
+
+/// Runs that threads have taken off the lists while the file system takes their space, or gives it: a moment, for which they are missing.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Away {
+    pub(crate) count: u64,
+    /// How many have come back.
+    pub(crate) returned_count: u64,
+}
+
+impl Away {
+    pub(crate) fn leave(&mut self) {
+        self.count += 1;
+    }
+
+    pub(crate) fn come_back(&mut self) {
+        self.count -= 1;
+        self.returned_count += 1;
+    }
 }
 
 /// Records, in lists.
@@ -55,7 +75,7 @@ impl Space {
             // SAFETY: nobody has seen the runs.
             unsafe { runs.give_back(lender) }
         })?;
-        Ok(Space { mark, holed_from: mark, above_count: 0, runs, slabs })
+        Ok(Space { mark, holed_from: mark, above_count: 0, runs, away: Away::default(), slabs })
     }
 
     /// Gives its memory back.

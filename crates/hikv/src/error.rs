@@ -14,6 +14,10 @@ use crate::{EngineKind, handles};
 /// How a lock's holder is named that is this process.
 const OWN_PROCESS: &str = "this process itself";
 
+/// Advice where a process has no addresses left.
+const KEEP_FEWER: &str = "a store keeps 32 GiB of addresses, or as many as Options::region_bytes_max says: close some stores, or name a \
+                          smaller value for each";
+
 /// Why a store does not open. What it holds is as it was: where opening failed late, half of what an opening does anyway may be done
 /// (an interrupted change finished, the end of a log written again), and where a store was to be made directories, and files
 /// that the next making removes, may be left.
@@ -125,7 +129,13 @@ impl fmt::Display for OpenError {
                 write!(f, "{}: {error}", path.display())
             }
             OpenError::Unusable { path, error } => write!(f, "{} cannot be opened: {error}", path.display()),
+            OpenError::Map(error @ MapError::Addresses { .. }) => {
+                write!(f, "{error}; {KEEP_FEWER}")
+            }
             OpenError::Map(error) => error.fmt(f),
+            OpenError::Journal { path, error: error @ JournalError::Addresses { .. } } => {
+                write!(f, "{}: {error}; {KEEP_FEWER}", path.display())
+            }
             OpenError::Journal { path, error } => write!(f, "{}: {error}", path.display()),
             OpenError::Durability { path, wanted, given, why } => {
                 write!(f, "{} gives durability {given}, not {wanted}: {why}", path.display())

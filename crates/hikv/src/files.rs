@@ -27,6 +27,7 @@ use uuid::Uuid;
 
 use crate::journal_files::Naming;
 use crate::opening::Progress;
+use crate::options::Addresses;
 use crate::stats::Identity;
 use crate::{OpenError, Options, copy_mark, events, journal_files, probes};
 
@@ -183,7 +184,7 @@ pub struct Missing {
 
 /// Its region.
 pub(crate) enum DamagedMedium {
-    Mapped(Mapped),
+    Mapped(Box<Mapped>),
     Journaled(Journaled<OsFile>),
 }
 
@@ -197,7 +198,7 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
     if found.file_type().is_char_device() {
         let medium = Mapped::open_device(path, map_options(&options))?;
         let locks = vec![medium.lock(path).map_err(OpenError::locked(path))?];
-        let medium = DamagedMedium::Mapped(medium);
+        let medium = DamagedMedium::Mapped(Box::new(medium));
         return Ok(Damaged { medium, file: path.to_owned(), missing: Vec::new(), _locks: locks });
     }
     if !found.is_dir() {
@@ -230,17 +231,17 @@ fn damaged_medium(
     if !journal_files::is_there(dir)? {
         let is_journaled = head.superblock.is_some_and(|superblock| superblock.features & FEATURE_JOURNAL != 0);
         let what = "it is not there: the last changes are lost, and what they replaced may be torn";
-        return Ok((DamagedMedium::Mapped(base), if is_journaled { missing(what) } else { Vec::new() }));
+        return Ok((DamagedMedium::Mapped(Box::new(base)), if is_journaled { missing(what) } else { Vec::new() }));
     }
     let (medium, damage) = journal_files::salvage(dir, options, locks)?;
     let is_foreign = head.superblock.is_some_and(|superblock| superblock.uuid != medium.identity());
     if damage.iter().any(|error| matches!(error, JournalError::Unfinished)) {
         let what = "no segment of it is whole: the last changes are lost, and what they replaced may be torn";
-        return Ok((DamagedMedium::Mapped(base), missing(what)));
+        return Ok((DamagedMedium::Mapped(Box::new(base)), missing(what)));
     }
     if is_foreign && medium.identity() != [0; 16] {
         let what = "it belongs to another store: the last changes are lost, and what they replaced may be torn";
-        return Ok((DamagedMedium::Mapped(base), missing(what)));
+        return Ok((DamagedMedium::Mapped(Box::new(base)), missing(what)));
     }
     let told = damage.iter().map(|error| Missing { path: log.clone(), what: error.to_string() });
     Ok((DamagedMedium::Journaled(medium), told.collect()))
@@ -263,7 +264,8 @@ pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Locks, OpenError
 }
 
 fn map_options(options: &Options) -> MapOptions {
-    MapOptions { reserve_bytes: options.region_bytes_max, writable: !options.read_only, huge_pages: options.huge_pages }
+    let Addresses { limit_bytes: reserve_bytes, kept_bytes } = options.addresses();
+    MapOptions { reserve_bytes, kept_bytes, writable: !options.read_only, huge_pages: options.huge_pages }
 }
 
 /// What a new store is to be.

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::files::{Begin, Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
 use crate::opening::Progress;
+use crate::options::Addresses;
 use crate::stats::Identity;
 use crate::{OpenError, OpenProgress, Options, copy_mark, engines};
 
@@ -184,8 +185,10 @@ fn journal_error([base, log]: [&Path; 2], error: JournalError) -> OpenError {
 }
 
 fn journal_options(options: &Options, name: &'static str) -> JournalOptions {
+    let Addresses { limit_bytes: reserve_bytes, kept_bytes } = options.addresses();
     JournalOptions {
-        reserve_bytes: options.region_bytes_max,
+        reserve_bytes,
+        kept_bytes,
         writable: !options.read_only,
         huge_pages: options.huge_pages,
         level: match options.durability {

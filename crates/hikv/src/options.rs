@@ -39,7 +39,7 @@ pub struct Options {
     pub(crate) count_persists: bool,
     pub(crate) verify: Verify,
     pub(crate) compact_above: Option<f64>,
-    pub(crate) region_bytes_max: u64,
+    pub(crate) region_bytes_max: Option<u64>,
     pub(crate) partition_count: u32,
     pub(crate) persist_delay: Duration,
     pub(crate) read_delay: Duration,
@@ -64,7 +64,13 @@ pub(crate) struct BlockDelays {
     pub(crate) persist: Duration,
 }
 
-/// The most a region can have, and the default: addresses cost nothing.
+/// See [`Options::region_bytes_max`].
+pub(crate) struct Addresses {
+    pub(crate) limit_bytes: u64,
+    pub(crate) kept_bytes: u64,
+}
+
+/// The most a region can have, and the default.
 const REGION_BYTES_MAX: u64 = 1 << 40;
 /// Enough that splits of many writers rarely wait for one another, few enough that an empty store is small.
 const PARTITION_COUNT: u32 = 32;
@@ -96,7 +102,7 @@ impl Default for Options {
             count_persists: false,
             verify: Verify::default(),
             compact_above: Some(COMPACT_ABOVE),
-            region_bytes_max: REGION_BYTES_MAX,
+            region_bytes_max: None,
             partition_count: PARTITION_COUNT,
             persist_delay: Duration::ZERO,
             read_delay: Duration::ZERO,
@@ -204,10 +210,13 @@ impl Options {
         Options { compact_above: ratio.into(), ..self }
     }
 
-    /// The most that the region may grow to, in bytes (default and limit: 1 TiB).
+    /// The most that the region may grow to while the store is open, in bytes (default and limit: 1 TiB). A process has some 128 TiB of addresses for
+    /// all its stores. The store keeps `region_bytes_max` of them for itself. By default it keeps 32 GiB, and takes the addresses
+    /// behind these when it grows further: they stay free in a process that has few stores. Where the process uses them for something else a write fails,
+    /// as in a full region, until the store is opened again: so a process with hundreds of stores names a value for those that grow beyond 32 GiB.
     #[must_use]
     pub fn region_bytes_max(self, region_bytes_max: u64) -> Options {
-        Options { region_bytes_max, ..self }
+        Options { region_bytes_max: Some(region_bytes_max), ..self }
     }
 
     /// Partitions of a new store's hash index, a power of two up to 256 (default: 32). An existing store keeps its own.
@@ -324,6 +333,14 @@ impl Options {
         match asked.into_iter().find(|(is_asked, is_there, _)| *is_asked && !is_there) {
             Some((_, _, what)) => Err(OpenError::Option { what: format!("engine {engine} has no {what}") }),
             None => Ok(()),
+        }
+    }
+
+    /// How long the region may get, and for how much of that addresses are kept from the start.
+    pub(crate) fn addresses(&self) -> Addresses {
+        match self.region_bytes_max {
+            Some(limit_bytes) => Addresses { limit_bytes, kept_bytes: limit_bytes },
+            None => Addresses { limit_bytes: REGION_BYTES_MAX, kept_bytes: pmem_os::KEPT_BYTES },
         }
     }
 

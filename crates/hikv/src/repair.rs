@@ -145,7 +145,7 @@ pub fn repair(
 /// Whose store it is; zero if that is lost.
 fn uuid_of(damaged: &Damaged) -> [u8; 16] {
     let head = match &damaged.medium {
-        DamagedMedium::Mapped(medium) => Head::read(medium, &mut |_, _| {}),
+        DamagedMedium::Mapped(medium) => Head::read(&**medium, &mut |_, _| {}),
         DamagedMedium::Journaled(medium) => Head::read(medium, &mut |_, _| {}),
     };
     head.ok().and_then(|head| head.superblock).map_or([0; 16], |superblock| superblock.uuid)
@@ -161,7 +161,7 @@ fn fill(
     let is_complete = damaged.missing.is_empty();
     damaged.missing.into_iter().for_each(|missing| filling.lost_of_journal(missing));
     let outcome = match &damaged.medium {
-        DamagedMedium::Mapped(medium) => salvage(medium, is_complete, &mut filling),
+        DamagedMedium::Mapped(medium) => salvage(medium.as_ref(), is_complete, &mut filling),
         DamagedMedium::Journaled(medium) => salvage(medium, is_complete, &mut filling),
     };
     let report = filling.report;

@@ -62,6 +62,13 @@ pub enum JournalError {
         /// Its answer.
         source: io::Error,
     },
+    /// The process has no range of addresses left for the region.
+    Addresses {
+        /// How many are wanted, all in a row.
+        wanted_bytes: u64,
+        /// The operating system's answer.
+        source: io::Error,
+    },
     /// There is no memory for the region.
     Memory {
         /// How much was wanted.
@@ -76,7 +83,9 @@ impl JournalError {
     #[must_use]
     pub fn which(&self) -> Which {
         match self {
-            JournalError::Truncated { .. } | JournalError::Memory { .. } => Which::Base,
+            JournalError::Truncated { .. } | JournalError::Addresses { .. } | JournalError::Memory { .. } => {
+                Which::Base
+            }
             JournalError::Io { which, .. } => *which,
             _ => Which::Log,
         }
@@ -136,6 +145,9 @@ impl fmt::Display for JournalError {
             }
             JournalError::Option { what } => f.write_str(what),
             JournalError::Io { which, doing, source } => write!(f, "cannot {doing} the {which}: {source}"),
+            JournalError::Addresses { wanted_bytes, source } => {
+                write!(f, "this process has no {wanted_bytes} addresses in a row left for the region: {source}")
+            }
             JournalError::Memory { wanted_bytes, source } => {
                 write!(f, "no memory for a region of {wanted_bytes} bytes: {source}")
             }
@@ -146,7 +158,9 @@ impl fmt::Display for JournalError {
 impl Error for JournalError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            JournalError::Io { source, .. } | JournalError::Memory { source, .. } => Some(source),
+            JournalError::Io { source, .. }
+            | JournalError::Addresses { source, .. }
+            | JournalError::Memory { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -257,7 +257,9 @@ impl<F: File> Journaled<F> {
         }
         let limit_bytes = self.journal.region.memory.limit_bytes().min(self.journal.options.reserve_bytes);
         let len_bytes = to_bytes.checked_next_multiple_of(PAGE_BYTES).filter(|&len| len <= limit_bytes);
-        let len_bytes = len_bytes.ok_or(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes })?;
+        let limit = |limit_bytes| MediumError::Limit { wanted_bytes: to_bytes, limit_bytes };
+        let len_bytes = len_bytes.ok_or(limit(limit_bytes))?;
+        self.journal.region.memory.reach(len_bytes).map_err(limit)?;
         self.extend(from_bytes, len_bytes)?;
         self.journal.region.lengthen(len_bytes);
         Ok(())
@@ -306,8 +308,9 @@ impl<F: File> fmt::Debug for Journaled<F> {
 
 /// Memory of zeros.
 fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Region, JournalError> {
-    let memory = Memory::reserve(options.reserve_bytes, len_bytes, options.huge_pages);
-    let memory = memory.map_err(JournalError::memory(len_bytes))?;
+    let memory = Memory::reserve(options.reserve_bytes, options.kept_bytes, len_bytes, options.huge_pages);
+    let wanted_bytes = options.kept_bytes.max(len_bytes);
+    let memory = memory.map_err(|source| JournalError::Addresses { wanted_bytes, source })?;
     memory.extend(0..len_bytes).map_err(JournalError::memory(len_bytes))?;
     Ok(Region::new(memory, len_bytes, options.writable))
 }

@@ -12,8 +12,10 @@ use crate::region::PAGE_BYTES;
 /// How a journal is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JournalOptions {
-    /// Address range to reserve, and the largest that the region can get.
+    /// The largest that the region can get.
     pub reserve_bytes: u64,
+    /// Of the addresses that takes so many are kept from the start ([`pmem_os::MapOptions::kept_bytes`]).
+    pub kept_bytes: u64,
     /// False changes no file.
     pub writable: bool,
     /// Asks for huge pages of memory.
@@ -42,11 +44,12 @@ pub struct JournalOptions {
 }
 
 impl Default for JournalOptions {
-    /// `power`; 1 TiB of addresses; a log of at most 256 MiB, about a second's replay, in segments of 4 MiB, of which 64 KiB each
+    /// `power`; 1 TiB, of which [`pmem_os::KEPT_BYTES`] of addresses are kept; a log of at most 256 MiB, about a second's replay, in segments of 4 MiB, of which 64 KiB each
     /// have space at first: an empty store's log stays small.
     fn default() -> JournalOptions {
         JournalOptions {
             reserve_bytes: 1 << 40,
+            kept_bytes: pmem_os::KEPT_BYTES,
             writable: true,
             huge_pages: true,
             level: Durability::Power,

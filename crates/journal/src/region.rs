@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn growth_and_the_end_of_loading_may_come_in_either_order() {
-        let memory = || Memory::reserve(4096, 4096, false).unwrap();
+        let memory = || Memory::reserve(4096, 4096, 4096, false).unwrap();
         let region = Region::new(memory(), 10, true);
         region.lengthen(20);
         assert_eq!(lengths(&region), [20, 0, 0]);

@@ -36,6 +36,15 @@ pub enum MapError {
         /// The largest it can be.
         limit_bytes: u64,
     },
+    /// The process has no range of addresses left for the region.
+    Addresses {
+        /// The file or device.
+        path: PathBuf,
+        /// How many are wanted, all in a row.
+        wanted_bytes: u64,
+        /// What the operating system answered.
+        source: io::Error,
+    },
     /// The file or device does not hold a single page.
     TooSmall {
         /// The file or device.
@@ -61,6 +70,12 @@ impl MapError {
     /// The operating system refused to do `doing` with `path`.
     pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(Errno) -> MapError {
         move |errno| MapError::Io { path: path.to_owned(), source: errno.into(), doing }
+    }
+
+    /// There is no range of addresses that could be kept for a region of `len_bytes`.
+    pub(crate) fn addresses(path: &Path, kept_bytes: u64, len_bytes: u64) -> impl FnOnce(Errno) -> MapError {
+        let wanted_bytes = kept_bytes.max(len_bytes);
+        move |errno| MapError::Addresses { path: path.to_owned(), wanted_bytes, source: errno.into() }
     }
 
     /// As [`MapError::io`], where the refusal may mean that there is no space for `wanted_bytes`.
@@ -92,6 +107,9 @@ impl fmt::Display for MapError {
             MapError::Limit { path, wanted_bytes, limit_bytes } => {
                 write!(f, "{} cannot be {wanted_bytes} bytes long: its limit is {limit_bytes}", path.display())
             }
+            MapError::Addresses { path, wanted_bytes, source } => {
+                write!(f, "this process has no {wanted_bytes} addresses in a row left for {}: {source}", path.display())
+            }
             MapError::TooSmall { path, len_bytes, page_bytes } => {
                 write!(f, "{} has {len_bytes} bytes, less than one page of {page_bytes}", path.display())
             }
@@ -104,7 +122,7 @@ impl fmt::Display for MapError {
 impl Error for MapError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            MapError::Io { source, .. } => Some(source),
+            MapError::Io { source, .. } | MapError::Addresses { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -41,6 +41,9 @@ impl Mapped {
         let limit_bytes = self.limit_bytes();
         let len_bytes = to_bytes.checked_next_multiple_of(self.backing.page_bytes()).filter(|&len| len <= limit_bytes);
         let len_bytes = len_bytes.ok_or(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes })?;
+        if !self.addresses.reach(len_bytes) {
+            return Err(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes: self.addresses.len_bytes() });
+        }
         self.extend(from_bytes..len_bytes, &mut attempts).map_err(|errno| growth_error(errno, len_bytes))?;
         self.len_bytes.store(len_bytes, Ordering::Release);
         self.writable_bytes.store(len_bytes, Ordering::Release);

@@ -36,7 +36,7 @@ pub use extents::has_space;
 pub use fork::ForkGuard;
 pub use host_dram::HostDram;
 pub use lock::{LockError, StoreLock};
-pub use mapped::{MapOptions, Mapped};
+pub use mapped::{KEPT_BYTES, MapOptions, Mapped};
 pub use memory::Memory;
 pub use pmem::arch::flush_instruction;
 pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};

@@ -19,12 +19,17 @@ use crate::huge::Attempts;
 use crate::mapping::{self, AddressRange};
 use crate::{LockError, MapError, StoreLock, huge, write_path};
 
+/// Addresses that a region keeps if no more are asked for: most stores stay shorter, and a process has some thousand times as many.
+pub const KEPT_BYTES: u64 = 32 << 30;
+
 /// How a file or device is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapOptions {
-    /// Address range to reserve, and the largest that the region can get. Less is taken where the process's address
-    /// space is limited, and more where the file is longer.
+    /// The largest that the region can get. It is less where the process's address space is limited, and more where the file is longer.
     pub reserve_bytes: u64,
+    /// Of the addresses that takes so many are kept from the start. Behind them the region gets longer while the process uses those
+    /// addresses for nothing else; else growth ends with [`pmem::MediumError::Limit`].
+    pub kept_bytes: u64,
     /// False opens the file for reading and maps it without write access.
     pub writable: bool,
     /// Puts new space in tmpfs together into huge pages.
@@ -32,9 +37,9 @@ pub struct MapOptions {
 }
 
 impl Default for MapOptions {
-    /// 1 TiB (addresses cost nothing), writable, with huge pages.
+    /// 1 TiB, of which [`KEPT_BYTES`] are kept; writable, with huge pages.
     fn default() -> MapOptions {
-        MapOptions { reserve_bytes: 1 << 40, writable: true, huge_pages: true }
+        MapOptions { reserve_bytes: 1 << 40, kept_bytes: KEPT_BYTES, writable: true, huge_pages: true }
     }
 }
 
@@ -148,7 +153,7 @@ impl Mapped {
     /// The largest that the region can get.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
-        self.allowed_bytes.min(self.addresses.len_bytes()).min(self.backing.limit_bytes())
+        self.allowed_bytes.min(self.addresses.limit_bytes()).min(self.backing.limit_bytes())
     }
 
     fn map_new(backing: Backing, bytes: u64, path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
@@ -179,8 +184,8 @@ impl Mapped {
     /// Maps the first `len_bytes`, which the file has.
     fn map(backing: Backing, len_bytes: u64, path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
         let access = if options.writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        let addresses = AddressRange::reserve(options.reserve_bytes, len_bytes)
-            .map_err(MapError::io(path, "reserve addresses for"))?;
+        let addresses = AddressRange::reserve(options.reserve_bytes, options.kept_bytes, len_bytes)
+            .map_err(|errno| MapError::addresses(path, options.kept_bytes, len_bytes)(errno))?;
         let sharing =
             map_first(&addresses, &backing, len_bytes, access).map_err(MapError::space(path, "map", len_bytes))?;
         let map_sync = sharing.contains(MapFlags::SYNC);
@@ -238,7 +243,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let backing = Backing::create(&directory.path().join("region")).unwrap();
         backing.set_len(LEN_BYTES).unwrap();
-        let addresses = AddressRange::reserve(1, 1).unwrap();
+        let addresses = AddressRange::reserve(1 << 30, 1 << 30, 1).unwrap();
         let ours = addresses.addresses(0..addresses.len_bytes());
         let done = AtomicBool::new(false);
         thread::scope(|scope| {

@@ -1,4 +1,11 @@
-//! A large range of addresses, reserved once, into which a region is mapped piece by piece: so a region never moves.
+//! A range of addresses, into which a region is mapped piece by piece: so a region never moves.
+//!
+//! # What is kept
+//! A process has 128 TiB of addresses, and a region may get 1 TiB long: a process that kept as much for each store could hold some 130 stores. So
+//! a range is found that has room for the largest length, its beginning is kept, and the rest is given back. A region that gets longer than what is
+//! kept takes the addresses behind that, as long as they are free ([`AddressRange::reach`]). The kernel looks for
+//! addresses from the top of each gap, so in a process with few stores they stay free: each store lies at the bottom of a gap of its own.
+//! The more stores there are, the shorter are the gaps (`docs/decisions/0107-addresses-kept-for-a-store.md`).
 //!
 //! The range is aligned to 1 GiB, so that every size of huge page fits wherever its offset does. No part of it is
 //! inherited by forked children, who therefore never unmap any either: their own mappings may lie there.
@@ -8,6 +15,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -17,6 +25,12 @@ use crate::fork::ForkGuard;
 /// The largest huge page of the processors that hikv runs on.
 const ALIGN_BYTES: u64 = 1 << 30;
 
+/// Lengths of ranges are multiples of this: the huge pages of tmpfs.
+const STEP_BYTES: u64 = 2 << 20;
+
+/// A range that gets longer takes so much at once, where that is free: each step is a call of the kernel.
+const REACH_BYTES: u64 = 1 << 30;
+
 /// Makes huge pages of a range at once (Linux 6.1); the value is the same on every processor.
 const MADV_COLLAPSE: libc::c_int = 25;
 
@@ -24,7 +38,10 @@ const MADV_COLLAPSE: libc::c_int = 25;
 #[derive(Debug)]
 pub(crate) struct AddressRange {
     base: NonNull<u8>,
-    len_bytes: u64,
+    /// What is kept now. Changes are the caller's to keep apart.
+    len_bytes: AtomicU64,
+    /// What was free when the range was found.
+    limit_bytes: u64,
     guard: ForkGuard,
 }
 
@@ -34,19 +51,60 @@ unsafe impl Send for AddressRange {}
 unsafe impl Sync for AddressRange {}
 
 impl AddressRange {
-    /// Reserves `wanted_bytes`, or as much of it as the process's address space allows, but at least `least_bytes`.
-    pub(crate) fn reserve(wanted_bytes: u64, least_bytes: u64) -> Result<AddressRange, Errno> {
+    /// Finds room for `wanted_bytes`, or for as much of it as the process's address space allows, but at least for `least_bytes`; of that
+    /// `kept_bytes` are kept, and no less than `least_bytes`. Where there is not as much as was wanted at most half of it is kept: the
+    /// process needs addresses for other things.
+    pub(crate) fn reserve(wanted_bytes: u64, kept_bytes: u64, least_bytes: u64) -> Result<AddressRange, Errno> {
         let guard = ForkGuard::map()?;
-        let least_bytes = whole_alignments(least_bytes)?;
-        let mut len_bytes = whole_alignments(wanted_bytes)?.max(least_bytes);
+        let least_bytes = whole_steps(least_bytes)?;
+        let mut limit_bytes = whole_steps(wanted_bytes)?.max(least_bytes);
         loop {
-            match reserve_aligned(len_bytes) {
-                Err(Errno::NOMEM) if len_bytes > least_bytes => {
-                    len_bytes = whole_alignments(len_bytes / 2)?.max(least_bytes);
+            match reserve_aligned(limit_bytes) {
+                Err(Errno::NOMEM) if limit_bytes > least_bytes => {
+                    limit_bytes = whole_steps(limit_bytes / 2)?.max(least_bytes);
                 }
-                base => return Ok(AddressRange { base: base?, len_bytes, guard }),
+                base => {
+                    let range = AddressRange { base: base?, len_bytes: limit_bytes.into(), limit_bytes, guard };
+                    let kept_max = if limit_bytes < wanted_bytes { limit_bytes / 2 } else { limit_bytes };
+                    range.keep(whole_steps(kept_bytes.min(kept_max))?.max(least_bytes))?;
+                    return Ok(range);
+                }
             }
         }
+    }
+
+    /// Gives back what lies behind the first `kept_bytes` of a new range.
+    fn keep(&self, kept_bytes: u64) -> Result<(), Errno> {
+        let (at, len) = self.part(&(kept_bytes..self.limit_bytes));
+        if len > 0 {
+            // SAFETY: the part was reserved just now, and nobody uses it.
+            unsafe { munmap(at, len) }?;
+        }
+        self.len_bytes.store(kept_bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sees that the range has `to_bytes`, of which the process may use the addresses behind the kept ones for something else: false then. One
+    /// thread at a time.
+    pub(crate) fn reach(&self, to_bytes: u64) -> bool {
+        let longer = [to_bytes.next_multiple_of(REACH_BYTES), to_bytes.next_multiple_of(STEP_BYTES)];
+        self.len_bytes() >= to_bytes
+            || longer.into_iter().any(|to_bytes| to_bytes <= self.limit_bytes && self.lengthen(to_bytes).is_ok())
+    }
+
+    fn lengthen(&self, to_bytes: u64) -> Result<(), Errno> {
+        let from_bytes = self.len_bytes();
+        let (at, len) = (self.base.as_ptr().wrapping_add(from_bytes as usize).cast(), (to_bytes - from_bytes) as usize);
+        // SAFETY: with this flag nothing that lies there is replaced.
+        let got = unsafe { mmap_anonymous(at, len, ProtFlags::empty(), reserving() | MapFlags::FIXED_NOREPLACE) }?;
+        if got != at {
+            // A kernel before 4.17 takes the flag for none, and the address for a wish.
+            // SAFETY: it was mapped just now, and nobody uses it.
+            unsafe { munmap(got, len) }?;
+            return Err(Errno::EXIST);
+        }
+        self.len_bytes.store(to_bytes, Ordering::Relaxed);
+        self.advise(from_bytes..to_bytes, Advice::LinuxDontFork)
     }
 
     /// The first address.
@@ -55,9 +113,14 @@ impl AddressRange {
         self.base
     }
 
-    /// How much was reserved.
+    /// How much is kept.
     pub(crate) fn len_bytes(&self) -> u64 {
-        self.len_bytes
+        self.len_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How much was free when it was found: it gets no longer.
+    pub(crate) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
     }
 
     /// False in a forked child, where the range is not there.
@@ -149,7 +212,7 @@ impl AddressRange {
     }
 
     fn part(&self, range: &Range<u64>) -> (*mut c_void, usize) {
-        assert!(range.start <= range.end && range.end <= self.len_bytes, "{range:?} is not reserved");
+        assert!(range.start <= range.end && range.end <= self.len_bytes(), "{range:?} is not reserved");
         (self.base.as_ptr().wrapping_add(range.start as usize).cast(), (range.end - range.start) as usize)
     }
 }
@@ -160,7 +223,7 @@ impl Drop for AddressRange {
             return;
         }
         // SAFETY: the whole range is ours, and whoever used it has borrowed `self`.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len_bytes as usize) };
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len_bytes() as usize) };
         debug_assert_eq!(unmapped, Ok(()));
     }
 }
@@ -200,8 +263,8 @@ fn reserving() -> MapFlags {
     MapFlags::PRIVATE | MapFlags::NORESERVE
 }
 
-fn whole_alignments(bytes: u64) -> Result<u64, Errno> {
-    bytes.max(1).checked_next_multiple_of(ALIGN_BYTES).ok_or(Errno::NOMEM)
+fn whole_steps(bytes: u64) -> Result<u64, Errno> {
+    bytes.max(1).checked_next_multiple_of(STEP_BYTES).ok_or(Errno::NOMEM)
 }
 
 #[cfg(test)]
@@ -210,15 +273,34 @@ mod tests {
 
     #[test]
     fn a_reservation_is_aligned_and_as_long_as_asked_for() {
-        let range = AddressRange::reserve(5 << 30, 1).unwrap();
-        assert_eq!(range.len_bytes(), 5 << 30);
+        let range = AddressRange::reserve(5 << 30, u64::MAX, 1).unwrap();
+        assert_eq!((range.len_bytes(), range.limit_bytes()), (5 << 30, 5 << 30));
         assert_eq!(range.base().as_ptr() as u64 % ALIGN_BYTES, 0);
+        assert!(range.reach(5 << 30) && !range.reach((5 << 30) + 1));
     }
 
     #[test]
     fn more_than_the_address_space_is_halved_until_it_fits() {
-        let range = AddressRange::reserve(1 << 50, 1).unwrap();
-        assert!(range.len_bytes() < 1 << 50);
-        assert_eq!(AddressRange::reserve(1 << 50, 1 << 50).err(), Some(Errno::NOMEM));
+        let range = AddressRange::reserve(1 << 50, 1 << 30, 1).unwrap();
+        assert!(range.limit_bytes() < 1 << 50);
+        assert_eq!(AddressRange::reserve(1 << 50, 1 << 50, 1 << 50).err(), Some(Errno::NOMEM));
+    }
+
+    #[test]
+    fn a_range_reaches_as_far_as_addresses_are_free() {
+        let range = AddressRange::reserve(8 << 30, 2 << 20, 1).unwrap();
+        assert_eq!((range.len_bytes(), range.limit_bytes()), (2 << 20, 8 << 30));
+        assert!(range.reach(3 << 20));
+        assert_eq!(range.len_bytes(), REACH_BYTES);
+        let at = range.base().as_ptr().wrapping_add(2 << 30).cast();
+        // SAFETY: with this flag nothing that lies there is replaced.
+        let theirs =
+            unsafe { mmap_anonymous(at, 1 << 20, ProtFlags::empty(), reserving() | MapFlags::FIXED_NOREPLACE) };
+        assert!(theirs.is_ok());
+        assert!(!range.reach((2 << 30) + 1) && range.reach((2 << 30) - 1) && range.reach(2 << 30));
+        assert_eq!(range.len_bytes(), 2 << 30);
+        // SAFETY: nobody uses the mapping.
+        unsafe { munmap(at, 1 << 20) }.unwrap();
+        assert!(range.reach(8 << 30) && !range.reach((8 << 30) + 1));
     }
 }

@@ -17,13 +17,13 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reserves addresses for `reserve_bytes`, or as many as there are, but at least `least_bytes`; no memory yet. With
-    /// `huge_pages` the kernel is asked for huge ones, and without to give none.
+    /// Finds addresses for `reserve_bytes`, or as many as there are, but at least `least_bytes`; no memory yet. Of these `kept_bytes` are
+    /// kept from the start, as by [`crate::MapOptions::kept_bytes`]. With `huge_pages` the kernel is asked for huge ones, and without to give none.
     ///
     /// # Errors
     /// If the process's address space is too small.
-    pub fn reserve(reserve_bytes: u64, least_bytes: u64, huge_pages: bool) -> io::Result<Memory> {
-        Ok(Memory { addresses: AddressRange::reserve(reserve_bytes, least_bytes)?, huge_pages })
+    pub fn reserve(reserve_bytes: u64, kept_bytes: u64, least_bytes: u64, huge_pages: bool) -> io::Result<Memory> {
+        Ok(Memory { addresses: AddressRange::reserve(reserve_bytes, kept_bytes, least_bytes)?, huge_pages })
     }
 
     /// The first address, aligned to 1 GiB.
@@ -33,10 +33,19 @@ impl Memory {
         self.addresses.base()
     }
 
-    /// How much was reserved.
+    /// The largest that it can get.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
-        self.addresses.len_bytes()
+        self.addresses.limit_bytes()
+    }
+
+    /// Sees that there are addresses up to `to_bytes`, in a call at a time. If the process uses them for something else, the error is how many
+    /// there are.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn reach(&self, to_bytes: u64) -> Result<(), u64> {
+        if self.addresses.reach(to_bytes) { Ok(()) } else { Err(self.addresses.len_bytes()) }
     }
 
     /// Gives the addresses `range`, whole pages behind what was given before, zeroed memory.

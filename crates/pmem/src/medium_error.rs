@@ -11,7 +11,7 @@ pub enum MediumError {
         /// The region's size that was asked for; its present one where a hole cannot be filled.
         wanted_bytes: u64,
     },
-    /// The region cannot grow beyond the address range that was reserved for it.
+    /// The region cannot grow beyond its limit (`region_bytes_max`), or beyond the addresses that the process has free behind it.
     Limit {
         /// The region's size that was asked for.
         wanted_bytes: u64,
@@ -63,7 +63,10 @@ impl fmt::Display for MediumError {
                 write!(f, "no space left to grow the region to {wanted_bytes} bytes")
             }
             MediumError::Limit { wanted_bytes, limit_bytes } => {
-                write!(f, "the region cannot grow to {wanted_bytes} bytes: its limit is {limit_bytes}")
+                write!(
+                    f,
+                    "the region cannot grow to {wanted_bytes} bytes: its limit (region_bytes_max) is {limit_bytes}"
+                )
             }
             MediumError::OutOfBounds { offset, len_bytes, region_bytes } => {
                 write!(f, "{len_bytes} bytes at offset {offset:#x} lie outside the region of {region_bytes} bytes")

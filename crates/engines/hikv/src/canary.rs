@@ -1,5 +1,6 @@
 //! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
 
+pub use engine::compaction_canary::{MOVE_FREES_EARLY, MOVE_UNCHECKED};
 use pmem::Canary;
 
 /// The item is flushed, but nothing orders it before its entry.
@@ -28,10 +29,6 @@ pub const REAPS_RENEWED: Canary = Canary("ReapsRenewed");
 pub const CHANGE_MISSES_DELTA: Canary = Canary("ChangeMissesDelta");
 /// A replaced item is free before the ordered index has let go of it.
 pub const RETIRE_BEFORE_TREE: Canary = Canary("RetireBeforeTree");
-/// A moved item's entry is switched, or made, without a look at what it names by now.
-pub const MOVE_UNCHECKED: Canary = Canary("MoveUnchecked");
-/// A moved item's old place is free before its entry is switched.
-pub const MOVE_FREES_EARLY: Canary = Canary("MoveFreesEarly");
 /// A writer does not look again, under the bucket's lock, whether a snapshot was taken since it stamped its item.
 pub const STALE_STAMP: Canary = Canary("StaleStamp");
 /// A snapshot does not wait for the writers that were at it when it was taken.

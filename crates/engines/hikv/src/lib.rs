@@ -50,16 +50,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use epoch::Limbo;
 use heap::Heap;
 use index::cached_table::CacheStats;
-use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEGMENT_ENTRY_COUNT};
+use index::partitioned_hash::{Cleared, Context, Cursor, Garbage, SplitStats, layout::SEGMENT_ENTRY_COUNT};
 use index::{CachedTable, PartitionedHash};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
+use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
 use image::CleanImage;
 use snapshots::Snapshots;
 use space::background::Background;
-use space::compact::Compaction;
 use space::reaper::Reaper;
 
 pub use heap::Parameters;
@@ -83,7 +82,7 @@ pub struct HiKv<M, D: Dram> {
     clock: Clock,
     reaper: Reaper,
     expired_hook: ExpiredHook,
-    compaction: Compaction,
+    compaction: Compaction<Cursor>,
     verify: Verify,
     cache: Option<CachedTable>,
     order: Ordered<D>,

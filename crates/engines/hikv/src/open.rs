@@ -12,10 +12,9 @@ use super::order::Ordered;
 use super::snapshots::Snapshots;
 use super::{HiKv, Memory};
 use crate::space::background::Background;
-use crate::space::compact::Compaction;
 use crate::space::reaper::Reaper;
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
+use engine::{Clock, Compaction, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
 use heap::Parameters;
 
 /// What a region holds, and the snapshot epoch of its store.

@@ -15,14 +15,11 @@ use super::{HiKv, Memory};
 use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
-    Error, Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show,
+    BatchOp, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage, Decide, Engine,
+    EngineStats, Error, Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show,
     SnapshotEngine, Told, Wanted, Witness, while_readers_keep,
 };
 use items::NewItem;
-
-/// After a step has left what there is to compact, as it does beside a check, and while readers keep garbage: a hundredth of a core at most.
-const LEFT_REST: Duration = Duration::from_millis(100);
 
 impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn name(&self) -> &'static str {
@@ -235,16 +232,10 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn tidy(&self) -> Progress {
-        let was_left = self.may_compact();
-        self.collect();
-        match self.may_compact() {
-            false if self.has_garbage() => {
-                Progress::Rest(self.medium.collapse_pages().map_or(LEFT_REST, |rest| rest.min(LEFT_REST)))
-            }
-            false => Progress::resting(self.medium.collapse_pages()),
-            true if was_left => Progress::Rest(LEFT_REST),
-            true => Progress::More,
-        }
+        self.tidy_space(|| {
+            self.collect();
+            self.has_garbage()
+        })
     }
 
     fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {

@@ -22,6 +22,7 @@
 //! still that one, or the key is still absent, under the leaf's lock.
 
 mod batch;
+mod compact;
 mod copy;
 mod counted;
 mod error;
@@ -36,7 +37,7 @@ mod update;
 
 use std::sync::atomic::AtomicBool;
 
-use engine::{Clock, Reaper, Verify};
+use engine::{Clock, Compaction, Reaper, Verify};
 use pbtree::{AtOnce, Tree};
 use pmem::{Dram, Medium};
 
@@ -55,6 +56,7 @@ pub struct Ink<M: Medium, D: Dram> {
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
+    compaction: Compaction<Vec<u8>>,
     counted: Counted,
     merging: Merging,
     sweep_met_damage: AtomicBool,
@@ -71,6 +73,13 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Ink<M, D> {
         Ink { verify, ..self }
+    }
+
+    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above` times what values, keys
+    /// and nodes occupy; never if there is no such limit.
+    #[must_use]
+    pub fn compacting_above(self, above: Option<f64>) -> Ink<M, D> {
+        Ink { compaction: Compaction::above(above), ..self }
     }
 
     /// The tree.

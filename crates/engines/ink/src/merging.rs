@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::{Error, Expectation, Progress};
+use engine::{Error, Expectation, Progress, while_readers_keep};
 use parking_lot::Mutex;
 use pbtree::{Merged, Next, Pass};
 use pmem::{Dram, Medium};
@@ -89,6 +89,24 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             self.merging.expectation.end();
         }
         progress
+    }
+
+    /// For a writer that finds the region full: a whole pass, if any key was deleted since the last one. False if there was none, or
+    /// a walk is in its way for long.
+    #[cold]
+    pub(crate) fn merge_for_space(&self) -> Result<bool, Error> {
+        if self.tree.take_vacated() == 0 || !self.tree.heap().is_swept() {
+            return Ok(false);
+        }
+        let (mut under_way, mut progress) = (UnderWay::default(), Ok(Progress::More));
+        while_readers_keep(|| {
+            progress = self.merge_part(&mut under_way);
+            while matches!(progress, Ok(Progress::More)) {
+                progress = self.merge_part(&mut under_way);
+            }
+            matches!(progress, Ok(Progress::Rest(_)))
+        });
+        Ok(progress? == Progress::Idle)
     }
 
     /// Idle at the end of the pass.

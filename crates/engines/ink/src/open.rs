@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use engine::{Clock, OpenError, Reaper, Verify};
+use engine::{Clock, Compaction, OpenError, Reaper, Verify};
 use heap::{HeapError, Parameters};
 use pbtree::{AtOnce, Options, Tree};
 use pmem::{Dram, Medium};
@@ -39,6 +39,7 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
             clock: Clock::default(),
             verify: Verify::Nothing,
             reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             counted: Counted::default(),
             sweep_met_damage: AtomicBool::new(false),
         }

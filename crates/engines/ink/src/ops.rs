@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Show, Skip, Wanted, Witness,
+    BatchOp, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage, Decide, Engine,
+    EngineStats, Error, Expiry, Features, Figure, Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine,
+    Progress, Show, Skip, Wanted, Witness,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -28,7 +29,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
             snapshots: false,
             expiry: true,
             conditional: true,
-            compaction: false,
+            compaction: true,
             numbered_walk: false,
             salvage: false,
         }
@@ -137,10 +138,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         let merged = if swept { self.merge() } else { Ok(Progress::Idle) };
         match merged {
             Ok(Progress::More) => merged,
-            _ => match self.reap()? {
-                Progress::Idle => merged,
-                reaped => Ok(reaped),
-            },
+            _ => self.reap()?.or_else(|| merged)?.or_else(|| self.compaction_step()),
         }
     }
 
@@ -149,7 +147,11 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn tidy(&self) -> Progress {
-        Progress::resting(self.tree.medium().collapse_pages())
+        self.tidy_space(|| false)
+    }
+
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.compact_now(progress)
     }
 
     fn health(&self) -> Result<(), Error> {
@@ -164,7 +166,8 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         let (heap, is_writable) = (self.tree.heap(), self.may_write().is_ok());
         let is_unswept = || is_writable && !heap.is_swept();
         let is_wanted = !self.sweep_met_damage() && (is_unswept() || self.merging.expectation().is_wanted());
-        if is_wanted || is_writable && heap.runs_low() || self.reaper.expectation().is_wanted() {
+        if is_wanted || is_writable && (heap.runs_low() || self.may_compact()) || self.reaper.expectation().is_wanted()
+        {
             Wanted::One
         } else {
             Wanted::Nobody
@@ -189,10 +192,11 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         let dram_bytes = space.dram_bytes + self.tree.dram_bytes();
         EngineStats {
             items: tree.key_count,
-            taken_bytes: medium.allocated_bytes().unwrap_or_else(|| heap.footprint_bytes()),
+            taken_bytes: self.taken_bytes(),
             dram_bytes,
             swept: heap.is_swept(),
             reaped_count: self.reaper.reaped_count(),
+            compaction: self.compaction.stats(),
             counts: medium.counts(),
             order: Some(OrderStats::native(0)),
             figures: figures(&tree, self.merging.merged_count()),

@@ -49,17 +49,19 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         if value.is_whole() { self.reaper.hook().copy(key, value.bytes, expiry_of(value)) } else { None }
     }
 
-    /// Does `work`; where the region seems full, again once all free space is known.
+    /// Does `work`; where the region seems full, again once all free space is known, and then once what deletes have left is merged.
     pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
         // Before the work: the sweep may end between its failure and a look at it.
         let was_swept = self.tree.heap().is_swept();
-        match work() {
-            Err(TreeError::Heap(error)) if !was_swept && error.is_full() => {
-                self.tree.sweep().map_err(told)?;
-                work().map_err(told)
-            }
-            done => done.map_err(told),
+        let mut done = work();
+        if !was_swept && is_full(&done) {
+            self.tree.sweep().map_err(told)?;
+            done = work();
         }
+        if is_full(&done) && self.merge_for_space()? {
+            done = work();
+        }
+        done.map_err(told)
     }
 
     /// An error where nothing can be written. What a failed medium takes no more must not be seen by readers either.
@@ -90,7 +92,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// The key's value, whatever its time; compared as `verify` says.
-    fn look_up(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
+    pub(crate) fn look_up(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
         let copied = self.show(key, |value| {
             if verify > Verify::Nothing {
                 whole(value)?;
@@ -146,4 +148,8 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             None => Decision::Keep,
         })
     }
+}
+
+fn is_full<T>(done: &Result<T, TreeError>) -> bool {
+    matches!(done, Err(TreeError::Heap(error)) if error.is_full())
 }

@@ -43,6 +43,7 @@ pub mod canary;
 mod check;
 mod checkpoint;
 mod clear;
+mod compact;
 mod entry;
 mod group;
 mod lane;
@@ -63,7 +64,7 @@ mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Error, Hasher, HeldUp, Reaper, Verify};
+use engine::{Clock, Compaction, Error, Hasher, HeldUp, Reaper, Verify};
 use epoch::Limbo;
 use heap::Heap;
 use index::{BPlusTree, Position};
@@ -118,6 +119,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
+    compaction: Compaction<Vec<u8>>,
     /// What the opening left out ([`Pmekv::open_past_damage`]).
     lost: Vec<Damage>,
 }
@@ -133,6 +135,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Pmekv<M, D> {
         Pmekv { verify, ..self }
+    }
+
+    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above` times what records,
+    /// nodes and log occupy; never if there is no such limit.
+    #[must_use]
+    pub fn compacting_above(self, above: Option<f64>) -> Pmekv<M, D> {
+        Pmekv { compaction: Compaction::above(above), ..self }
     }
 
     /// What the store lies on.

@@ -1,7 +1,7 @@
 //! Making and opening a store.
 
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Hasher, HeldUp, OpenError, Reaper, Verify};
+use engine::{Clock, Compaction, Hasher, HeldUp, OpenError, Reaper, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -155,6 +155,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             verify: Verify::Nothing,
             reserve,
             reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             lost: Vec::new(),
         }
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use engine::{
-    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Room, Show, Skip, Told, Wanted,
-    Witness,
+    BatchOp, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage, Decide, Engine,
+    EngineStats, Error, Expiry, Features, Figure, Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine,
+    Progress, Room, Show, Skip, Told, Wanted, Witness,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -32,7 +32,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             snapshots: false,
             expiry: true,
             conditional: true,
-            compaction: false,
+            compaction: true,
             numbered_walk: false,
             salvage: false,
         }
@@ -176,7 +176,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if self.heap.prepare(&self.medium, self.heap.ahead_bytes()) {
             return Ok(Progress::More);
         }
-        self.reap()
+        self.reap()?.or_else(|| self.compaction_step())
     }
 
     fn keep_pace(&self) -> Result<(), Error> {
@@ -184,9 +184,15 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn tidy(&self) -> Progress {
-        self.tree.collect();
-        self.collect();
-        Progress::resting(self.medium.collapse_pages())
+        self.tidy_space(|| {
+            self.tree.collect();
+            self.collect();
+            !self.limbo.is_empty()
+        })
+    }
+
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.compact_now(progress)
     }
 
     fn health(&self) -> Result<(), Error> {
@@ -209,7 +215,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        let is_behind = || self.wants_checkpoint() || self.heap.runs_low();
+        let is_behind = || self.wants_checkpoint() || self.heap.runs_low() || self.may_compact();
         let is_wanted = self.medium.is_writable() && is_behind() || self.reaper.expectation().is_wanted();
         if is_wanted { Wanted::One } else { Wanted::Nobody }
     }
@@ -227,10 +233,11 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         let tree_bytes = self.tree.dram_bytes();
         EngineStats {
             items: self.tree.len(),
-            taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
+            taken_bytes: self.taken_bytes(),
             dram_bytes: space.dram_bytes + tree_bytes,
             swept: self.heap.is_swept(),
             reaped_count: self.reaper.reaped_count(),
+            compaction: self.compaction.stats(),
             garbage_count: self.limbo.len(),
             garbage_bytes: self.limbo.bytes(),
             held_up_count: self.held_up.count(),

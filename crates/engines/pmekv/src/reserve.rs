@@ -208,10 +208,14 @@ impl Reserve {
         state.named_count.saturating_sub(state.form.node_count(state.promised)) > state.named_count / SHARE_WORTH
     }
 
-    /// Takes a slot out that is not needed.
-    fn surplus(&self) -> Option<Offset> {
+    /// Takes slots out that are not needed, so many at most: those that lie last in the region, so that the others lie in few chunks.
+    fn surplus(&self, count_max: u64) -> Vec<Offset> {
         let mut state = self.0.lock();
-        if state.is_read || state.surplus_count() == 0 { None } else { state.spare.pop() }
+        let count = if state.is_read { 0 } else { state.surplus_count().min(count_max).min(state.spare.len() as u64) };
+        if count > 0 {
+            state.spare.sort_unstable_by(|one, other| other.cmp(one));
+        }
+        state.spare.drain(..count as usize).collect()
     }
 
     /// How many slots are not needed.
@@ -310,13 +314,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Frees slots that are not needed, so many at most; how many.
     fn free_surplus(&self, count_max: u64) -> u64 {
-        let mut count = 0;
-        while count < count_max
-            && let Some(slot) = self.reserve.surplus()
-        {
-            self.heap.free(&self.medium, node_place(slot));
-            count += 1;
-        }
-        count
+        let slots = self.reserve.surplus(count_max);
+        slots.iter().for_each(|&slot| self.heap.free(&self.medium, node_place(slot)));
+        slots.len() as u64
     }
 }

@@ -83,7 +83,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// A checkpoint would meet what the last one met, and the log has not grown by so much that trying is cheap beside it.
-    fn is_vain(&self) -> bool {
+    pub(crate) fn is_vain(&self) -> bool {
         let grown = |before: u64| self.lanes.entry_count().saturating_sub(before);
         self.room.damaged_at.lock().is_some_and(|before| grown(before) <= self.tree.len() / KEYS_PER_ENTRY)
     }

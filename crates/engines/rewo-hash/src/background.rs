@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use engine::{Error, Progress};
+use engine::{Compacting, Error, Progress};
 use index::segmented::{self, Cursor, Misplacement, Sweep};
 use parking_lot::MutexGuard;
 use pmem::{Dram, Medium};
@@ -42,7 +42,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if background.reap.is_none() && self.pre_evict_step(&mut background) == Progress::More {
             return Ok(Progress::More);
         }
-        self.reap(background)
+        self.reap(background)?.or_else(|| self.compaction_step())
     }
 
     /// Relieves full buckets of a segment, where that is asked for. It walks again once there may be something to find.
@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// True while there is something that writers may soon wait for.
     pub(crate) fn is_wanted(&self) -> bool {
-        let is_space_short = || !self.swept.load(Ordering::Acquire) || self.heap.runs_low();
+        let is_space_short = || !self.swept.load(Ordering::Acquire) || self.heap.runs_low() || self.may_compact();
         self.medium.is_writable() && is_space_short() || self.reaper.expectation.is_wanted()
     }
 
@@ -87,6 +87,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
         self.held_up.bound(&self.limbo, || _ = self.collect());
+    }
+
+    /// True while readers may keep something.
+    pub(crate) fn has_garbage(&self) -> bool {
+        !self.limbo.is_empty() || !self.cleared.is_empty()
     }
 
     /// Frees what no reader can reach any more; true if there was any.

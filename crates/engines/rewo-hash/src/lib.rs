@@ -27,6 +27,7 @@ mod background;
 mod batch;
 mod cached;
 mod check;
+mod compact;
 mod conditional;
 mod look;
 mod many;
@@ -39,12 +40,12 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
+use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
 use epoch::Limbo;
 use heap::Heap;
 use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
 use index::cached_table::CopyThreads;
-use index::segmented::{Context, Garbage};
+use index::segmented::{Context, Cursor, Garbage};
 use index::{BlockHash, CachedTable};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
@@ -70,6 +71,7 @@ pub struct RewoHash<M, D: Dram> {
     /// Every item is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     reaper: Reaper,
+    compaction: Compaction<Cursor>,
     expired_hook: ExpiredHook,
     clock: Clock,
     verify: Verify,
@@ -115,6 +117,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         RewoHash { verify, ..self }
     }
 
+    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above` times what items
+    /// and table occupy; never if there is no such limit.
+    #[must_use]
+    pub fn compacting_above(self, above: Option<f64>) -> RewoHash<M, D> {
+        RewoHash { compaction: Compaction::above(above), ..self }
+    }
+
     /// The same store, whose segments stay as many as they are: a key that finds no room is refused, as by a full region.
     #[must_use]
     pub fn of_fixed_size(self) -> RewoHash<M, D> {
@@ -132,13 +141,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let of_cache = cache.iter().flat_map(|cache| cached::figures(cache, self.copy_threads.as_ref()));
         EngineStats {
             items: self.table.len(),
-            taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
+            taken_bytes: self.taken_bytes(),
             dram_bytes: space.dram_bytes + self.table.dram_bytes() + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len() + self.cleared.len(),
             garbage_bytes: self.limbo.bytes(),
             held_up_count: self.held_up.count(),
             reaped_count: self.reaper.reaped_count(),
+            compaction: self.compaction.stats(),
             counts: self.medium.counts(),
             figures: self.figures().into_iter().chain(of_cache).collect(),
             ..EngineStats::of_space(space)

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
+use engine::{Clock, Compaction, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BlockHash;
@@ -68,6 +68,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             expired_hook: ExpiredHook::default(),
             clock: Clock::default(),
             verify: Verify::Nothing,

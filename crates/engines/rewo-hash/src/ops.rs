@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use engine::expectation::REST;
 use engine::{
-    Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show, Skip, Streamed, Wanted, Witness,
-    while_readers_keep,
+    Answer, BatchOp, Before, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage,
+    Decide, Engine, EngineStats, Error, Expiry, Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show,
+    Skip, Streamed, Wanted, Witness, while_readers_keep,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -34,7 +34,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
             snapshots: false,
             expiry: true,
             conditional: true,
-            compaction: false,
+            compaction: true,
             numbered_walk: true,
             salvage: false,
         }
@@ -195,8 +195,14 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn tidy(&self) -> Progress {
-        self.collect();
-        Progress::resting(self.medium.collapse_pages())
+        self.tidy_space(|| {
+            self.collect();
+            self.has_garbage()
+        })
+    }
+
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.compact_now(progress)
     }
 
     fn health(&self) -> Result<(), Error> {

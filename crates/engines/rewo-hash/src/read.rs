@@ -22,13 +22,18 @@ pub(crate) struct Seen<'a> {
     item: Option<(Position, Item<'a>)>,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
     /// A small value is its own version.
     pub(crate) fn witness(&self) -> Witness {
         match &self.item {
             Some((position, item)) => witness_of_item(*position, item.header.checksum, self.expiry),
             None => witness_of_small(self.value),
         }
+    }
+
+    /// Where the item lies, and the item, if it is larger than a slot.
+    pub(crate) fn item(&self) -> Option<(Position, Item<'a>)> {
+        self.item
     }
 
     /// How long the item is.

@@ -158,6 +158,24 @@ fn empty_chunks_serve_every_size() {
     assert!(heap.stats().mark_bytes <= mark_bytes + held_bytes, "lanes hold a chunk of each size, no more");
 }
 
+/// Nothing is in use, so all of it is one run again: whatever lanes had of it, of whatever classes, and whatever was cancelled.
+#[test]
+fn an_empty_region_is_gathered_into_one_run() {
+    let (memory, heap) = Memory::formatted();
+    let mut places: Vec<Place> =
+        (0..200u64).map(|i| heap.reserve(&memory, i * 6_007 % 400_000, i as usize % 3).unwrap().publish()).collect();
+    places.extend((0..200).map(|_| heap.reserve_segment(&memory).unwrap().publish()));
+    let cancelled = [700_000, 20, 300_000, 90_000].map(|len_bytes| heap.reserve(&memory, len_bytes, 1).unwrap());
+    places.iter().for_each(|place| heap.free(&memory, *place));
+    drop(cancelled);
+    heap.gather(&memory);
+    let stats = heap.stats();
+    assert_eq!((stats.live_bytes, stats.chunk_count), (0, 0));
+    let whole_bytes = stats.mark_bytes - 2 * UNIT_BYTES;
+    drop(heap.reserve_extent(&memory, whole_bytes).unwrap());
+    assert_eq!(heap.stats().mark_bytes, stats.mark_bytes);
+}
+
 #[test]
 fn a_second_free_of_a_place_changes_nothing() {
     let (memory, heap) = Memory::formatted();

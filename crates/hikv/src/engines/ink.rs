@@ -30,5 +30,5 @@ pub(super) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn En
 }
 
 fn set_up<M: Medium>(store: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()))
+    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()).compacting_above(options.compact_above))
 }

@@ -36,5 +36,5 @@ pub(super) fn open<M: Medium>(
 }
 
 fn set_up<M: Medium>(store: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()))
+    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()).compacting_above(options.compact_above))
 }

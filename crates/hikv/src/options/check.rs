@@ -49,8 +49,8 @@ impl Options {
         if let Some(order) = self.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
             return refused(format!("a tree of order {order}: one of {:?} is wanted", engine_ink::ORDERS));
         }
-        if self.region_bytes_max > REGION_BYTES_MAX {
-            return refused(format!("a region of {} bytes: the limit is {REGION_BYTES_MAX}", self.region_bytes_max));
+        if let Some(bytes) = self.region_bytes_max.filter(|&bytes| bytes > REGION_BYTES_MAX) {
+            return refused(format!("a region of {bytes} bytes (region_bytes_max): the limit is {REGION_BYTES_MAX}"));
         }
         Ok(())
     }

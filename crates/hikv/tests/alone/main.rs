@@ -6,6 +6,7 @@ mod clean_close;
 mod faults;
 mod huge_pages;
 mod idle;
+mod many_stores;
 mod opening;
 mod slow_callbacks;
 mod snapshots;

@@ -20,5 +20,6 @@ mod ordered;
 mod ranges;
 mod readme;
 mod real_time;
+mod sizes;
 mod versions;
 mod written_together;

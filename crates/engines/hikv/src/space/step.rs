@@ -10,7 +10,7 @@ use crate::order::Ordered;
 use crate::space::background::Background;
 use crate::space::reap::Reaped;
 use crate::{HiKv, Memory};
-use engine::{Error, Progress};
+use engine::{Compacting, Error, Progress};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn background_step(&self) -> Result<Progress, Error> {

@@ -9,8 +9,7 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use crate::space::compact::Compaction;
-use engine::{Compacted, Engine, Error, Progress};
+use engine::{Compacted, Compaction, Engine, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.
 const VALUE_BYTES: usize = 2_000;

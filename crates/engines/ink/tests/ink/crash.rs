@@ -3,7 +3,8 @@
 
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt, rules_hold,
+    Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, evacuating, explore, hunt,
+    rules_hold,
 };
 
 use crate::subject::OfInk;
@@ -90,4 +91,13 @@ fn it_survives_every_crash() {
     assert!(counts.reach(80, 50, 50), "{counts:?}");
     let in_place = [Script::seeded(3, &shape(8))];
     explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+}
+
+/// Values that are moved, and what uses the space that was given back. What a move is made of has its broken variants elsewhere: the tree's conditional write
+/// (`pbtree`), and holes (`heap`).
+#[test]
+fn compactions_survive_every_crash() {
+    let counts =
+        explore::<Crashed<OfInk>>(&[evacuating()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 10), "{counts:?}");
 }

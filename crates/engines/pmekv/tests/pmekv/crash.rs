@@ -3,7 +3,8 @@
 use engine_pmekv::canary;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Crashed, End, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt, rules_hold,
+    Crashed, End, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, evacuating, explore, hunt,
+    rules_hold, writes_undone_by_moves,
 };
 
 use crate::subject::{OfPmekv, put, shape};
@@ -133,4 +134,30 @@ fn it_survives_every_crash() {
     let scripts = [churn(), Script::seeded(2, &shape(12))];
     let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
+}
+
+/// Items that are moved, and what uses the space that was given back.
+#[test]
+fn compactions_survive_every_crash() {
+    let counts =
+        explore::<Crashed<OfPmekv>>(&[evacuating()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 10), "{counts:?}");
+}
+
+#[test]
+fn broken_compactions_are_caught() {
+    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
+    let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
+    for canary in [engine::compaction_canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
+        let verdict = hunt::<Crashed<OfPmekv>>(canary, &[evacuating()], &settings);
+        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_compaction_undoes_no_write() {
+    let undone = |sim: Sim| writes_undone_by_moves::<OfPmekv>(&sim);
+    assert_eq!(undone(Sim::new(0, Model::Line)), 0);
+    let twin = Sim::new(0, Model::Line).with_canary(engine::compaction_canary::MOVE_UNCHECKED);
+    assert_eq!(undone(twin), 1, "the twin does not undo the other's write");
 }

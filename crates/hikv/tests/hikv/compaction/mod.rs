@@ -5,6 +5,7 @@
 
 mod churn;
 mod clearing;
+mod engines;
 mod snapshots;
 
 use std::os::unix::fs::MetadataExt;

@@ -1,0 +1,155 @@
+//! A pass: one plan carried out, a bounded step at a time.
+
+use std::thread;
+
+use heap::{Class, PlaceKind, Reservation};
+
+use super::plan::{Plan, Thoroughness};
+use super::{Compacted, Compacts, Pass, Stage};
+use crate::Error;
+
+/// How often readers who keep retired items are waited for: what they keep for longer becomes free later.
+const READER_WAITS_MAX: u32 = 1000;
+
+/// What came of a move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moved {
+    /// The index names the copy of an item of so many bytes.
+    Done {
+        /// The item's bytes.
+        item_bytes: u64,
+    },
+    /// Another thread's write came before.
+    Unexpected,
+    /// The checksum of what lies at this offset does not fit: it stays.
+    Damaged {
+        /// The offset.
+        offset: u64,
+    },
+    /// There is no slot to copy it to.
+    NoSpace,
+}
+
+impl<C: Default> Pass<C> {
+    /// Enters a move.
+    pub fn note<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E, moved: Moved) {
+        match moved {
+            Moved::Done { item_bytes } => {
+                self.report.moved_items += 1;
+                self.report.moved_bytes += item_bytes;
+                engine.compaction().note_moved(item_bytes);
+            }
+            Moved::Unexpected => {}
+            Moved::Damaged { offset } => self.report.damaged.push(offset),
+            Moved::NoSpace => self.report.left_items += 1,
+        }
+    }
+
+    /// A slot of the class: in the gaps of fuller chunks, or, where others have filled them meanwhile, any.
+    ///
+    /// # Errors
+    /// Those of [`heap::Heap::reserve`]; `None` if the region is full.
+    pub fn slot<'e, E: Compacts<Cursor = C> + ?Sized>(
+        &mut self,
+        engine: &'e E,
+        class: Class,
+    ) -> Result<Option<Reservation<'e, E::Dram>>, Error> {
+        let (heap, medium) = (engine.heap(), engine.medium());
+        loop {
+            if let Some(slot) = heap.reserve_to_move(class) {
+                return Ok(Some(slot));
+            }
+            let Some(chunk) = self.plan.next_to_fill(class) else { break };
+            // If another thread has taken it meanwhile, the next one is as good.
+            let _ = heap.fill(medium, chunk);
+        }
+        match heap.reserve(medium, class.bytes(), epoch::thread_index()).map_err(Error::from) {
+            Err(error) if error.is_full() => Ok(None),
+            // An extent takes more space than the slot that is left.
+            reserved => Ok(Some(reserved?).filter(|space| space.place().kind == PlaceKind::Slot(class))),
+        }
+    }
+
+    /// Bytes to be moved, at most.
+    pub(super) fn moved_bytes_total(&self) -> u64 {
+        self.moved_bytes_total
+    }
+
+    /// What it has done so far.
+    pub(super) fn report(&self) -> &Compacted {
+        &self.report
+    }
+
+    /// A pass, if so much can be gained. Threads give up their chunks for it: each keeps one of every class.
+    pub(super) fn plan<E: Compacts<Cursor = C> + ?Sized>(
+        engine: &E,
+        thoroughness: Thoroughness,
+        gain_bytes_min: u64,
+    ) -> Result<Option<Pass<C>>, Error> {
+        engine.settle()?;
+        let heap = engine.heap();
+        heap.gather(engine.medium());
+        let mut chunks = Vec::new();
+        heap.each_unowned_chunk(&mut |chunk| chunks.push(chunk));
+        let mut plan = Plan::of(chunks, thoroughness);
+        if plan.leaving_bytes() + heap.spaced_bytes() < gain_bytes_min {
+            return Ok(None);
+        }
+        engine.prepare_to_compact()?;
+        let moved_bytes_total = plan.moved_bytes();
+        plan.leaving.retain(|&chunk| heap.evacuate(chunk));
+        let stage = if plan.leaving.is_empty() { Stage::GivingBack(0) } else { Stage::Moving(C::default()) };
+        Ok(Some(Pass { plan, stage, moved_bytes_total, report: Compacted::default() }))
+    }
+
+    /// Takes a step; true when nothing is left to do.
+    pub(super) fn step<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E) -> Result<bool, Error> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Over);
+        self.stage = match stage {
+            Stage::Moving(cursor) => {
+                let next = engine.move_part(self, cursor)?;
+                engine.settle()?;
+                next.map_or(Stage::Waiting(0), Stage::Moving)
+            }
+            Stage::Waiting(count) => wait_for_readers(engine, count)?,
+            Stage::GivingBack(from) => match engine.heap().give_space_back(engine.medium(), from) {
+                Some((next, bytes)) => {
+                    self.note_given_back(engine, bytes);
+                    Stage::GivingBack(next)
+                }
+                None => Stage::GivingBackAbove,
+            },
+            Stage::GivingBackAbove => match engine.heap().give_space_above_back(engine.medium()) {
+                Some(bytes) => {
+                    self.note_given_back(engine, bytes);
+                    Stage::GivingBackAbove
+                }
+                None => Stage::Over,
+            },
+            Stage::Over => Stage::Over,
+        };
+        Ok(matches!(self.stage, Stage::Over))
+    }
+
+    fn note_given_back<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E, bytes: u64) {
+        self.report.given_back_bytes += bytes;
+        engine.compaction().note_given_back(bytes);
+    }
+
+    /// Nothing is evacuated or filled any more.
+    pub(super) fn end<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E) {
+        engine.heap().stop_filling(engine.medium());
+        for chunk in self.plan.leaving.drain(..) {
+            engine.heap().stop_evacuating(engine.medium(), chunk);
+        }
+    }
+}
+
+/// What was moved may wait for readers still. A pinned caller would wait for itself.
+fn wait_for_readers<E: Compacts + ?Sized>(engine: &E, count: u32) -> Result<Stage<E::Cursor>, Error> {
+    if epoch::is_pinned() || count == READER_WAITS_MAX || !engine.settle()? {
+        return Ok(Stage::GivingBack(0));
+    }
+    thread::yield_now();
+    Ok(Stage::Waiting(count + 1))
+}

@@ -1,0 +1,124 @@
+//! Steps 1 to 4 of a move (`engine::Compacts`): the entry of the item is found under a pin, and the copy, unchanged but for its place, is published
+//! if the entry names the same item still.
+
+use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
+use heap::{Heap, PlaceKind, Reservation};
+use index::Position;
+use index::partitioned_hash::Cursor;
+use pmem::{Backoff, Medium, MediumError};
+
+use crate::canary;
+use crate::item;
+use crate::order::Ordered;
+use crate::write::publish::{Expected, Prepared, Target, Tried};
+use crate::{HiKv, Memory};
+
+impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
+    type Medium = M;
+    type Dram = D;
+    type Cursor = Cursor;
+
+    fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    fn heap(&self) -> &Heap<D> {
+        &self.heap
+    }
+
+    fn compaction(&self) -> &Compaction<Cursor> {
+        &self.compaction
+    }
+
+    /// A segment.
+    fn move_part(&self, pass: &mut Pass<Cursor>, cursor: Cursor) -> Result<Option<Cursor>, Error> {
+        let mut found = Vec::new();
+        let next = {
+            let _pin = epoch::pin();
+            self.index.visit(&self.medium, cursor, |signature, position| {
+                if position.place().is_some_and(|place| self.heap.is_evacuating(place)) {
+                    found.push((signature, position.item()));
+                }
+                Ok::<_, Error>(())
+            })?
+        };
+        found.into_iter().try_for_each(|(signature, item)| self.move_away(pass, signature, item))?;
+        Ok((!next.is_done()).then_some(next))
+    }
+
+    /// Changes that wait for the tree keep what they replaced.
+    fn settle(&self) -> Result<bool, Error> {
+        let is_queued = Ordered::step(self)? == engine::Progress::More;
+        self.collect();
+        Ok(is_queued || !self.limbo.is_empty())
+    }
+
+    fn prepare_to_compact(&self) -> Result<(), Error> {
+        self.check_writable()?;
+        self.finish_sweep()?;
+        if !self.heap.is_swept() {
+            let offset = self.misplaced().map_or(0, |entry| entry.0);
+            return Err(Error::Corrupt {
+                offset,
+                what: "an entry names a place that is none: free space is not known",
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    fn move_away(&self, pass: &mut Pass<Cursor>, signature: u64, item: Position) -> Result<(), Error> {
+        let mut backoff = Backoff::long();
+        loop {
+            match self.try_move(pass, signature, item) {
+                Ok(Answer::Done(moved)) => pass.note(self, moved),
+                Ok(Answer::Unexpected) => pass.note(self, Moved::Unexpected),
+                Err(Error::Corrupt { .. }) => pass.note(self, Moved::Damaged { offset: item.offset().0 }),
+                Ok(Answer::QueueFull(_)) => {
+                    Ordered::make_room(self, self.index.partition(signature), &mut backoff)?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            return Ok(());
+        }
+    }
+
+    /// Steps 1 to 4. `old` may name another item by now, if the slot was reused: then the chunk is evacuated no more, or
+    /// that item is the one to move.
+    fn try_move(&self, pass: &mut Pass<Cursor>, signature: u64, old: Position) -> Result<Tried<'_, D, Moved>, Error> {
+        let _pin = epoch::pin();
+        let named = |position: Position| Ok::<_, MediumError>((position.item() == old).then_some(position));
+        let Some(position) = self.index.find(&self.medium, signature, named)? else { return Ok(Answer::Unexpected) };
+        // SAFETY: pinned since before the position was found.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        if !item.is_whole() {
+            return Ok(Answer::Done(Moved::Damaged { offset: old.offset().0 }));
+        }
+        let Some(new) = self.slot_to_move_to(pass, position)? else { return Ok(Answer::Done(Moved::NoSpace)) };
+        // SAFETY: the slot was just reserved, and the item, which is read under the pin, lies elsewhere.
+        unsafe { items::copy(&self.medium, new.place().offset, position.offset(), &item) }?;
+        if self.medium.breaks(canary::MOVE_FREES_EARLY) {
+            position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
+        }
+        let new = Prepared { room: new, expiry: item.expiry, stamp: item.header.epoch };
+        let target = match self.medium.breaks(canary::MOVE_UNCHECKED) {
+            false => Target { expected: Expected::Original(position), ..Target::any(signature, item.key) },
+            true => Target::any(signature, item.key),
+        };
+        Ok(self.publish(target, Some(new))?.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
+    }
+
+    /// A slot of the item's class.
+    fn slot_to_move_to(
+        &self,
+        pass: &mut Pass<Cursor>,
+        position: Position,
+    ) -> Result<Option<Reservation<'_, D>>, Error> {
+        match position.place().map(|place| place.kind) {
+            Some(PlaceKind::Slot(class)) => pass.slot(self, class),
+            _ => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! How a value is moved (`engine::Compacts`): a leaf is a part, and the value is put again if the key has the value still that was seen. Its new place
+//! is any but in a chunk that is emptied. Keys and nodes stay where they are.
+//!
+//! Nodes and keys of deleted pairs become free by merges, which the background makes (`merging.rs`).
+
+use std::ops::Bound;
+
+use engine::{Before, Compaction, Compacts, Error, Moved, Pass, Verify};
+use heap::Heap;
+use pbtree::{Direction, Page, Value};
+use pmem::{Dram, Medium};
+
+use crate::Ink;
+use crate::error::told;
+use crate::update::put;
+
+/// Where a leaf begins.
+type Start = Vec<u8>;
+
+/// What a leaf has in chunks that are emptied: keys, and the stamps of their values.
+struct Evacuees<'h, D: Dram> {
+    heap: &'h Heap<D>,
+    found: Vec<(Vec<u8>, u64)>,
+    end: Start,
+}
+
+impl<D: Dram> Page for Evacuees<'_, D> {
+    fn item(&mut self, key: &[u8], value: &Value<'_>) {
+        if self.heap.is_evacuating(value.place) {
+            self.found.push((key.to_vec(), value.stamp));
+        }
+    }
+
+    fn ends_at(&mut self, fence: &[u8]) {
+        fence.clone_into(&mut self.end);
+    }
+}
+
+impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
+    type Medium = M;
+    type Dram = D;
+    type Cursor = Start;
+
+    fn medium(&self) -> &M {
+        self.tree.medium()
+    }
+
+    fn heap(&self) -> &Heap<D> {
+        self.tree.heap()
+    }
+
+    fn compaction(&self) -> &Compaction<Start> {
+        &self.compaction
+    }
+
+    /// A leaf, as far as it is whole.
+    fn move_part(&self, pass: &mut Pass<Start>, start: Start) -> Result<Option<Start>, Error> {
+        let mut leaf = Evacuees { heap: self.tree.heap(), found: Vec::new(), end: Start::new() };
+        match self.tree.scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(told) {
+            Err(Error::Corrupt { offset, .. }) => pass.note(self, Moved::Damaged { offset }),
+            scanned => _ = scanned?,
+        }
+        for (key, stamp) in leaf.found {
+            let moved = self.move_value(&key, stamp)?;
+            pass.note(self, moved);
+        }
+        Ok((!leaf.end.is_empty()).then_some(leaf.end))
+    }
+
+    /// What is let go of is free at once.
+    fn settle(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn prepare_to_compact(&self) -> Result<(), Error> {
+        self.may_write()?;
+        self.tree.sweep().map_err(told)
+    }
+}
+
+impl<M: Medium, D: Dram> Ink<M, D> {
+    /// Where values are written over in place, they stay.
+    fn move_value(&self, key: &[u8], stamp: u64) -> Result<Moved, Error> {
+        let found = match self.look_up(key, Verify::Values) {
+            Err(Error::Corrupt { offset, .. }) => return Ok(Moved::Damaged { offset }),
+            found => found?.filter(|found| found.stamp == stamp && !self.tree.options().in_place),
+        };
+        let Some(found) = found else { return Ok(Moved::Unexpected) };
+        let is_same =
+            &mut |held: Option<&Value<'_>>| held.is_some_and(|held| held.stamp == stamp).then_some(Before::Present);
+        match self.write(key, put(&found.bytes, found.expiry), is_same) {
+            Ok(Some(_)) => Ok(Moved::Done { item_bytes: found.bytes.len() as u64 }),
+            Ok(None) => Ok(Moved::Unexpected),
+            Err(Error::Corrupt { offset, .. }) => Ok(Moved::Damaged { offset }),
+            Err(error) if error.is_full() => Ok(Moved::NoSpace),
+            Err(error) => Err(error),
+        }
+    }
+}

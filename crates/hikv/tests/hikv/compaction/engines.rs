@@ -1,0 +1,127 @@
+//! Every engine gives space back: what was deleted or cleared, in the background, and what lies scattered, by request.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use hikv::{Durability, EngineKind, Options, Store};
+
+use crate::compaction::{allocated_bytes, assert_sound, compact_until, place, wait_until};
+
+fn engines() -> impl Iterator<Item = EngineKind> {
+    EngineKind::ALL.iter().copied().filter(|kind| kind.name() != "toy")
+}
+
+fn options(engine: EngineKind) -> Options {
+    Options::new().engine(engine).durability(Durability::Process)
+}
+
+fn value(number: u64, len_bytes: usize) -> Vec<u8> {
+    vec![number as u8; len_bytes]
+}
+
+fn fill(store: &Store, count: u64, len_bytes: usize) {
+    (0..count).for_each(|number| store.put(number.to_be_bytes(), value(number, len_bytes)).unwrap());
+}
+
+fn assert_holds(store: &Store, count: u64, every: u64, len_bytes: usize) {
+    for number in 0..count {
+        let held = number.is_multiple_of(every).then(|| value(number, len_bytes));
+        assert_eq!(store.get(number.to_be_bytes()).unwrap(), held, "{} key {number}", store.engine_kind());
+    }
+    assert_sound(store);
+}
+
+#[test]
+fn an_emptied_store_of_any_engine_takes_little() {
+    for engine in engines() {
+        let place = place();
+        let store = options(engine).open(place.path()).unwrap();
+        fill(&store, 40_000, 1_000);
+        store.put("large", vec![7; 5 << 20]).unwrap();
+        assert!(allocated_bytes(&store) > 40 << 20, "{engine}");
+        (0..40_000u64).for_each(|number| assert!(store.delete(number.to_be_bytes()).unwrap()));
+        store.delete("large").unwrap();
+        wait_until(&format!("{engine} gives space back"), || allocated_bytes(&store) < 12 << 20);
+        assert_sound(&store);
+    }
+}
+
+/// Nothing is written behind the `clear`: what the background does then it does by itself.
+#[test]
+fn a_cleared_store_of_any_engine_takes_little() {
+    for engine in engines() {
+        let place = place();
+        let store = options(engine).open(place.path()).unwrap();
+        fill(&store, 500_000, 60);
+        assert!(allocated_bytes(&store) > 40 << 20, "{engine}");
+        store.clear().unwrap();
+        wait_until(&format!("{engine} gives space back"), || allocated_bytes(&store) < 12 << 20);
+        fill(&store, 1_000, 60);
+        assert_holds(&store, 1_000, 1, 60);
+    }
+}
+
+#[test]
+fn scattered_items_of_any_engine_are_gathered() {
+    for engine in engines() {
+        let place = place();
+        let store = options(engine).compact_above(None).open(place.path()).unwrap();
+        fill(&store, 60_000, 1_000);
+        (0..60_000u64).filter(|number| !number.is_multiple_of(20)).for_each(|number| {
+            store.delete(number.to_be_bytes()).unwrap();
+        });
+        let mut moved_items = 0;
+        wait_until(&format!("{engine} is compacted"), || {
+            moved_items += store.compact(|_| {}).unwrap().moved_items;
+            allocated_bytes(&store) < 16 << 20
+        });
+        assert!(moved_items > 1_000, "{engine}: {moved_items}");
+        assert_holds(&store, 60_000, 20, 1_000);
+        store.close().unwrap();
+        assert_holds(&options(engine).open(place.path()).unwrap(), 60_000, 20, 1_000);
+    }
+}
+
+/// Writers that replace and delete what is just being moved: the last value of each key is there.
+#[test]
+fn compaction_of_any_engine_undoes_no_write() {
+    const KEYS: u64 = 3_000;
+    for engine in engines() {
+        let place = place();
+        let store = options(engine).compact_above(None).open(place.path()).unwrap();
+        fill(&store, KEYS, 700);
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let writers: Vec<_> = (0..2u64)
+                .map(|thread| {
+                    let store = &store;
+                    scope.spawn(move || {
+                        for round in 1..=12u64 {
+                            for number in (thread..KEYS).step_by(2) {
+                                let is_gone = (number + round).is_multiple_of(3);
+                                match is_gone {
+                                    true => _ = store.delete(number.to_be_bytes()).unwrap(),
+                                    false => store.put(number.to_be_bytes(), value(number + round, 700)).unwrap(),
+                                }
+                            }
+                        }
+                    })
+                })
+                .collect();
+            let (store, done) = (&store, &done);
+            scope.spawn(move || {
+                while !done.load(Ordering::Acquire) {
+                    assert_eq!(store.compact(|_| {}).unwrap().damaged, []);
+                }
+            });
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            done.store(true, Ordering::Release);
+        });
+        for number in 0..KEYS {
+            let held = (!(number + 12).is_multiple_of(3)).then(|| value(number + 12, 700));
+            assert_eq!(store.get(number.to_be_bytes()).unwrap(), held, "{engine} key {number}");
+        }
+        compact_until(&store, || allocated_bytes(&store) < 16 << 20);
+        assert_sound(&store);
+    }
+}

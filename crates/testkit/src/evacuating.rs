@@ -1,0 +1,57 @@
+//! What every engine with compaction is tried by: a script to crash, and writes that come while an item is moved.
+
+use std::sync::Arc;
+
+use engine::{Clock, Engine, Progress};
+use pmem_sim::{Sim, StepKind};
+
+use crate::{Made, Op, Script};
+
+/// Eight of these fill a chunk of slots.
+const LARGE_BYTES: usize = 30_000;
+const KEY_COUNT: u8 = 9;
+/// The key that is not there, so that there is a gap.
+const GAP: u8 = 2;
+
+fn key(number: u8) -> Vec<u8> {
+    vec![b'k', number]
+}
+
+/// Of two chunks one is nearly empty: its item moves into a gap of the other. Then the space that was given back is used again, and there
+/// is more to move.
+pub fn evacuating() -> Script {
+    let large = |number: u8, fill: u8| Op::Put(key(number), vec![fill; LARGE_BYTES]);
+    let setup = (0..KEY_COUNT).map(|number| large(number, 1)).chain([Op::Delete(key(GAP))]);
+    let first = [Op::Compact, Op::Put(key(8), b"replaced".to_vec()), large(GAP, 2), large(9, 3), Op::Delete(key(0))];
+    let then = [Op::Compact, Op::Reopen, large(0, 4), Op::Delete(key(9))];
+    Script::after(70, setup, first.into_iter().chain(then))
+}
+
+/// Replaces all values when the copy of the first item that compaction moves is written; how many keys hold the old value in the end.
+///
+/// # Panics
+/// If the engine fails.
+pub fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
+    let store = Arc::new(M::format(sim.clone(), Clock::default()).expect("there is room"));
+    let keys = || (0..KEY_COUNT).filter(|number| *number != GAP).map(key);
+    (0..KEY_COUNT).for_each(|number| store.put(&key(number), &[1; LARGE_BYTES]).expect("there is room"));
+    store.delete(&key(GAP)).expect("it is there");
+    // What the background would write comes before.
+    while store.step().expect("it is sound") == Progress::More {}
+    let (late, mut has_come) = (Arc::downgrade(&store), false);
+    sim.observe(Box::new(move |_, kind| {
+        if kind == StepKind::Stream && !has_come {
+            has_come = true;
+            let store = late.upgrade().expect("the store is compacted");
+            keys().for_each(|key| store.put(&key, b"new").expect("there is room"));
+        }
+    }));
+    store.compact(&mut |_| {}).expect("it is sound");
+    sim.unobserve();
+    let is_old = |key: &Vec<u8>| {
+        let mut len_bytes = 0;
+        store.get(key, &mut |_, value| len_bytes = value.len()).expect("it is sound");
+        len_bytes == LARGE_BYTES
+    };
+    keys().filter(is_old).count()
+}
