@@ -108,17 +108,11 @@ fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Medium(MediumError::Poisoned { .. }))
 }
 
-/// A batch of Rewo-Hash replaces whole buckets, and a reader of any of their keys waits for the batch.
-fn shares_buckets(store: &dyn Engine, write: &Write) -> bool {
-    store.name() == engine_rewo_hash::NAME && write.keys.len() > 1
-}
-
 /// Everything that was acknowledged and that `write` does not change is there.
 fn assert_kept(store: &dyn Engine, acknowledged: &Contents, write: &Write, when: &str) {
     for (key, value) in acknowledged.iter().filter(|(found, _)| !write.keys.iter().any(|&own| key(own) == **found)) {
         let (found, name) = (get(store, key), String::from_utf8_lossy(key));
-        let may_be_refused = shares_buckets(store, write) && found.as_ref().is_err_and(is_refusal);
-        let is_there = may_be_refused || matches!(&found, Ok(Some(found)) if found == value);
+        let is_there = matches!(&found, Ok(Some(found)) if found == value);
         assert!(is_there, "{}, {name} {when} of {:?}: {found:?}", store.name(), write.keys);
     }
 }

@@ -345,7 +345,6 @@ fn pmekv_shows_nothing_refused() {
 }
 
 #[test]
-#[ignore = "a write that failed keeps other keys of its node from being read until the store is opened again"]
 fn ink_shows_nothing_refused() {
     passes::<OfInk>();
 }
