@@ -25,6 +25,7 @@ pub mod names;
 mod persistence;
 mod probe;
 mod ticks;
+mod whole_file;
 mod write_path;
 
 pub use backing::write_in_place;
@@ -38,3 +39,4 @@ pub use memory::Memory;
 pub use pmem::arch::flush_instruction;
 pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};
 pub use ticks::ticks;
+pub use whole_file::WholeFile;

@@ -116,7 +116,9 @@ impl Batch {
             let (line, change) = match reader.next() {
                 Ok(Some(next)) => next,
                 Ok(None) => return Ok(changed),
-                Err(ReadError::Malformed { line, what }) => return Err(self.at_line(line, what)),
+                Err(ReadError::Malformed { line, what } | ReadError::CutOff { line, what }) => {
+                    return Err(self.at_line(line, what));
+                }
                 Err(ReadError::Input(error)) => return Err(Failure::at(self.name().display(), error)),
             };
             self.check(&change).map_err(|what| self.at_line(line, what))?;

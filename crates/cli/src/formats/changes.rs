@@ -149,6 +149,7 @@ mod tests {
                 Ok(None) => return Ok(changes),
                 Err(ReadError::Malformed { line, what }) => return Err(format!("{line}: {what}")),
                 Err(ReadError::Input(error)) => panic!("{error}"),
+                Err(ReadError::CutOff { what, .. }) => panic!("{what}"),
             }
         }
     }

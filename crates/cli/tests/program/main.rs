@@ -35,3 +35,4 @@ mod state;
 mod strace;
 mod support;
 mod transfer;
+mod whole_files;

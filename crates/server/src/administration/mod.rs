@@ -5,7 +5,6 @@ pub(crate) mod file_limit;
 pub(crate) mod log;
 mod log_writer;
 pub(crate) mod output_limits;
-mod replacement;
 pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod start;

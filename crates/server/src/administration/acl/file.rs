@@ -6,8 +6,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pmem_os::WholeFile;
+
 use super::user::User;
-use crate::administration::replacement;
 
 pub(crate) struct AclFile {
     path: PathBuf,
@@ -38,7 +39,7 @@ impl AclFile {
     /// Writes the users in place of those that the file has, all or none of them.
     pub(crate) fn write(&self, users: &[Arc<User>]) -> io::Result<()> {
         let lines: String = users.iter().map(|user| user.line() + "\n").collect();
-        replacement::replace(&self.path, lines.as_bytes())
+        WholeFile::replace(&self.path, lines.as_bytes())
     }
 }
 
