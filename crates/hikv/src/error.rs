@@ -14,6 +14,9 @@ use crate::handles;
 /// How a lock's holder is named that is this process.
 const OWN_PROCESS: &str = "this process itself";
 
+/// The way out of a damaged store.
+const SALVAGED: &str = "`hikv repair`, or of another engine `hikv convert --skip-damaged`, makes a new store of what is whole";
+
 /// Why a store does not open. What it holds is as it was: where opening failed late, half of what an opening does anyway may be done
 /// (an interrupted change finished, the end of a log written again), and where a store was to be made directories, and files
 /// that the next making removes, may be left.
@@ -113,8 +116,14 @@ impl fmt::Display for OpenError {
             OpenError::Unusable { path, error: RegionError::Heap(HeapError::Medium(error)) } => {
                 write!(f, "{}: {error}", path.display())
             }
+            OpenError::Unusable { path, error: error @ RegionError::Heap(HeapError::Damaged { .. }) } => {
+                write!(f, "{} cannot be opened: {error}; {SALVAGED}", path.display())
+            }
             OpenError::Unusable { path, error } => write!(f, "{} cannot be opened: {error}", path.display()),
             OpenError::Map(error) => error.fmt(f),
+            OpenError::Journal { path, error: error @ (JournalError::Damaged { .. } | JournalError::Gap { .. }) } => {
+                write!(f, "{}: {error}; {SALVAGED}", path.display())
+            }
             OpenError::Journal { path, error } => write!(f, "{}: {error}", path.display()),
             OpenError::Durability { path, wanted, given, why } => {
                 write!(f, "{} gives durability {given}, not {wanted}: {why}", path.display())

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, Wanted, Worker};
 use journal::{Acknowledger, OsFile};
+use pmem::MediumError;
 use pmem_os::ForkGuard;
 
-use crate::files::{self, Locks, Opened};
+use crate::files::{self, Opened};
 use crate::handles::{Handle, Kind};
 use crate::opening::Progress;
+use crate::standing::{Files, Standing};
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::walk::Walks;
 use crate::{EngineKind, OpenError, Options};
@@ -40,13 +42,13 @@ struct Inner {
     /// [`Engine::looks`]
     looks: bool,
     guard: ForkGuard,
+    files: Arc<Files>,
     path: PathBuf,
     identity: Identity,
     journal: Option<Acknowledger<OsFile>>,
     sync_interval: Duration,
     is_read_only: bool,
     walks: Walks,
-    locks: Locks,
 }
 
 impl fmt::Debug for Store {
@@ -66,7 +68,7 @@ impl Inner {
             drop(workers);
             return self.engine.close();
         };
-        let (own, engine, locks) = (workers.swap_remove(own), Arc::clone(&self.engine), mem::take(&mut self.locks));
+        let (own, engine, files) = (workers.swap_remove(own), Arc::clone(&self.engine), Arc::clone(&self.files));
         let path = self.path.clone();
         own.end_with(move || {
             drop(workers);
@@ -74,7 +76,7 @@ impl Inner {
                 tracing::error!(store = %path.display(), %error, "not closed as it should be");
             }
             drop(engine);
-            drop(locks);
+            drop(files);
         });
         Ok(())
     }
@@ -122,9 +124,15 @@ impl Store {
     ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
         let Opened { engine, identity, journal, locks } = open(path, options)?;
-        let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
+        let files = Arc::new(Files::new(path, &guard, locks).map_err(OpenError::io(path, "watch"))?);
+        let look = || {
+            let files = Arc::downgrade(&files);
+            Box::new(move || files.upgrade().into_iter().for_each(|files| _ = files.look()))
+        };
+        let start =
+            |i, engine| if i == 0 { Worker::start_watching_time(engine, look()) } else { Worker::start(engine) };
         let workers = (0..options.worker_count())
-            .map(|i| start(i)(Arc::downgrade(&engine)))
+            .map(|i| start(i, Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()
             .map_err(OpenError::io(path, "start a background thread of"))?;
         Ok(Store {
@@ -135,13 +143,13 @@ impl Store {
                 looks: engine.looks(),
                 engine,
                 guard,
+                files,
                 path: path.to_owned(),
                 identity,
                 journal,
                 sync_interval: options.sync_interval,
                 is_read_only: options.read_only,
                 walks: Walks::default(),
-                locks,
             }),
         })
     }
@@ -192,9 +200,33 @@ impl Store {
     /// or `process` on a journal.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// See [`Error`]; [`crate::MediumError::Removed`] if the store's files are gone.
     pub fn sync(&self) -> Result<(), Error> {
-        self.engine()?.sync()
+        let synced = self.engine()?.sync();
+        if self.is_removed() { Err(MediumError::Removed.into()) } else { synced }
+    }
+
+    /// Looks where the store's files are. If they were removed the store takes no more writes from now on. A thread of the
+    /// background looks once a second; without one ([`Options::background`]) this is for the caller to do.
+    pub fn look_at_files(&self) -> Standing {
+        self.inner.files.look()
+    }
+
+    /// What is free on the file system that the store lies on; none is known of a device. A system call.
+    #[must_use]
+    pub fn disk_free_bytes(&self) -> Option<u64> {
+        self.inner.files.disk_free_bytes()
+    }
+
+    fn is_removed(&self) -> bool {
+        !self.inner.is_read_only && self.look_at_files() == Standing::Removed
+    }
+
+    /// The reason why writes fail, where the journal only knows that they do.
+    #[cold]
+    pub(crate) fn explained(&self, error: Error) -> Error {
+        let is_poisoned = matches!(error, Error::Medium(MediumError::Poisoned { .. }));
+        if is_poisoned && self.is_removed() { MediumError::Removed.into() } else { error }
     }
 
     /// The store's figures. Just after open this waits until keys are counted.
@@ -215,15 +247,18 @@ impl Store {
     /// [`Error::Forked`].
     pub fn stats_now(&self) -> Result<Stats, Error> {
         let journal = self.journal().map(|journal| JournalStats::of(journal.figures(), self.inner.sync_interval));
-        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal, &self.inner.workers))
+        let files = self.inner.files.last_seen();
+        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal, &self.inner.workers, files))
     }
 
-    /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.
+    /// Returns the error that blocks writes, though the store was opened for them: a journal's disk failed, or the store's files
+    /// were found to be gone ([`Store::look_at_files`]). Costs two loads while all is well.
     ///
     /// # Errors
-    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`]; [`Error::Forked`].
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::Forked`].
     pub fn health(&self) -> Result<(), Error> {
-        self.engine()?.health()
+        self.engine()?.health().map_err(|error| self.explained(error))?;
+        self.writable_engine().map(drop)
     }
 
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; then a journal's writes are on the
@@ -234,14 +269,18 @@ impl Store {
     /// background calls ([`Store::on_expired`]): the store is closed soon after that has returned.
     ///
     /// # Errors
-    /// [`Error::Forked`]. The medium's, if it fails meanwhile: the store is closed and whole; writes that were acknowledged
+    /// [`Error::Forked`]. [`crate::MediumError::Removed`] if the store's files are gone, and what was written to them. The medium's, if it fails meanwhile: the store is closed and whole; writes that were acknowledged
     /// with less than `power` may be lost with the power, and are there until then.
     pub fn close(self) -> Result<(), Error> {
         self.engine()?;
         let Some(mut inner) = Arc::into_inner(self.inner) else { return Ok(()) };
+        let is_removed = !inner.is_read_only && inner.files.look() == Standing::Removed;
         let (image, journal) = (inner.shut(), inner.journal.clone());
         // The medium goes with it, which makes the end of a log durable.
         drop(inner);
+        if is_removed {
+            return Err(MediumError::Removed.into());
+        }
         image?;
         Ok(journal.map_or(Ok(()), |journal| journal.closed())?)
     }
@@ -249,6 +288,21 @@ impl Store {
     #[inline(always)]
     pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
         if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
+    }
+
+    /// As [`Store::engine`], for what changes the store. One load, too.
+    #[inline(always)]
+    pub(crate) fn writable_engine(&self) -> Result<&dyn Engine, Error> {
+        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { Err(self.closed_to_writes()) }
+    }
+
+    #[cold]
+    fn closed_to_writes(&self) -> Error {
+        if self.inner.guard.in_owner() { MediumError::Removed.into() } else { Error::Forked }
+    }
+
+    pub(crate) fn files(&self) -> &Files {
+        &self.inner.files
     }
 
     /// [`Engine::looks`]
@@ -259,7 +313,7 @@ impl Store {
 
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
-        let engine = self.engine()?;
+        let engine = self.writable_engine()?;
         // The answer stays where it is: it is moved only with an error in it.
         match change(engine) {
             Ok(done) => {
@@ -268,7 +322,7 @@ impl Store {
             }
             Err(error) => {
                 self.ask_wanted(engine.wanted());
-                Err(error)
+                Err(self.explained(error))
             }
         }
     }

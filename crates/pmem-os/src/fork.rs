@@ -5,23 +5,37 @@
 //! in whatever way it was forked, so one plain load answers.
 
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
+/// What the page of a child holds.
+const FORKED: u32 = 0;
 const LIVE: u32 = 1;
+const LIVE_WITHOUT_WRITES: u32 = 2;
 
-/// A flag that is up in the process that made it and down in every forked child.
-#[derive(Debug)]
+/// A flag that is up in the process that made it and down in every forked child. Clones share it.
+#[derive(Clone, Debug)]
 pub struct ForkGuard {
+    /// In the page, so that a look costs one load.
     live: NonNull<AtomicU32>,
+    _page: Arc<Page>,
 }
 
-// SAFETY: the flag is only ever read, atomically, after it was set up.
+/// The page that holds the flag.
+#[derive(Debug)]
+struct Page(NonNull<AtomicU32>);
+
+// SAFETY: the flag is accessed atomically alone after it was set up.
 unsafe impl Send for ForkGuard {}
 // SAFETY: as above.
 unsafe impl Sync for ForkGuard {}
+// SAFETY: as above.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
 
 impl ForkGuard {
     /// A guard owned by this process.
@@ -36,7 +50,8 @@ impl ForkGuard {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), page_bytes(), access, MapFlags::PRIVATE)? };
-        let guard = ForkGuard { live: NonNull::new(page.cast()).ok_or(Errno::FAULT)? };
+        let live = NonNull::new(page.cast()).ok_or(Errno::FAULT)?;
+        let guard = ForkGuard { live, _page: Arc::new(Page(live)) };
         // SAFETY: the page is ours; the advice acts on it alone.
         unsafe { madvise(page, page_bytes(), Advice::LinuxWipeOnFork)? };
         guard.flag().store(LIVE, Ordering::Relaxed);
@@ -47,7 +62,21 @@ impl ForkGuard {
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
+        self.flag().load(Ordering::Relaxed) != FORKED
+    }
+
+    /// True in the process that made the guard, until that closes it to writes. One load, as for [`ForkGuard::in_owner`].
+    #[inline(always)]
+    #[must_use]
+    pub fn takes_writes(&self) -> bool {
         self.flag().load(Ordering::Relaxed) == LIVE
+    }
+
+    /// From now on [`ForkGuard::takes_writes`] is false for all clones.
+    pub fn close_to_writes(&self) {
+        if self.in_owner() {
+            self.flag().store(LIVE_WITHOUT_WRITES, Ordering::Relaxed);
+        }
     }
 
     #[inline(always)]
@@ -57,10 +86,10 @@ impl ForkGuard {
     }
 }
 
-impl Drop for ForkGuard {
+impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: the page is ours, in a child as well, and no reference to it outlives the guard.
-        let unmapped = unsafe { munmap(self.live.as_ptr().cast(), page_bytes()) };
+        // SAFETY: the page is ours, in a child as well, and no reference to it outlives the guards.
+        let unmapped = unsafe { munmap(self.0.as_ptr().cast(), page_bytes()) };
         debug_assert_eq!(unmapped, Ok(()));
     }
 }

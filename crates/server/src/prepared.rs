@@ -30,7 +30,10 @@ impl Prepared {
     pub fn of(config: Config) -> io::Result<Prepared> {
         if let Some(split) = config.split.fixed().filter(|split| split.serving + split.backend != config.threads) {
             let (Split { serving, backend }, threads) = (split, config.threads);
-            let what = format!("a split of {serving} and {backend} threads, of {threads}");
+            let what = format!(
+                "a split of {serving} and {backend} threads, of {threads}: leave out --threads (io-threads), or give it {}",
+                serving + backend
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let acl = acl_of(&config)?;
@@ -40,7 +43,7 @@ impl Prepared {
         let tls_addrs = config.tls.as_ref().map_or(&[][..], |tls| &tls.addrs);
         let tls_bound = listen::bind_all(tls_addrs, &config, is_open)?;
         if bound.is_empty() && tls_bound.is_empty() {
-            let what = "neither a port nor one for TLS is to be listened on";
+            let what = "neither a port nor one for TLS is to be listened on: give --addr or --tls-addr";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         Ok(Prepared { config, acl, certificates, bound, tls_bound })

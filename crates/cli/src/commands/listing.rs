@@ -66,7 +66,7 @@ impl Listing {
     }
 
     fn to(out: Sink, name: &Path, progress: Progress) -> Result<Listing, Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let interrupt = Interrupt::install()?;
         let (out, name) = (BufWriter::new(out), name.to_owned());
         Ok(Listing { out, name, written: Ok(()), interrupt, progress })
     }

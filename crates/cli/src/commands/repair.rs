@@ -39,7 +39,7 @@ pub(crate) struct Repair {
 
 impl Repair {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let interrupt = Interrupt::install()?;
         let list = self.lost.as_ref().map(|file| Output::create(file, &self.dir)).transpose()?;
         let mut list = list.map(BufWriter::new);
         let mut progress: Option<Progress> = None;
@@ -82,7 +82,7 @@ impl Repair {
         unless_closed(io::stdout().write_all(what.as_bytes())).map_err(Failure::output("standard output"))?;
         match lost_count {
             0 => Ok(()),
-            _ => Err(Failure::Negative(format!("{}: not everything could be salvaged", self.dir.display()))),
+            _ => Err(Failure::Negative(format!("{}: not everything could be salvaged; --lost FILE lists what is lost", self.dir.display()))),
         }
     }
 }

@@ -142,7 +142,7 @@ pub(crate) struct Reader<R> {
 impl<R: BufRead> Reader<R> {
     /// Reads `input` as `format`.
     pub(crate) fn new(input: R, format: Format) -> Reader<R> {
-        Reader { lines: Lines::new(input), format, item_line: 0, frame: Frame::default() }
+        Reader { lines: Lines::new(input, format), format, item_line: 0, frame: Frame::default() }
     }
 
     /// Reads the next item; false at the end of the input.

@@ -18,4 +18,5 @@ mod ordered;
 mod ranges;
 mod readme;
 mod real_time;
+mod standing;
 mod written_together;

@@ -1,6 +1,7 @@
 //! What an operator has a say in: users, parameters, certificates, the log.
 
 pub(crate) mod acl;
+pub(crate) mod byte_order_mark;
 pub(crate) mod file_limit;
 pub(crate) mod log;
 mod log_writer;

@@ -135,7 +135,7 @@ fn have_one_port(wanted: &[Wanted<'_>]) -> io::Result<()> {
     let Some(first) = wanted.first() else { return Ok(()) };
     match wanted.iter().find(|other| other.port() != first.port()) {
         Some(other) => {
-            Err(invalid(format!("{} and {} have different ports; all must have one", first.shown, other.shown)))
+            Err(invalid(format!("{} and {} have different ports; give each address the same one", first.shown, other.shown)))
         }
         None => Ok(()),
     }
@@ -147,7 +147,10 @@ fn check_reach(wanted: &[Wanted<'_>], config: &Config, is_open: impl Fn() -> io:
     match elsewhere.next() {
         Some(addr) if config.protected && is_open()? => Err(io::Error::new(
             ErrorKind::PermissionDenied,
-            format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),
+            format!(
+                "{addr} can be reached from elsewhere, and there is neither a password nor a file of users: give \
+                 --password-file or --acl-file (requirepass or aclfile in a file of parameters)"
+            ),
         )),
         _ => Ok(()),
     }

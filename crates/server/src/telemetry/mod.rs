@@ -32,6 +32,7 @@ pub(crate) mod plain_text;
 mod reading;
 mod sharing;
 mod slowlog;
+mod space;
 mod totals;
 mod unanswered;
 
@@ -56,6 +57,7 @@ use errors::ErrorCounts;
 use figures::Figures;
 use latency::Latency;
 use slowlog::SlowLog;
+use space::Space;
 use totals::{Baseline, Totals};
 
 /// What the server counts and keeps to be told.
@@ -65,6 +67,7 @@ pub(crate) struct Telemetry {
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
     pub(crate) errors: ErrorCounts,
+    pub(crate) space: Space,
     pub(crate) figures: Figures,
     baseline: Baseline,
 }
@@ -77,6 +80,7 @@ impl Telemetry {
             slowlog: SlowLog::default(),
             latency: Latency::default(),
             errors: ErrorCounts::default(),
+            space: Space::default(),
             figures: Figures::new(),
             baseline: Baseline::default(),
         }

@@ -59,7 +59,7 @@ type Source<'a> = BufReader<std::io::Chain<Cursor<Vec<u8>>, Interruptible<'a>>>;
 
 impl Load {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let interrupt = Interrupt::install()?;
         let mut input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
         let total_bytes = input.len_bytes().map_err(Failure::at_path(&self.file))?;
         let mut input = input.interruptible(&interrupt);
