@@ -9,6 +9,14 @@ use hikv::OpenError;
 
 use crate::serving;
 
+/// All exit codes, as `--help` and the manual (docs/cli.md) list them.
+pub(crate) const EXIT_CODES: [(&str, &str); 4] = [
+    ("0", "done; also when the reader of the output went away"),
+    ("1", "the answer is no: no such key, a condition fails, the store is damaged, results are wrong"),
+    ("2", "an error: the last line on stderr says which, with the path and the value"),
+    ("129, 130, 143", "ended by SIGHUP, SIGINT or SIGTERM, with the store closed"),
+];
+
 /// Not found, or damaged.
 const NEGATIVE_CODE: u8 = 1;
 /// Wrong arguments or failed operations; `clap` uses it as well.

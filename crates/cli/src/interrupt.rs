@@ -1,6 +1,15 @@
-//! SIGINT and SIGTERM: a command stops between two items, and wakes from waiting for input. SIGXFSZ: it goes on.
+//! Signals, for all commands.
+//!
+//! | signal | effect |
+//! |---|---|
+//! | SIGINT, SIGTERM | a command stops between two items, wakes from waiting for input, closes its store and says how far it came |
+//! | SIGHUP | the same; `serve` reads its certificates again instead |
+//! | SIGUSR1, SIGUSR2 | nothing: they mean nothing here, and would kill a process by default |
+//! | SIGXFSZ | nothing: a file at the process's limit is an error, as a full disk is |
+//! | SIGBUS | a line that names the mapped file, and the end of the process (`pmem_os::report_bus_errors`) |
 
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -8,15 +17,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::{flag, low_level::pipe};
 
-/// A file that gets too long for the process's limit is an error from now on, as on a full disk, and not its end.
-pub(crate) fn survive_limit_on_files() -> io::Result<()> {
-    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop)
+use crate::failure::Failure;
+
+/// Signals that must not end a command without a word.
+pub(crate) fn survive_others() -> io::Result<()> {
+    let ignored = [SIGXFSZ, SIGUSR1, SIGUSR2];
+    ignored.iter().try_for_each(|number| flag::register(*number, Arc::new(AtomicBool::new(false))).map(drop))?;
+    pmem_os::report_bus_errors()
 }
 
-/// Tells whether one of the signals came.
+/// Notices the signals that end a command.
 pub(crate) struct Interrupt {
     signal: Arc<AtomicUsize>,
     wake: UnixStream,
@@ -24,14 +37,26 @@ pub(crate) struct Interrupt {
 
 impl Interrupt {
     /// From now on the signals no longer kill the process.
-    pub(crate) fn install() -> io::Result<Interrupt> {
-        let (wake, woken) = UnixStream::pair()?;
-        let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGINT, SIGTERM] {
-            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
-            pipe::register(number, woken.try_clone()?)?;
-        }
-        Ok(Interrupt { signal, wake })
+    pub(crate) fn install() -> Result<Interrupt, Failure> {
+        Interrupt::of(&[SIGINT, SIGTERM, SIGHUP])
+    }
+
+    /// As [`Interrupt::install`], for a command to which SIGHUP means something else.
+    pub(crate) fn install_but_for_hangups() -> Result<Interrupt, Failure> {
+        Interrupt::of(&[SIGINT, SIGTERM])
+    }
+
+    fn of(numbers: &[i32]) -> Result<Interrupt, Failure> {
+        let install = || {
+            let (wake, woken) = UnixStream::pair()?;
+            let signal = Arc::new(AtomicUsize::new(0));
+            for &number in numbers {
+                flag::register_usize(number, Arc::clone(&signal), number as usize)?;
+                pipe::register(number, woken.try_clone()?)?;
+            }
+            Ok(Interrupt { signal, wake })
+        };
+        install().map_err(Failure::at_signals)
     }
 
     /// Waits until a signal comes.
@@ -48,6 +73,16 @@ impl Interrupt {
     /// The signal that came.
     pub(crate) fn signal(&self) -> Option<u8> {
         u8::try_from(self.signal.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
+    }
+
+    /// The answer to a work that shows its progress: it stops once a signal came.
+    pub(crate) fn flow(&self) -> ControlFlow<()> {
+        self.signal().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
+    }
+
+    /// An error if a signal came; `done` says how far the command came.
+    pub(crate) fn check(&self, done: impl FnOnce() -> String) -> Result<(), Failure> {
+        self.signal().map_or(Ok(()), |signal| Err(Failure::Interrupted { signal, done: done() }))
     }
 }
 

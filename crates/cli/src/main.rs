@@ -9,6 +9,7 @@ mod input;
 mod interrupt;
 mod kept;
 mod logging;
+mod notify;
 mod opening;
 mod output;
 mod plural;
@@ -17,8 +18,10 @@ mod read_cache;
 mod serving;
 mod skipped;
 mod tls;
+mod ttl_seconds;
 mod verified;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -26,20 +29,26 @@ use clap::Parser;
 use hikv::Format;
 
 use commands::Command;
-use failure::Failure;
+use failure::{EXIT_CODES, Failure};
 use server::LogControl;
 
 /// A key-value store for byte-addressable memory.
 #[derive(Parser)]
-#[command(name = "hikv", version, long_version = VERSION.as_str(), after_help = EXIT_CODES)]
+#[command(name = "hikv", version, long_version = VERSION.as_str(), after_help = AFTER_HELP.as_str())]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
-const EXIT_CODES: &str = "\
-Keys and values are any bytes. After -- a word that begins with - is a key or a value, not an option.
-Exit codes: 0 done; 1 a key was not found, or something is damaged or wrong; 2 an error; 130 interrupted.";
+/// The end of `--help`.
+static AFTER_HELP: LazyLock<String> = LazyLock::new(|| {
+    let codes: Vec<String> = EXIT_CODES.iter().map(|(code, meaning)| format!("  {code:<13}  {meaning}")).collect();
+    format!(
+        "Keys and values are any bytes. After -- a word that begins with - is a key or a value, not an option.\n\
+         Exit codes:\n{}",
+        codes.join("\n")
+    )
+});
 
 /// What `--version` tells; `-V` its first line.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -50,12 +59,21 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => error.exit(),
+        // It is `--help` or `--version`, which the user wants to read.
+        Err(help) => return concluded(help.print().map_err(Failure::output("standard output"))),
+    };
     let log = arguments.command.has_no_log().then(logging::of_warnings).flatten();
-    let outcome =
-        interrupt::survive_limit_on_files().map_err(Failure::at_signals).and_then(|()| arguments.command.run());
+    let outcome = interrupt::survive_others().map_err(Failure::at_signals).and_then(|()| arguments.command.run());
     log.iter().for_each(LogControl::flush);
-    match outcome {
+    concluded(outcome)
+}
+
+/// The exit code. What standard output still holds back counts as well.
+fn concluded(outcome: Result<(), Failure>) -> ExitCode {
+    match outcome.and_then(|()| io::stdout().flush().map_err(Failure::output("standard output"))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
@@ -80,6 +98,16 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_manual_has_every_exit_code() {
+        let rows: Vec<String> = EXIT_CODES.iter().map(|(code, meaning)| format!("| {code} | {meaning} |\n")).collect();
+        assert!(
+            MANUAL.contains(&rows.concat()),
+            "the table of exit codes in docs/cli.md is not this:\n{}",
+            rows.concat()
+        );
     }
 
     #[test]

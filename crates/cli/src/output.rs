@@ -1,31 +1,66 @@
-//! Files that commands write. What was in them is gone: so they are no file of a store.
+//! Files that commands write: whole, so that an interrupted command leaves the file that was there, and never over a file of a store.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use pmem_os::WholeFile;
 
 use crate::failure::Failure;
 
 /// The names of a store's files that hold its items.
 const ITEM_FILES: [&str; 2] = ["store.hikv", "journal.hikv"];
 
-/// Opens `file` for a new content, unless that is a file of the store at `store` by whatever name, which would destroy what the
-/// content comes from, or is called as a store's files are, whatever link leads to it.
-pub(crate) fn create(file: &Path, store: &Path) -> Result<File, Failure> {
-    if let Ok(found) = fs::metadata(file) {
-        refuse_own(file, &found, store)?;
+/// A file that a command writes.
+pub(crate) enum Output {
+    /// A regular file, which gets its name once it is whole.
+    Whole(WholeFile),
+    /// A pipe or a device, which has no content to lose.
+    Stream(File),
+}
+
+impl Output {
+    /// Begins the file `path`. Files of the store at `store` are refused, by whatever name, and so are the names of a store's files.
+    pub(crate) fn create(path: &Path, store: &Path) -> Result<Output, Failure> {
+        let found = fs::metadata(path);
+        if let Ok(found) = &found {
+            refuse_own(path, found, store)?;
+        }
+        refuse_names(path)?;
+        let output = match found {
+            Ok(found) if !is_replaceable(path, &found) => OpenOptions::new().write(true).open(path).map(Output::Stream),
+            _ => WholeFile::begin(path).map(Output::Whole),
+        };
+        output.map_err(Failure::at_path(path))
     }
-    refuse_names(file)?;
-    let out = OpenOptions::new().write(true).create(true).truncate(false).open(file);
-    let out = out.map_err(Failure::at_path(file))?;
-    let found = out.metadata().map_err(Failure::at_path(file))?;
-    // Again, of what was opened: the name may have come to mean something else.
-    refuse_own(file, &found, store)?;
-    if found.is_file() {
-        out.set_len(0).map_err(Failure::at_path(file))?;
+
+    /// Ends the file, whose content was written.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Output::Whole(whole) => whole.finish(),
+            Output::Stream(_) => Ok(()),
+        }
     }
-    Ok(out)
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Whole(whole) => whole.write(bytes),
+            Output::Stream(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether a name leads to the regular file `found`: `/dev/stdout` may lead to one that has no name left.
+fn is_replaceable(path: &Path, found: &Metadata) -> bool {
+    let named = fs::canonicalize(path).and_then(fs::metadata);
+    found.is_file() && named.is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino()))
 }
 
 fn refuse_own(file: &Path, found: &Metadata, store: &Path) -> Result<(), Failure> {
@@ -51,9 +86,4 @@ fn is_of_store(file: (u64, u64), store: &Path) -> bool {
     let named = ["store.hikv", "journal.hikv", "lock"];
     let mut files = within.filter(|entry| named.iter().any(|name| entry.file_name() == *name));
     is_it(store) || files.any(|entry| is_it(&entry.path()))
-}
-
-/// Makes a file durable that was written; what is no regular file has nothing to be made so.
-pub(crate) fn sync(file: &File) -> io::Result<()> {
-    if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
 }

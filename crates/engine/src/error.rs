@@ -92,6 +92,11 @@ pub enum Error {
         /// The batch's length, as that limit counts it.
         len_bytes: u64,
     },
+    /// The key was to expire later than a store can note.
+    ExpiryTooLate {
+        /// So many seconds from now, or from the Unix epoch where a moment was given.
+        seconds: u64,
+    },
     /// A condition of the batch does not hold.
     Unmet {
         /// Its number among the batch's conditions, from 0.
@@ -202,12 +207,22 @@ impl fmt::Display for Error {
                 let (most, each) = (Limits::BATCH_BYTES_MAX, Limits::BATCH_OP_BYTES);
                 write!(f, "the batch has {len_bytes} bytes, {each} for each operation; the limit is {most}")
             }
+            Error::ExpiryTooLate { seconds } => {
+                write!(f, "an expiry of {seconds} seconds is later than a store can note; a key without one stays")
+            }
             Error::Unmet { condition } => {
                 write!(f, "condition {} of the batch does not hold; nothing has changed", condition + 1)
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
+            Error::Medium(error @ MediumError::Limit { .. }) => {
+                write!(
+                    f,
+                    "{error}; single keys can be deleted (DEL, UNLINK), or the limit raised (--size of `hikv device`, \
+                     `Options::region_bytes_max`)"
+                )
+            }
             Error::Medium(error) if error.is_full() => {
-                write!(f, "{error}; single keys can be deleted (DEL, UNLINK), or the region given more room")
+                write!(f, "{error}; single keys can be deleted (DEL, UNLINK), or space freed on the disk")
             }
             Error::Medium(error) => error.fmt(f),
             Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
@@ -223,7 +238,7 @@ impl fmt::Display for Error {
             Error::CursorForgotten { number } => {
                 write!(f, "the walk's number {number} is not known any more: begin again at 0")
             }
-            Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
+            Error::HashOnly => f.write_str("the store was opened without order: there are no ranges; Options::ordered opens it with order"),
             Error::SnapshotLive { count } => {
                 write!(
                     f,
@@ -243,7 +258,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::Durability { wanted, given, medium } => {
-                write!(f, "durability '{wanted}' is wanted, and the store's medium, {medium}, gives '{given}'")
+                write!(f, "durability '{wanted}' is wanted, and the store's medium, {medium}, gives '{given}': ask for less, or put the store on a disk")
             }
             Error::HalfWay => f.write_str(
                 "a write panicked, and may have left the store half way: no write is taken until the store is opened again",

@@ -63,4 +63,4 @@ pub use snapshot_engine::{Moment, Show, Skip, SnapshotEngine, SnapshotStats};
 pub use streamed::Streamed;
 pub use verify::Verify;
 pub use version::{Version, Witness};
-pub use worker::Worker;
+pub use worker::{Watch, Worker};

@@ -1,17 +1,23 @@
 //! The thread that drives an engine's background work, and sleeps when there is none.
 
 use std::cell::Cell;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use crate::{Engine, Progress};
 
 /// How long a worker looks out for more before it sleeps: waking it costs a writer microseconds, and busy writers ask for
 /// it several times in this time.
 const LINGER: Duration = Duration::from_micros(500);
+
+/// How often a worker that watches time looks at what it was given to look at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What such a worker calls.
+pub type Watch = Box<dyn Fn() + Send + Sync>;
 
 /// A background thread of one engine. It holds the engine weakly, so that dropping the engine ends it; dropping the
 /// worker stops it and waits.
@@ -26,13 +32,20 @@ thread_local! {
     static LAST: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     stop: AtomicBool,
     /// A thread asked for a step since the worker last looked.
     asked: AtomicBool,
     is_asleep: AtomicBool,
-    watches_time: bool,
+    /// Of the worker that watches time.
+    look: Option<Watch>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("is_asleep", &self.is_asleep).finish_non_exhaustive()
+    }
 }
 
 impl Worker {
@@ -44,12 +57,13 @@ impl Worker {
         Worker::start_as(engine, Shared::default())
     }
 
-    /// As [`Worker::start`]; this one steps when the time for something has come, too: one worker of an engine does.
+    /// As [`Worker::start`]; this one steps when the time for something has come, too, and calls `look` about once a second: one
+    /// worker of an engine does.
     ///
     /// # Errors
     /// As for [`Worker::start`].
-    pub fn start_watching_time(engine: Weak<dyn Engine>) -> io::Result<Worker> {
-        Worker::start_as(engine, Shared { watches_time: true, ..Shared::default() })
+    pub fn start_watching_time(engine: Weak<dyn Engine>, look: Watch) -> io::Result<Worker> {
+        Worker::start_as(engine, Shared { look: Some(look), ..Shared::default() })
     }
 
     fn start_as(engine: Weak<dyn Engine>, shared: Shared) -> io::Result<Worker> {
@@ -102,7 +116,9 @@ impl Worker {
 
 impl Shared {
     fn run(&self, engine: &Weak<dyn Engine>) {
+        let mut looked = Instant::now();
         while !self.stop.load(Ordering::Acquire) {
+            self.look_if_due(&mut looked);
             self.asked.store(false, Ordering::Release);
             let Some(open) = engine.upgrade() else { return };
             // A step that fails (a full disk) is tried again when somebody asks: writers get the error themselves.
@@ -124,8 +140,8 @@ impl Shared {
                     drop(open);
                     match left {
                         Progress::More => {}
-                        Progress::Rest(rest) => self.sleep(Some(time.map_or(rest, |time| time.min(rest)))),
-                        Progress::Idle => self.sleep(time),
+                        Progress::Rest(rest) => self.sleep(Some(time.map_or(rest, |time| time.min(rest))), &mut looked),
+                        Progress::Idle => self.sleep(time, &mut looked),
                     }
                 }
             }
@@ -134,7 +150,14 @@ impl Shared {
 
     /// How long the engine may be left alone, if this is the worker that watches time; it is said before any sleep.
     fn due(&self, open: &dyn Engine) -> Option<Duration> {
-        if self.watches_time { open.sleep_time() } else { None }
+        if self.look.is_some() { open.sleep_time() } else { None }
+    }
+
+    /// Looks, if that was so long ago.
+    fn look_if_due(&self, looked: &mut Instant) {
+        let Some(look) = self.look.as_ref().filter(|_| looked.elapsed() >= LOOK_EVERY) else { return };
+        look();
+        *looked = Instant::now();
     }
 
     /// Looks out for a thread that asks for a step, or for the end.
@@ -146,16 +169,19 @@ impl Shared {
         self.is_asked()
     }
 
-    /// Sleeps for `time`, or until a thread asks.
-    fn sleep(&self, time: Option<Duration>) {
+    /// Sleeps for `time`, or until a thread asks; looks in between.
+    fn sleep(&self, time: Option<Duration>, looked: &mut Instant) {
         let end = time.and_then(|time| Instant::now().checked_add(time));
         self.is_asleep.store(true, Ordering::Relaxed);
         while !self.is_asked() {
-            match end.map(|end| end.saturating_duration_since(Instant::now())) {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let until_look = self.look.as_ref().map(|_| LOOK_EVERY.saturating_sub(looked.elapsed()));
+            match left.into_iter().chain(until_look).min() {
+                _ if left == Some(Duration::ZERO) => break,
                 None => thread::park(),
-                Some(Duration::ZERO) => break,
                 Some(left) => thread::park_timeout(left),
             }
+            self.look_if_due(looked);
         }
         self.is_asleep.store(false, Ordering::Relaxed);
     }

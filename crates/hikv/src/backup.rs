@@ -11,19 +11,20 @@
 //! So what is not whole opens as no store, and what is called OUT is whole. In step 1 a whole store is removed only if it has
 //! the mark: one that only happens to be called `OUT.partial`, or was written to, stays.
 
+use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::{fmt, fs};
+use std::path::Path;
 
-use engine::{Damage, Error, Expiry};
+use engine::{Damage, Expiry};
 
+use crate::backup_error::BackupError;
 use crate::copy_mark::{Mark, Purpose};
 use crate::dump::DumpWriter;
 use crate::files;
 use crate::filling::write_items;
 use crate::partial::Copy;
-use crate::{EngineKind, OpenError, Options, Store};
+use crate::{Answer, EngineKind, OpenError, Options, Store};
 
 /// How far a backup has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,96 +42,6 @@ pub struct BackupReport {
     pub items: u64,
     /// The length of the new store's region in bytes.
     pub region_bytes: u64,
-}
-
-/// Why there is no backup, or nothing restored.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BackupError {
-    /// What was to be made is there already.
-    Exists {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Something else is where a backup was to be, or its unfinished directory.
-    Occupied {
-        /// What.
-        path: PathBuf,
-        /// Why it is taken for something else.
-        why: String,
-    },
-    /// A backup that replaces an earlier one cannot be there.
-    Place {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        why: &'static str,
-    },
-    /// What was to be restored is damaged.
-    Damaged {
-        /// The store.
-        path: PathBuf,
-        /// Where and what.
-        damage: Vec<Damage>,
-    },
-    /// One of the two stores does not open, or the new one cannot be made.
-    Open(OpenError),
-    /// The store could not be read.
-    Read(Error),
-    /// The new store could not be written.
-    Write {
-        /// Its directory.
-        path: PathBuf,
-        /// Why.
-        error: Error,
-    },
-    /// The stream could not be written.
-    Stream(io::Error),
-}
-
-impl fmt::Display for BackupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BackupError::Exists { path } => write!(f, "{} is there already: nothing is overwritten", path.display()),
-            BackupError::Occupied { path, why } => {
-                write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())
-            }
-            BackupError::Place { path, why } => write!(f, "{} cannot hold the latest backup: {why}", path.display()),
-            BackupError::Damaged { path, damage } => {
-                let places = damage.len();
-                let s = if places == 1 { "" } else { "s" };
-                write!(f, "{} is damaged in {places} place{s}, so nothing is restored from it", path.display())?;
-                damage.first().map_or(Ok(()), |first| write!(f, "; at offset {:#x}: {}", first.offset, first.what))
-            }
-            BackupError::Open(error) => error.fmt(f),
-            BackupError::Read(error) => error.fmt(f),
-            BackupError::Write { path, error } => write!(f, "{}: {error}", path.display()),
-            BackupError::Stream(error) => write!(f, "the stream cannot be written: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for BackupError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BackupError::Open(error) => Some(error),
-            BackupError::Read(error) | BackupError::Write { error, .. } => Some(error),
-            BackupError::Stream(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<OpenError> for BackupError {
-    fn from(error: OpenError) -> BackupError {
-        BackupError::Open(error)
-    }
-}
-
-impl From<Error> for BackupError {
-    fn from(error: Error) -> BackupError {
-        BackupError::Read(error)
-    }
 }
 
 impl Store {
@@ -191,19 +102,19 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `out`, unless there was one.
-    pub fn backup(
+    pub fn backup<A: Answer>(
         &self,
         out: impl AsRef<Path>,
-        progress: impl FnMut(BackupProgress),
+        progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         self.copy_to(out.as_ref(), Purpose::Kept, progress)
     }
 
-    pub(crate) fn copy_to(
+    pub(crate) fn copy_to<A: Answer>(
         &self,
         out: &Path,
         purpose: Purpose,
-        progress: impl FnMut(BackupProgress),
+        progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let copy = copy_of(self, out, purpose, self.engine_kind())?;
         copy.complete(|store| write_items(&self.frozen()?, self.len()?, store, progress, None))
@@ -214,10 +125,10 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `dir`, unless there was one.
-    pub fn restore(
+    pub fn restore<A: Answer>(
         backup: impl AsRef<Path>,
         dir: impl AsRef<Path>,
-        progress: impl FnMut(BackupProgress),
+        progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
         let engine = source.engine_kind();
@@ -243,11 +154,11 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `into`, unless there was one. An item that the engine cannot hold is one.
-    pub fn convert(
+    pub fn convert<A: Answer>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
-        progress: impl FnMut(BackupProgress),
+        progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
         Store::copy_whole(&source, into.as_ref(), engine, progress, None)
@@ -258,11 +169,11 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `into`, unless there was one. A store of the engine HiKV is one that [`crate::repair`] gets more of.
-    pub fn convert_whole(
+    pub fn convert_whole<A: Answer>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
-        progress: impl FnMut(BackupProgress),
+        progress: impl FnMut(BackupProgress) -> A,
         mut damaged: impl FnMut(Damage),
     ) -> Result<BackupReport, BackupError> {
         let options = Options::new().create(false).read_only(true).ordered(false);
@@ -270,11 +181,11 @@ impl Store {
         Store::copy_whole(&source, into.as_ref(), engine, progress, Some(&mut damaged))
     }
 
-    fn copy_whole(
+    fn copy_whole<A: Answer>(
         source: &Store,
         dir: &Path,
         engine: EngineKind,
-        progress: impl FnMut(BackupProgress),
+        mut progress: impl FnMut(BackupProgress) -> A,
         damaged: Option<&mut dyn FnMut(Damage)>,
     ) -> Result<BackupReport, BackupError> {
         let copy = copy_of(source, dir, Purpose::Kept, engine)?;
@@ -283,12 +194,13 @@ impl Store {
                 // Some engines count by a walk over what may be damaged.
                 Some(_) => source.len().unwrap_or(0),
                 None => {
-                    assert_whole(source)?;
-                    source.len()?
+                    let items_total = source.len()?;
+                    assert_whole(source, BackupProgress { items: 0, items_total }, &mut progress)?;
+                    items_total
                 }
             };
-            let items = write_items(&source.frozen()?, items_total, store, progress, damaged)?;
-            assert_whole(store)?;
+            let items = write_items(&source.frozen()?, items_total, store, &mut progress, damaged)?;
+            assert_whole(store, BackupProgress { items, items_total }, &mut progress)?;
             Ok(items)
         })
     }
@@ -302,10 +214,22 @@ fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> 
     Copy::begin(out, Mark { purpose, uuid: source.uuid() }, &options)
 }
 
-/// An error if the store is damaged.
-fn assert_whole(store: &Store) -> Result<(), BackupError> {
-    let damage = store.verify(|_| {})?.damage;
-    if damage.is_empty() { Ok(()) } else { Err(BackupError::Damaged { path: store.path().to_owned(), damage }) }
+/// An error if the store is damaged. Items that are verified are not counted in what is shown.
+fn assert_whole<A: Answer>(
+    store: &Store,
+    shown: BackupProgress,
+    progress: &mut impl FnMut(BackupProgress) -> A,
+) -> Result<(), BackupError> {
+    let mut is_stopped = false;
+    let damage = store.verify(|_| {
+        is_stopped = !progress(shown).goes_on();
+        if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match damage?.damage {
+        _ if is_stopped => Err(BackupError::Stopped),
+        damage if damage.is_empty() => Ok(()),
+        damage => Err(BackupError::Damaged { path: store.path().to_owned(), damage }),
+    }
 }
 
 fn refuse_existing(path: &Path) -> Result<(), BackupError> {

@@ -36,6 +36,6 @@ impl Store {
     /// [`Error::InsideCallback`] within `progress`. [`Error::Corrupt`] where damage keeps free space from being known; otherwise see [`Error`]. A damaged item is no
     /// error: it stays where it is, and is told. What was done until then stays done.
     pub fn compact(&self, mut progress: impl FnMut(CompactionProgress)) -> Result<Compacted, Error> {
-        self.writing()?.compact(&mut progress)
+        self.writable_engine()?.compact(&mut progress)
     }
 }

@@ -93,7 +93,7 @@ impl Store {
             Some(journal) => {
                 let (result, durable) = journal.at(level, || operate(self));
                 let result = result?;
-                durable.map_err(Error::from)?;
+                durable.map_err(|error| self.explained(error.into()))?;
                 Ok(result)
             }
         }
@@ -153,7 +153,8 @@ impl Store {
     /// The medium's, once it has failed, unless the ticket was durable before: what it stands for may be lost, and no result of
     /// it may be told.
     pub fn is_durable(&self, ticket: Ticket) -> Result<bool, Error> {
-        Ok(self.journal().map_or(Ok(true), |journal| journal.is_durable(ticket.0))?)
+        let durable = self.journal().map_or(Ok(true), |journal| journal.is_durable(ticket.0));
+        durable.map_err(|error| self.explained(error.into()))
     }
 
     /// Waits until results of `ticket` may be told.
@@ -162,7 +163,8 @@ impl Store {
     /// As for [`Store::is_durable`].
     pub fn wait(&self, ticket: Ticket) -> Result<(), Error> {
         self.engine()?;
-        Ok(self.journal().map_or(Ok(()), |journal| journal.wait(ticket.0))?)
+        let waited = self.journal().map_or(Ok(()), |journal| journal.wait(ticket.0));
+        waited.map_err(|error| self.explained(error.into()))
     }
 
     /// Something to be woken by when tickets become durable. `wake` is called by a thread of the store, and should do no more

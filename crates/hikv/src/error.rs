@@ -17,6 +17,9 @@ const OWN_PROCESS: &str = "this process itself";
 /// Advice where a process has no addresses left.
 const KEEP_FEWER: &str = "a store keeps 32 GiB of addresses, or as many as Options::region_bytes_max says: close some stores, or name a \
                           smaller value for each";
+/// The way out of a damaged store.
+const SALVAGED: &str =
+    "`hikv repair`, or of another engine `hikv convert --skip-damaged`, makes a new store of what is whole";
 
 /// Why a store does not open. What it holds is as it was: where opening failed late, half of what an opening does anyway may be done
 /// (an interrupted change finished, the end of a log written again), and where a store was to be made directories, and files
@@ -128,6 +131,9 @@ impl fmt::Display for OpenError {
             OpenError::Unusable { path, error: RegionError::Heap(HeapError::Medium(error)) } => {
                 write!(f, "{}: {error}", path.display())
             }
+            OpenError::Unusable { path, error: error @ RegionError::Heap(HeapError::Damaged { .. }) } => {
+                write!(f, "{} cannot be opened: {error}; {SALVAGED}", path.display())
+            }
             OpenError::Unusable { path, error } => write!(f, "{} cannot be opened: {error}", path.display()),
             OpenError::Map(error @ MapError::Addresses { .. }) => {
                 write!(f, "{error}; {KEEP_FEWER}")
@@ -135,6 +141,9 @@ impl fmt::Display for OpenError {
             OpenError::Map(error) => error.fmt(f),
             OpenError::Journal { path, error: error @ JournalError::Addresses { .. } } => {
                 write!(f, "{}: {error}; {KEEP_FEWER}", path.display())
+            }
+            OpenError::Journal { path, error: error @ (JournalError::Damaged { .. } | JournalError::Gap { .. }) } => {
+                write!(f, "{}: {error}; {SALVAGED}", path.display())
             }
             OpenError::Journal { path, error } => write!(f, "{}: {error}", path.display()),
             OpenError::Durability { path, wanted, given, why } => {

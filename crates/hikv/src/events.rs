@@ -7,6 +7,8 @@ use std::path::Path;
 use engine::Error;
 use pmem::Durability;
 
+use crate::Standing;
+
 /// The store at `path` failed to close when its last handle was dropped.
 pub(crate) fn close_failed(path: &Path, error: &Error) {
     #[cfg(feature = "tracing")]
@@ -23,4 +25,18 @@ pub(crate) fn write_panicked(path: &Path) {
 pub(crate) fn level_is_lower(file: &Path, made_for: Durability, given: Durability, why: &str) {
     #[cfg(feature = "tracing")]
     tracing::warn!(store = %file.display(), %made_for, %given, why, "writes survive less than the store was made for");
+}
+
+/// The files of the store at `path` were found in another place than before.
+pub(crate) fn files_stand(path: &Path, now: Standing) {
+    #[cfg(feature = "tracing")]
+    match now {
+        Standing::InPlace => tracing::info!(store = %path.display(), "the store's files are back in their place"),
+        Standing::Moved => {
+            tracing::warn!(store = %path.display(), "the store's files were moved: its path does not lead to them");
+        }
+        Standing::Removed => {
+            tracing::error!(store = %path.display(), "the store's files were removed: it takes no more writes");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{Error, Expiry, OnExpired, OnExpiredItem, Ttl};
 
@@ -36,7 +36,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed.
     pub fn put_with_ttl(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<(), Error> {
-        let expiry = self.engine()?.clock().after(ttl);
+        let expiry = self.after(ttl)?;
         self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
@@ -50,7 +50,8 @@ impl Store {
         value: impl AsRef<[u8]>,
         time: SystemTime,
     ) -> Result<(), Error> {
-        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), engine.clock().at(time)))
+        let expiry = self.at_time(time)?;
+        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
     /// As [`Store::put_from`] and [`Store::put_with_ttl`] together. The time is counted from the call, not from the end of the source.
@@ -64,7 +65,7 @@ impl Store {
         mut source: impl Read,
         ttl: Duration,
     ) -> Result<(), Error> {
-        let expiry = self.engine()?.clock().after(ttl);
+        let expiry = self.after(ttl)?;
         self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
     }
 
@@ -79,7 +80,8 @@ impl Store {
         mut source: impl Read,
         time: SystemTime,
     ) -> Result<(), Error> {
-        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, engine.clock().at(time)))
+        let expiry = self.at_time(time)?;
+        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
     }
 
     /// Lets the key expire at `time`; false if it is not there. A time that has passed deletes it. The value is copied
@@ -88,7 +90,8 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed.
     pub fn expire_at(&self, key: impl AsRef<[u8]>, time: SystemTime) -> Result<bool, Error> {
-        self.change(|engine| engine.expire(key.as_ref(), engine.clock().at(time)))
+        let expiry = self.at_time(time)?;
+        self.change(|engine| engine.expire(key.as_ref(), expiry))
     }
 
     /// As [`Store::expire_at`], after `ttl`.
@@ -96,7 +99,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed.
     pub fn expire_in(&self, key: impl AsRef<[u8]>, ttl: Duration) -> Result<bool, Error> {
-        let expiry = self.engine()?.clock().after(ttl);
+        let expiry = self.after(ttl)?;
         self.change(|engine| engine.expire(key.as_ref(), expiry))
     }
 
@@ -106,6 +109,16 @@ impl Store {
     /// See [`Error`]; nothing has changed.
     pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.change(|engine| engine.expire(key.as_ref(), Expiry::NEVER))
+    }
+
+    /// A time that ends beyond all counting would let the key stay.
+    fn after(&self, ttl: Duration) -> Result<Expiry, Error> {
+        noted(self.engine()?.clock().after(ttl), ttl)
+    }
+
+    /// As [`Store::after`], of a moment.
+    fn at_time(&self, time: SystemTime) -> Result<Expiry, Error> {
+        noted(self.engine()?.clock().at(time), time.duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
     /// When the key expires, [`Expiry::NEVER`] if it does not; `None` if it is not there.
@@ -223,4 +236,8 @@ impl Store {
         let engine = self.engine()?;
         Ok(engine.expiry(key.as_ref())?.map(|expiry| engine.clock().left(expiry)))
     }
+}
+
+fn noted(expiry: Expiry, time: Duration) -> Result<Expiry, Error> {
+    if expiry.is_never() { Err(Error::ExpiryTooLate { seconds: time.as_secs() }) } else { Ok(expiry) }
 }

@@ -13,7 +13,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::journal_files::Naming;
 use crate::opening::Progress;
 use crate::options::Addresses;
 use crate::stats::Identity;
-use crate::{OpenError, Options, copy_mark, events, journal_files, probes};
+use crate::{OpenError, Options, copy_mark, dir_lock, events, journal_files, probes};
 
 pub(crate) const REGION_NAME: &str = "store.hikv";
 pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
@@ -52,13 +52,14 @@ pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> R
     engine::relax_by_threads();
     refuse_empty(path)?;
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => open_dir(path, options, progress),
+        Ok(found) if found.is_dir() => dir_lock::or_none(path, || open_dir(path, options, progress)),
         Ok(found) if found.file_type().is_char_device() => open_device(path, options, progress),
         Ok(_) => Err(OpenError::NotADirectory { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound && options.create && !options.read_only => {
             options.check_new()?;
             names::create_dirs(path).map_err(OpenError::io(path, "create"))?;
-            open_dir(path, options, progress)
+            // A directory that holds something, of whatever process, stays.
+            dir_lock::or_none(path, || open_dir(path, options, progress)).inspect_err(|_| _ = fs::remove_dir(path))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing { path: path.to_owned() }),
         Err(error) => Err(OpenError::io(path, "examine")(error)),
@@ -80,7 +81,7 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
         }
         options.check_new()?;
     }
-    let locks = lock_dir(dir, options)?;
+    let locks = dir_lock::lock_dir(dir, options)?;
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
         if journal_files::is_there(dir)? {
@@ -245,22 +246,6 @@ fn damaged_medium(
     }
     let told = damage.iter().map(|error| Missing { path: log.clone(), what: error.to_string() });
     Ok((DamagedMedium::Journaled(medium), told.collect()))
-}
-
-/// Locks the directory `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
-pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Locks, OpenError> {
-    let file = dir.join(LOCK_NAME);
-    if options.read_only && !exists(&file)? {
-        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file) {
-            Err(error) if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
-                return Ok(Locks::new());
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            made => drop(made.map_err(OpenError::io(&file, "create"))?),
-        }
-    }
-    let lock = if options.read_only { StoreLock::shared(&file) } else { StoreLock::exclusive(&file) };
-    Ok(vec![lock.map_err(OpenError::locked(dir))?])
 }
 
 fn map_options(options: &Options) -> MapOptions {

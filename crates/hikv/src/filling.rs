@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use engine::{Damage, Error, Expiry};
 
-use crate::backup::{BackupError, BackupProgress};
-use crate::{Frozen, Store};
+use crate::backup::BackupProgress;
+use crate::backup_error::BackupError;
+use crate::{Answer, Frozen, Store};
 
 /// Items that are put together, at the most: then what a batch costs by itself, some fences, is little beside them.
 const TOGETHER_COUNT_MAX: usize = 256;
@@ -23,34 +24,37 @@ struct Filling<'s, P> {
     lens: Vec<(usize, usize)>,
     done: BackupProgress,
     progress: P,
+    is_stopped: bool,
 }
 
 /// Puts the snapshot's items into `to`; without those that are damaged, if the caller is told of these. Returns how many.
-pub(crate) fn write_items(
+pub(crate) fn write_items<A: Answer>(
     from: &Frozen,
     items_total: u64,
     to: &Store,
-    progress: impl FnMut(BackupProgress),
+    mut progress: impl FnMut(BackupProgress) -> A,
     damaged: Option<&mut dyn FnMut(Damage)>,
 ) -> Result<u64, BackupError> {
     let done = BackupProgress { items: 0, items_total };
-    let mut filling = Filling { to, bytes: Vec::new(), lens: Vec::new(), done, progress };
+    let progress = |at| progress(at).goes_on();
+    let mut filling = Filling { to, bytes: Vec::new(), lens: Vec::new(), done, progress, is_stopped: false };
     let mut written = Ok(());
     let each = |key: &[u8], value: &[u8], expiry: Expiry| {
         written = filling.add(key, value, expiry);
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if written.is_ok() && !filling.is_stopped { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     match damaged {
         Some(damaged) => from.for_each_whole(each, damaged),
         None => from.for_each(each),
     }?;
     match written.and_then(|()| filling.put_all()) {
+        Ok(()) if filling.is_stopped => Err(BackupError::Stopped),
         Ok(()) => Ok(filling.done.items),
         Err(error) => Err(BackupError::Write { path: to.path().to_owned(), error }),
     }
 }
 
-impl<P: FnMut(BackupProgress)> Filling<'_, P> {
+impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
     fn add(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         let len_bytes = key.len() + value.len();
         if self.lens.len() == TOGETHER_COUNT_MAX || self.bytes.len() + len_bytes > TOGETHER_BYTES_MAX {
@@ -88,7 +92,7 @@ impl<P: FnMut(BackupProgress)> Filling<'_, P> {
     fn tell(&mut self, count: usize) {
         for _ in 0..count {
             self.done.items += 1;
-            (self.progress)(self.done);
+            self.is_stopped |= !(self.progress)(self.done);
         }
     }
 }

@@ -21,7 +21,7 @@ impl Store {
     /// # Errors
     /// See [`Error`].
     pub fn help(&self) -> Result<Helped, Error> {
-        let engine = self.writing()?;
+        let engine = self.writable_engine()?;
         let applied_count = engine.ordered().map_or(Ok(0), OrderedEngine::apply)?;
         let is_more = applied_count > 0 || engine.step()? != Progress::Idle;
         Ok(Helped { applied_count, is_more })

@@ -25,7 +25,7 @@ use pmem_os::names;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::copy_mark::{self, Mark, Purpose};
-use crate::{BackupError, BackupReport, OpenError, Options, Store, backup_place, files};
+use crate::{BackupError, BackupReport, OpenError, Options, Store, backup_place, dir_lock};
 
 /// What a name stands for.
 #[derive(PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Store {
     /// [`BackupError::Open`] if it cannot be examined.
     pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
         let place = place.as_ref();
-        names_of(place)?.iter().try_for_each(|name| backup_place::check(self.path(), name))
+        names_of(place)?.iter().try_for_each(|name| backup_place::check(self.files(), name))
     }
 
     /// Whether the latest backup at `place` may be replaced, or there is none.
@@ -111,7 +111,7 @@ impl Store {
             return sync_parent(place);
         }
         // Nobody begins to write to it, from now until it is gone.
-        let _locks = files::lock_dir(place, &Options::new().read_only(true))?;
+        let _locks = dir_lock::lock_dir(place, &Options::new().read_only(true))?;
         let last = match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
             Ok(()) => new,
             Err(_) => {

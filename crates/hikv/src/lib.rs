@@ -20,12 +20,15 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+mod answer;
 mod backup;
+mod backup_error;
 mod backup_place;
 mod batch;
 mod compact;
 mod conditional;
 mod copy_mark;
+mod dir_lock;
 pub mod dump;
 mod durable;
 mod engine_kind;
@@ -51,13 +54,16 @@ mod reader;
 mod reads;
 pub mod repair;
 mod snapshot;
+mod standing;
 mod stats;
 mod store;
 mod verify;
 mod walk;
 mod writes;
 
-pub use backup::{BackupError, BackupProgress, BackupReport};
+pub use answer::Answer;
+pub use backup::{BackupProgress, BackupReport};
+pub use backup_error::BackupError;
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
 pub use engine::pool;
@@ -76,6 +82,7 @@ pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
 pub use reader::ValueReader;
 pub use snapshot::Snapshot;
+pub use standing::Standing;
 pub use stats::{JournalStats, Stats};
 pub use store::Store;
 pub use verify::{Report, VerifyProgress};

@@ -181,7 +181,7 @@ impl Options {
         Options { order_queues: Some((queue_count, queue_bound)), ..self }
     }
 
-    /// Able to keep keys in order (default: yes), which costs nothing until [`Store::ordered`] is asked for. A store without
+    /// Able to keep keys in order (default: yes), which costs nothing until [`Store::ordered`](crate::Store::ordered) is asked for. A store without
     /// order has nothing of it.
     #[must_use]
     pub fn ordered(self, ordered: bool) -> Options {
@@ -196,14 +196,14 @@ impl Options {
     }
 
     /// What reads compare before they believe it (default: the checksum of each value that they show). What they do not,
-    /// [`Store::verify`] does. Walks and backups compare every checksum, whatever is said here.
+    /// [`Store::verify`](crate::Store::verify) does. Walks and backups compare every checksum, whatever is said here.
     #[must_use]
     pub fn verify_reads(self, verify: Verify) -> Options {
         Options { verify, ..self }
     }
 
     /// Gather items and give space back in the background while the store takes more than `ratio` times what items and index
-    /// occupy, and some MiB can be gained (default: 1.15); with `None` only [`Store::compact`] does. It takes a quarter of
+    /// occupy, and some MiB can be gained (default: 1.15); with `None` only [`Store::compact`](crate::Store::compact) does. It takes a quarter of
     /// one background thread's time at most, and none where nothing can be gained.
     #[must_use]
     pub fn compact_above(self, ratio: impl Into<Option<f64>>) -> Options {
@@ -263,7 +263,7 @@ impl Options {
         Options { sync_interval, ..self }
     }
 
-    /// On a journal: acknowledge writes before they are synced, and leave that to [`Store::sync`] (default: no). For loading
+    /// On a journal: acknowledge writes before they are synced, and leave that to [`Store::sync`](crate::Store::sync) (default: no). For loading
     /// much at once, where what was written between two syncs can be written again.
     #[must_use]
     pub fn sync_on_request(self, sync_on_request: bool) -> Options {

@@ -7,11 +7,12 @@ use std::{fs, io};
 use engine::Error;
 use pmem_os::names;
 
-use crate::backup::{BackupError, BackupReport};
+use crate::BackupReport;
+use crate::backup_error::BackupError;
 use crate::copy_mark::{self, Mark};
 use crate::files::{self, Locks};
 use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
-use crate::{OpenError, Options, Store};
+use crate::{OpenError, Options, Store, dir_lock};
 
 /// Appended to the name of a store that is being written.
 const PARTIAL_SUFFIX: &str = ".partial";
@@ -34,7 +35,7 @@ impl Copy {
         refuse_symlink(&partial)?;
         names::create_dirs(&partial).map_err(OpenError::io(&partial, "create"))?;
         let options = options.clone().ordered(false).sync_on_request(true);
-        let locks = files::lock_dir(&partial, &options)?;
+        let locks = dir_lock::lock_dir(&partial, &options)?;
         empty(&partial)?;
         mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;
         let make = |path: &Path, options: &Options| files::make_region(path, options, Locks::new());

@@ -16,7 +16,7 @@ use heap::salvage::Head;
 
 pub use engine_hikv::salvage::{Finding, Weight};
 
-use crate::backup::BackupError;
+use crate::backup_error::BackupError;
 use crate::copy_mark::{Mark, Purpose};
 pub use crate::files::Missing;
 use crate::files::{self, Damaged, DamagedMedium};
@@ -239,7 +239,7 @@ impl From<BackupError> for RepairError {
             BackupError::Occupied { path, why } => RepairError::Occupied { path, why },
             BackupError::Open(error) => RepairError::Into(error),
             BackupError::Read(error) | BackupError::Write { error, .. } => RepairError::Write(error),
-            BackupError::Place { .. } | BackupError::Damaged { .. } | BackupError::Stream(_) => {
+            BackupError::Place { .. } | BackupError::Damaged { .. } | BackupError::Stream(_) | BackupError::Stopped => {
                 unreachable!("a new store's own making meets none of these")
             }
         }

@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 use engine::{Engine, Figure, Worker};
 
+use crate::standing::Standing;
+
 /// What does not change while a store is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
@@ -117,6 +119,8 @@ pub struct Stats {
     pub durability_why: &'static str,
     /// The store's identity.
     pub uuid: String,
+    /// The place of the store's files, as it was last seen: `in place`, `moved` or `removed`.
+    pub files: &'static str,
     /// Keys, those among them that expired and whose room was not taken back yet.
     pub items: u64,
     /// Bytes of the region, which is the file's length.
@@ -200,6 +204,7 @@ impl Stats {
         identity: &Identity,
         journal: Option<JournalStats>,
         workers: &[Worker],
+        files: Standing,
     ) -> Stats {
         let oldest_pin = epoch::oldest_pin().filter(|pin| pin.age >= Duration::from_millis(1));
         let figures = engine.stats();
@@ -210,6 +215,7 @@ impl Stats {
             durability: identity.durability.name(),
             durability_why: identity.durability_why,
             uuid: identity.uuid.to_string(),
+            files: files.name(),
             items: figures.items,
             region_bytes: figures.region_bytes,
             used_bytes: figures.used_bytes,

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, Wanted, Worker};
 use journal::{Acknowledger, OsFile};
-use pmem_os::ForkGuard;
+use pmem::MediumError;
+use pmem_os::{Closed, ForkGuard};
 
-use crate::files::{self, Locks, Opened};
+use crate::files::{self, Opened};
 use crate::handles::{Handle, Kind};
 use crate::opening::Progress;
+use crate::standing::{Files, Standing};
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::walk::Walks;
 use crate::{EngineKind, OpenError, Options, events};
@@ -40,13 +42,13 @@ struct Inner {
     /// [`Engine::looks`]
     looks: bool,
     guard: ForkGuard,
+    files: Arc<Files>,
     path: PathBuf,
     identity: Identity,
     journal: Option<Acknowledger<OsFile>>,
     sync_interval: Duration,
     is_read_only: bool,
     walks: Walks,
-    locks: Locks,
 }
 
 /// A write that the engine is at. Only a panic drops it.
@@ -57,7 +59,7 @@ impl Drop for UnderWay<'_> {
     /// nothing is written on top of that: neither by callers nor by the background.
     #[cold]
     fn drop(&mut self) {
-        self.0.guard.mark();
+        self.0.guard.close_to_writes(Closed::HalfWay);
         self.0.workers.iter().for_each(Worker::quit);
         events::write_panicked(&self.0.path);
     }
@@ -72,7 +74,7 @@ impl fmt::Debug for Store {
 impl Inner {
     /// Stops the background and leaves a clean image, once. What a write may have left half way is left as after a crash.
     fn shut(&mut self) -> Result<(), Error> {
-        if mem::replace(&mut self.is_closed, true) || self.guard.is_marked() {
+        if mem::replace(&mut self.is_closed, true) || self.guard.closed_to_writes() == Some(Closed::HalfWay) {
             return Ok(());
         }
         let mut workers = mem::take(&mut self.workers);
@@ -80,7 +82,7 @@ impl Inner {
             drop(workers);
             return self.engine.close();
         };
-        let (own, engine, locks) = (workers.swap_remove(own), Arc::clone(&self.engine), mem::take(&mut self.locks));
+        let (own, engine, files) = (workers.swap_remove(own), Arc::clone(&self.engine), Arc::clone(&self.files));
         let path = self.path.clone();
         own.end_with(move || {
             drop(workers);
@@ -88,7 +90,7 @@ impl Inner {
                 events::close_failed(&path, &error);
             }
             drop(engine);
-            drop(locks);
+            drop(files);
         });
         Ok(())
     }
@@ -96,7 +98,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if !self.guard.in_owner() && !self.guard.is_marked() {
+        if !self.guard.in_owner() {
             // The workers' threads stayed in the parent: there is nothing to stop or to wait for.
             mem::forget(mem::take(&mut self.workers));
         } else if !thread::panicking() {
@@ -136,9 +138,15 @@ impl Store {
     ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
         let Opened { engine, identity, journal, locks } = open(path, options)?;
-        let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
+        let files = Arc::new(Files::new(path, &guard, locks).map_err(OpenError::io(path, "watch"))?);
+        let look = || {
+            let files = Arc::downgrade(&files);
+            Box::new(move || files.upgrade().into_iter().for_each(|files| _ = files.look()))
+        };
+        let start =
+            |i, engine| if i == 0 { Worker::start_watching_time(engine, look()) } else { Worker::start(engine) };
         let workers = (0..options.worker_count())
-            .map(|i| start(i)(Arc::downgrade(&engine)))
+            .map(|i| start(i, Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()
             .map_err(OpenError::io(path, "start a background thread of"))?;
         Ok(Store {
@@ -149,13 +157,13 @@ impl Store {
                 looks: engine.looks(),
                 engine,
                 guard,
+                files,
                 path: path.to_owned(),
                 identity,
                 journal,
                 sync_interval: options.sync_interval,
                 is_read_only: options.read_only,
                 walks: Walks::default(),
-                locks,
             }),
         })
     }
@@ -206,9 +214,33 @@ impl Store {
     /// or `process` on a journal.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// See [`Error`]; [`crate::MediumError::Removed`] if the store's files are gone.
     pub fn sync(&self) -> Result<(), Error> {
-        self.engine()?.sync()
+        let synced = self.engine()?.sync();
+        if self.is_removed() { Err(MediumError::Removed.into()) } else { synced }
+    }
+
+    /// Looks where the store's files are. If they were removed the store takes no more writes from now on. A thread of the
+    /// background looks once a second; without one ([`Options::background`]) this is for the caller to do.
+    pub fn look_at_files(&self) -> Standing {
+        self.inner.files.look()
+    }
+
+    /// What is free on the file system that the store lies on; none is known of a device. A system call.
+    #[must_use]
+    pub fn disk_free_bytes(&self) -> Option<u64> {
+        self.inner.files.disk_free_bytes()
+    }
+
+    fn is_removed(&self) -> bool {
+        !self.inner.is_read_only && self.look_at_files() == Standing::Removed
+    }
+
+    /// The reason why writes fail, where the journal only knows that they do.
+    #[cold]
+    pub(crate) fn explained(&self, error: Error) -> Error {
+        let is_poisoned = matches!(error, Error::Medium(MediumError::Poisoned { .. }));
+        if is_poisoned && self.is_removed() { MediumError::Removed.into() } else { error }
     }
 
     /// The store's figures. Just after open this waits until keys are counted.
@@ -229,15 +261,18 @@ impl Store {
     /// [`Error::Forked`].
     pub fn stats_now(&self) -> Result<Stats, Error> {
         let journal = self.journal().map(|journal| JournalStats::of(journal.figures(), self.inner.sync_interval));
-        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal, &self.inner.workers))
+        let files = self.inner.files.last_seen();
+        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal, &self.inner.workers, files))
     }
 
-    /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.
+    /// Returns the error that blocks writes, though the store was opened for them: a journal's disk failed, or the store's files
+    /// were found to be gone ([`Store::look_at_files`]). Costs two loads while all is well.
     ///
     /// # Errors
-    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`]; [`Error::HalfWay`]; [`Error::Forked`].
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`]; [`Error::Forked`].
     pub fn health(&self) -> Result<(), Error> {
-        self.writing()?.health()
+        self.engine()?.health().map_err(|error| self.explained(error))?;
+        self.writable_engine().map(drop)
     }
 
     /// Closes the store: this handle must be the last one. Then a journal's writes are on the disk, whatever they were acknowledged with, the
@@ -252,8 +287,9 @@ impl Store {
     /// returned.
     ///
     /// # Errors
-    /// [`Error::StillOpen`] names what else keeps the store open. [`Error::Forked`]. The medium's, if it fails meanwhile: the store is closed and
-    /// whole; writes that were acknowledged with less than `power` may be lost with the power, and are there until then.
+    /// [`Error::StillOpen`] names what else keeps the store open. [`Error::Forked`]. [`crate::MediumError::Removed`] if the store's files are
+    /// gone, and all that was written to them. The medium's, if it fails meanwhile: the store is closed and whole; writes that were acknowledged
+    /// with less than `power` may be lost with the power, and are there until then.
     pub fn close(self) -> Result<(), Error> {
         self.engine()?;
         let Store { inner, handle } = self;
@@ -263,32 +299,39 @@ impl Store {
                 None => Ok(()),
             };
         };
+        let is_removed = !inner.is_read_only && inner.files.look() == Standing::Removed;
         let (image, journal) = (inner.shut(), inner.journal.clone());
         // The medium goes with it, which makes the end of a log durable.
         drop(inner);
+        if is_removed {
+            return Err(MediumError::Removed.into());
+        }
         image?;
         Ok(journal.map_or(Ok(()), |journal| journal.closed())?)
     }
 
     #[inline(always)]
     pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
-        if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { self.engine_after_panic() }
+        if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
     }
 
-    #[cold]
-    fn engine_after_panic(&self) -> Result<&dyn Engine, Error> {
-        if self.inner.guard.is_marked() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
-    }
-
-    /// The engine, for a caller that changes something.
+    /// As [`Store::engine`], for what changes the store. One load, too.
     #[inline(always)]
-    pub(crate) fn writing(&self) -> Result<&dyn Engine, Error> {
-        if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(self.why_no_write()) }
+    pub(crate) fn writable_engine(&self) -> Result<&dyn Engine, Error> {
+        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { Err(self.closed_to_writes()) }
     }
 
     #[cold]
-    fn why_no_write(&self) -> Error {
-        if self.inner.guard.is_marked() { Error::HalfWay } else { Error::Forked }
+    fn closed_to_writes(&self) -> Error {
+        match self.inner.guard.closed_to_writes() {
+            Some(Closed::Removed) => MediumError::Removed.into(),
+            Some(Closed::HalfWay) => Error::HalfWay,
+            None => Error::Forked,
+        }
+    }
+
+    pub(crate) fn files(&self) -> &Files {
+        &self.inner.files
     }
 
     /// [`Engine::looks`]
@@ -299,7 +342,7 @@ impl Store {
 
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
-        let engine = self.writing()?;
+        let engine = self.writable_engine()?;
         let under_way = UnderWay(&self.inner);
         // The answer stays where it is: it is moved only with an error in it.
         let changed = change(engine);
@@ -311,7 +354,7 @@ impl Store {
             }
             Err(error) => {
                 self.ask_wanted(engine.wanted());
-                Err(error)
+                Err(self.explained(error))
             }
         }
     }

@@ -58,7 +58,7 @@ impl Store {
                 Ok(())
             });
             if asked.is_err() {
-                (0..slices.len()).for_each(|number| each(number, self.engine().map(drop)));
+                (0..slices.len()).for_each(|number| each(number, self.writable_engine().map(drop)));
             }
         }
     }
@@ -121,7 +121,7 @@ impl Store {
                 Ok(())
             });
             if asked.is_err() {
-                (0..slices.len()).for_each(|number| each(number, self.engine().map(|_| false)));
+                (0..slices.len()).for_each(|number| each(number, self.writable_engine().map(|_| false)));
             }
         }
     }

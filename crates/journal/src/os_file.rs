@@ -116,6 +116,11 @@ fn within_limit(len_bytes: u64) -> io::Result<()> {
     }
 }
 
+/// What a file without a name holds is gone when it is closed, however often it is synced.
+fn refuse_unlinked(file: &StdFile) -> io::Result<()> {
+    if file.metadata()?.nlink() == 0 { Err(Errno::NOENT.into()) } else { Ok(()) }
+}
+
 /// Opens `path`. Nobody waits for the other end of a pipe.
 fn reopened(path: &Path, writable: bool) -> io::Result<StdFile> {
     OpenOptions::new().read(true).write(writable).custom_flags(libc::O_NONBLOCK).open(path)
@@ -203,7 +208,8 @@ impl File for OsFile {
         let free = self.to_sync.iter().find_map(|handle| handle.try_lock());
         let handle = free.unwrap_or_else(|| self.to_sync[0].lock());
         handle.sync_data()?;
-        handle.read_at(&mut [], 0).map(drop)
+        handle.read_at(&mut [], 0)?;
+        refuse_unlinked(&handle)
     }
 
     fn begin_write_back(&self, range: Range<u64>) {
@@ -256,6 +262,19 @@ mod tests {
             assert!(OsFile::open(directory.path(), false).unwrap_err().to_string().contains("not a regular file"));
         }
         OsFile::of_opened(reopened(&first, true).unwrap(), &first, true).unwrap();
+    }
+
+    #[test]
+    fn removed_files_are_not_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let file = OsFile::create(&path).unwrap();
+        file.write_at(&[1; 4096], 0).unwrap();
+        file.sync().unwrap();
+        std::fs::rename(&path, directory.path().join("other")).unwrap();
+        file.sync().unwrap();
+        std::fs::remove_file(directory.path().join("other")).unwrap();
+        assert_eq!(file.sync().unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

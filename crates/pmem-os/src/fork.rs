@@ -5,25 +5,45 @@
 //! in whatever way it was forked, so one plain load answers.
 
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
+/// What the page of a child holds.
+const FORKED: u32 = 0;
 const LIVE: u32 = 1;
-/// The owner has called [`ForkGuard::mark`].
-const MARKED: u32 = 2;
 
-/// A flag that is up in the process that made it and down in every forked child.
-#[derive(Debug)]
-pub struct ForkGuard {
-    live: NonNull<AtomicU32>,
+/// A reason why the process that has a store open takes no more writes to it, in the order of their gravity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closed {
+    /// The store's files were removed.
+    Removed = 2,
+    /// A write panicked half way.
+    HalfWay = 3,
 }
 
-// SAFETY: the flag is only ever read, atomically, after it was set up.
+/// A flag that is up in the process that made it and down in every forked child. Clones share it.
+#[derive(Clone, Debug)]
+pub struct ForkGuard {
+    /// In the page, so that a look costs one load.
+    live: NonNull<AtomicU32>,
+    _page: Arc<Page>,
+}
+
+/// The page that holds the flag.
+#[derive(Debug)]
+struct Page(NonNull<AtomicU32>);
+
+// SAFETY: the flag is accessed atomically alone after it was set up.
 unsafe impl Send for ForkGuard {}
 // SAFETY: as above.
 unsafe impl Sync for ForkGuard {}
+// SAFETY: as above.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
 
 impl ForkGuard {
     /// A guard owned by this process.
@@ -38,30 +58,40 @@ impl ForkGuard {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), page_bytes(), access, MapFlags::PRIVATE)? };
-        let guard = ForkGuard { live: NonNull::new(page.cast()).ok_or(Errno::FAULT)? };
+        let live = NonNull::new(page.cast()).ok_or(Errno::FAULT)?;
+        let guard = ForkGuard { live, _page: Arc::new(Page(live)) };
         // SAFETY: the page is ours; the advice acts on it alone.
         unsafe { madvise(page, page_bytes(), Advice::LinuxWipeOnFork)? };
         guard.flag().store(LIVE, Ordering::Relaxed);
         Ok(guard)
     }
 
-    /// True in the process that made the guard, unless it is marked; false in its forked children.
+    /// True in the process that made the guard, false in its forked children.
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
+        self.flag().load(Ordering::Relaxed) != FORKED
+    }
+
+    /// True in the process that made the guard, until that closes it to writes. One load, as for [`ForkGuard::in_owner`].
+    #[inline(always)]
+    #[must_use]
+    pub fn takes_writes(&self) -> bool {
         self.flag().load(Ordering::Relaxed) == LIVE
     }
 
-    /// Has [`ForkGuard::in_owner`] answer false in the owner as well: for a caller that checks one word on its way, and has a second
-    /// reason to look further. In a forked child it does nothing.
-    pub fn mark(&self) {
-        let _ = self.flag().compare_exchange(LIVE, MARKED, Ordering::Release, Ordering::Relaxed);
+    /// From now on the owner's [`ForkGuard::takes_writes`] is false for all clones. The graver reason of two is kept; in a forked child this
+    /// does nothing.
+    pub fn close_to_writes(&self, why: Closed) {
+        let graver = |now| (now != FORKED && now < why as u32).then_some(why as u32);
+        let _ = self.flag().fetch_update(Ordering::AcqRel, Ordering::Acquire, graver);
     }
 
-    /// True in the process that made the guard, once it is marked.
+    /// The reason why the owner takes no more writes; none in a forked child, and while it takes them.
     #[must_use]
-    pub fn is_marked(&self) -> bool {
-        self.flag().load(Ordering::Acquire) == MARKED
+    pub fn closed_to_writes(&self) -> Option<Closed> {
+        let now = self.flag().load(Ordering::Acquire);
+        [Closed::Removed, Closed::HalfWay].into_iter().find(|&why| why as u32 == now)
     }
 
     #[inline(always)]
@@ -71,10 +101,10 @@ impl ForkGuard {
     }
 }
 
-impl Drop for ForkGuard {
+impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: the page is ours, in a child as well, and no reference to it outlives the guard.
-        let unmapped = unsafe { munmap(self.live.as_ptr().cast(), page_bytes()) };
+        // SAFETY: the page is ours, in a child as well, and no reference to it outlives the guards.
+        let unmapped = unsafe { munmap(self.0.as_ptr().cast(), page_bytes()) };
         debug_assert_eq!(unmapped, Ok(()));
     }
 }

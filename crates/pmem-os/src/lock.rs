@@ -112,6 +112,12 @@ impl StoreLock {
         Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
     }
 
+    /// True if what is locked holds a store's bytes and has no name any more. A lock file may go.
+    #[must_use]
+    pub fn is_unlinked(&self) -> bool {
+        !self.has_text && self.file.metadata().is_ok_and(|status| status.is_file() && status.nlink() == 0)
+    }
+
     fn take(file: File, holding: Holding, has_text: bool, path: &Path) -> Result<StoreLock, LockError> {
         let guard = ForkGuard::new().map_err(io_error(path, "guard"))?;
         match set_lock(&file, holding.lock_type()) {

@@ -15,6 +15,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use crate::backing::Backing;
 use crate::collapse::SmallPages;
 use crate::durability::Kind;
+use crate::faults::Named;
 use crate::huge::Attempts;
 use crate::mapping::{self, AddressRange};
 use crate::{LockError, MapError, StoreLock, huge, write_path};
@@ -65,6 +66,7 @@ pub struct Mapped {
     /// Held while the length changes; of other locks that of `small_pages` alone is taken under it.
     pub(crate) growing: Mutex<Attempts>,
     pub(crate) small_pages: SmallPages,
+    _named: Named,
 }
 
 impl Mapped {
@@ -204,6 +206,7 @@ impl Mapped {
             huge_page_bytes: to_be_huge.then(huge::page_bytes).flatten(),
             growing: Mutex::default(),
             small_pages: SmallPages::default(),
+            _named: Named::new(addresses.addresses(0..addresses.len_bytes()), path),
             addresses,
             backing,
         })

@@ -71,7 +71,16 @@ pub fn create_dirs(path: &Path) -> io::Result<()> {
         made => made?,
     }
     // Also of one that was there: who made it may have died before.
-    match sync_dir(parent(&fs::canonicalize(path)?)) {
+    sync_parent(&fs::canonicalize(path)?)
+}
+
+/// Makes the name `path` durable. A directory that may be written but not read cannot be synced; its file system is trusted
+/// then.
+///
+/// # Errors
+/// If the directory cannot be opened or synced.
+pub fn sync_parent(path: &Path) -> io::Result<()> {
+    match sync_dir(parent(path)) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }

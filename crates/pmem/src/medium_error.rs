@@ -46,6 +46,8 @@ pub enum MediumError {
         /// The number as in `errno.h`.
         errno: i32,
     },
+    /// The region's file, or its log, has no name any more: what is written to it is gone when it is closed.
+    Removed,
 }
 
 impl MediumError {
@@ -82,6 +84,10 @@ impl fmt::Display for MediumError {
                 f,
                 "writing to the disk failed (error number {errno}): the store takes no more writes until it is opened \
                  again; what was acknowledged is safe"
+            ),
+            MediumError::Removed => f.write_str(
+                "the store's files were removed while it is open: it takes no more writes; what it holds can be read, and saved \
+                 elsewhere by a backup, until it is closed",
             ),
         }
     }

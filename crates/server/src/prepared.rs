@@ -31,7 +31,10 @@ impl Prepared {
     pub fn of(config: Config) -> io::Result<Prepared> {
         if let Some(split) = config.split.fixed().filter(|split| split.serving + split.backend != config.threads) {
             let (Split { serving, backend }, threads) = (split, config.threads);
-            let what = format!("a split of {serving} and {backend} threads, of {threads}");
+            let what = format!(
+                "a split of {serving} and {backend} threads, of {threads}: leave out --threads (io-threads), or give it {}",
+                serving + backend
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let acl = acl_of(&config)?;

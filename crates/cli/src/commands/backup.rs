@@ -1,5 +1,6 @@
 //! `hikv backup`, `hikv restore` and `hikv convert`.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use clap::Args;
 use hikv::{BackupError, BackupProgress, BackupReport, EngineKind, OpenError, Options, Store};
 
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::serving;
 use crate::skipped::Skipped;
@@ -69,14 +71,14 @@ impl Backup {
     pub(super) fn run(self) -> Result<(), Failure> {
         let options = Options::new().create(false).read_only(true).ordered(false);
         let store = options.open(&self.dir).map_err(unopened)?;
-        shown("backed up", self.progress_every, |progress| store.backup(&self.out, progress)).map_err(failed(&self.dir))
+        shown("backed up", self.progress_every, |progress| store.backup(&self.out, progress), &self.dir)
     }
 }
 
 impl Restore {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let restore = |progress: &mut dyn FnMut(BackupProgress)| Store::restore(&self.backup, &self.dir, progress);
-        shown("restored", self.progress_every, restore).map_err(failed(&self.backup))
+        let restore = |progress: Shown<'_>| Store::restore(&self.backup, &self.dir, progress);
+        shown("restored", self.progress_every, restore, &self.backup)
     }
 }
 
@@ -85,21 +87,20 @@ impl Convert {
         if self.skip_damaged {
             return self.run_past_damage();
         }
-        let convert =
-            |progress: &mut dyn FnMut(BackupProgress)| Store::convert(&self.from, &self.into, self.engine, progress);
-        shown("converted", self.progress_every, convert).map_err(|error| match error {
-            BackupError::Damaged { .. } => Failure::Negative(format!("{error}; --skip-damaged converts what is whole")),
-            other => failed(&self.from)(other),
+        let convert = |progress: Shown<'_>| Store::convert(&self.from, &self.into, self.engine, progress);
+        shown("converted", self.progress_every, convert, &self.from).map_err(|failure| match failure {
+            Failure::Negative(damage) => Failure::Negative(format!("{damage}; --skip-damaged converts what is whole")),
+            other => other,
         })
     }
 
     fn run_past_damage(self) -> Result<(), Failure> {
         let mut skipped = Skipped::default();
-        let convert = |progress: &mut dyn FnMut(BackupProgress)| {
+        let convert = |progress: Shown<'_>| {
             let skip = |damage| skipped.skip(&damage);
             Store::convert_whole(&self.from, &self.into, self.engine, progress, skip)
         };
-        shown("converted", self.progress_every, convert).map_err(failed(&self.from))?;
+        shown("converted", self.progress_every, convert, &self.from)?;
         skipped.verdict(&self.from)
     }
 }
@@ -123,17 +124,29 @@ fn failed(source: &Path) -> impl FnOnce(BackupError) -> Failure {
     }
 }
 
+/// Is shown how far a copy is, and stops it when a signal comes.
+type Shown<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
+
+/// Copies the items of `source` by `copy`, and shows how far that is.
 fn shown(
     verb: &'static str,
     progress_every: u64,
-    copy: impl FnOnce(&mut dyn FnMut(BackupProgress)) -> Result<BackupReport, BackupError>,
-) -> Result<(), BackupError> {
+    copy: impl FnOnce(Shown<'_>) -> Result<BackupReport, BackupError>,
+    source: &Path,
+) -> Result<(), Failure> {
+    let interrupt = Interrupt::install()?;
     let mut progress = None;
-    let report = copy(&mut |at: BackupProgress| {
+    let copied = copy(&mut |at: BackupProgress| {
         let every = Duration::from_secs(progress_every);
         progress.get_or_insert_with(|| Progress::new(verb, Some(at.items_total), every)).set(at.items, at.items);
-    })?;
+        interrupt.flow()
+    });
     let mut progress = progress.unwrap_or_else(|| Progress::silent(verb));
+    if let Err(BackupError::Stopped) = copied {
+        interrupt.check(|| format!("{}; nothing of the new store is left", progress.end()))?;
+        return Err(failed(source)(BackupError::Stopped));
+    }
+    let report = copied.map_err(failed(source))?;
     progress.set(report.items, report.items);
     progress.finish();
     Ok(())

@@ -92,7 +92,9 @@ impl Batch {
         let format = self.format()?;
         let input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
         let reader = ChangeReader::new(BufReader::new(input), format);
-        let reader = reader.ok_or_else(|| Failure::at(self.file.display(), "operations are tsv or jsonl, not csv"))?;
+        let reader = reader.ok_or_else(|| {
+            Failure::at(self.file.display(), "operations are tsv or jsonl, not csv: --format names one of them")
+        })?;
         let store = self.kept.options(self.durable.options()).open(&self.dir)?;
         let outcome = self.gather(&store, reader).and_then(|changed| self.write(&store, &changed));
         store.close().map_err(Failure::at_path(&self.dir))?;
@@ -116,7 +118,9 @@ impl Batch {
             let (line, change) = match reader.next() {
                 Ok(Some(next)) => next,
                 Ok(None) => return Ok(changed),
-                Err(ReadError::Malformed { line, what }) => return Err(self.at_line(line, what)),
+                Err(ReadError::Malformed { line, what } | ReadError::CutOff { line, what }) => {
+                    return Err(self.at_line(line, what));
+                }
                 Err(ReadError::Input(error)) => return Err(Failure::at(self.name().display(), error)),
             };
             self.check(&change).map_err(|what| self.at_line(line, what))?;
@@ -134,7 +138,7 @@ impl Batch {
                 (Operation::Expire(time), Some((value, _))) => Some((value, clock.after(time))),
                 (Operation::Persist, Some((value, _))) => Some((value, Expiry::NEVER)),
                 (Operation::Expect(_) | Operation::Absent, _) => unreachable!("conditions change nothing"),
-                (_, None) => return Err(self.at_line(line, not_found(&self.dir, &change.key))),
+                (_, None) => return Err(self.unmet(line, not_found(&self.dir, &change.key))),
             };
             changed.insert(change.key, next).map_err(|error| self.at_line(line, error.to_string()))?;
         }
@@ -145,8 +149,8 @@ impl Batch {
         let Operation::Expect(value) = operation else { return Ok(Required { line, key, version: None }) };
         match store.get_versioned(&key).map_err(Failure::at_path(&self.dir))? {
             Some((version, held)) if held == value => Ok(Required { line, key, version: Some(version) }),
-            Some(_) => Err(self.at_line(line, format!("'{}' has another value", key.escape_ascii()))),
-            None => Err(self.at_line(line, not_found(&self.dir, &key))),
+            Some(_) => Err(self.unmet(line, format!("'{}' has another value", key.escape_ascii()))),
+            None => Err(self.unmet(line, not_found(&self.dir, &key))),
         }
     }
 
@@ -181,7 +185,7 @@ impl Batch {
             Error::Unmet { condition } => {
                 let Required { line, key, version } = &changed.conditions[condition];
                 let what = if version.is_some() { "has changed" } else { "is there" };
-                self.at_line(*line, format!("'{}' {what}", key.escape_ascii()))
+                self.unmet(*line, format!("'{}' {what}", key.escape_ascii()))
             }
             other => Failure::at_path(&self.dir)(other),
         })
@@ -192,7 +196,16 @@ impl Batch {
     }
 
     fn at_line(&self, line: u64, what: String) -> Failure {
-        Failure::Error(format!("{}:{line}: {what}; nothing was done", self.name().display()))
+        Failure::Error(self.undone(line, what))
+    }
+
+    /// The store is not as the line wants it, which is no error of the line.
+    fn unmet(&self, line: u64, what: String) -> Failure {
+        Failure::Negative(self.undone(line, what))
+    }
+
+    fn undone(&self, line: u64, what: String) -> String {
+        format!("{}:{line}: {what}; nothing was done", self.name().display())
     }
 }
 

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Error, Order, Report, Store, VerifyProgress};
+use hikv::{EngineKind, Error, Order, Report, Store, VerifyProgress};
 
 use super::order::put_in_order;
 use crate::failure::{Failure, unless_closed};
+use crate::interrupt::Interrupt;
 use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
@@ -32,30 +33,48 @@ pub(crate) struct Check {
 impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
         let store = opening::read_only(&self.dir)?;
-        let report = self.verify(&store).map_err(Failure::at_path(&self.dir))?;
+        let interrupt = Interrupt::install()?;
+        let report = self.verify(&store, &interrupt).map_err(Failure::at_path(&self.dir))?;
+        let found = report.damage.len() as u64;
+        interrupt.check(|| {
+            let items = report.items;
+            format!("checked {items} item{}, and found {found} damaged place{}", s(items), s(found))
+        })?;
         unless_closed(write_report(&report)).map_err(Failure::output("standard output"))?;
         match report.damage.len() {
             0 => Ok(()),
             places => {
                 let s = s(places as u64);
-                Err(Failure::Negative(format!("{}: damaged in {places} place{s}", self.dir.display())))
+                let remedy = match store.engine_kind() {
+                    EngineKind::HiKv => "repair",
+                    _ => "convert --skip-damaged",
+                };
+                let dir = self.dir.display();
+                Err(Failure::Negative(format!(
+                    "{dir}: damaged in {places} place{s}; `hikv {remedy}` makes a new store of what is whole"
+                )))
             }
         }
     }
 
-    fn verify(&self, store: &Store) -> Result<Report, Error> {
+    fn verify(&self, store: &Store, interrupt: &Interrupt) -> Result<Report, Error> {
         let every = Duration::from_secs(self.progress_every);
         let mut progress = None;
         let show = |at: VerifyProgress| {
             progress
                 .get_or_insert_with(|| Progress::new("checked", Some(at.items_total), every))
                 .set(at.items, at.items);
+            interrupt.flow()
         };
         let report = if self.deep { store.verify(show)? } else { store.verify_headers(show)? };
-        if let Some(progress) = progress {
+        if let Some(progress) = progress.filter(|_| interrupt.signal().is_none()) {
             progress.finish();
         }
-        if !self.deep || !report.damage.is_empty() || store.features().order == Order::No {
+        if interrupt.signal().is_some()
+            || !self.deep
+            || !report.damage.is_empty()
+            || store.features().order == Order::No
+        {
             return Ok(report);
         }
         // What is damaged cannot be put in order.

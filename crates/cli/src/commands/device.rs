@@ -10,14 +10,13 @@ use device::{Config, Device as Served, Listening, Secrets, StartError, StopHandl
 use device_client::Secret;
 use hikv::{EngineKind, OpenError, Options, Store};
 use indicatif::HumanCount;
-use sd_notify::NotifyState;
 
 use crate::durable::Durable;
-use crate::failure::Failure;
+use crate::failure::{Failure, unless_closed, warn};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
-use crate::opening;
 use crate::plural::s;
+use crate::{notify, opening};
 
 /// Less than that is no room for anything.
 const SIZE_MIN: u64 = 1 << 20;
@@ -70,7 +69,7 @@ pub(crate) struct Device {
 
 impl Device {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let interrupt = Interrupt::install()?;
         let secrets = self.secrets()?;
         let config = Config {
             addr: self.tcp.clone(),
@@ -90,15 +89,18 @@ impl Device {
         let stop = StopHandle::new();
         let served = Served::at(listening, store.clone(), &config, stop.clone()).map_err(not_started)?;
         stop_at_signal(interrupt, stop).map_err(Failure::at_signals)?;
-        self.announce(&store, &served).map_err(Failure::output("standard output"))?;
-        // Nobody but a service manager waits for it, and that one has a time limit.
-        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        if let Err(error) = self.announce(&store, &served) {
+            // A device serves, though the reader of its first lines has gone or has no space for them.
+            warn(&format!("standard output did not take the device's address: {error}"));
+        }
+        notify::ready();
         served.run().map_err(|error| Failure::at("the device", error))?;
         let items = store.len();
         store.close().map_err(Failure::at_path(&self.dir))?;
         let items = items.map_err(Failure::at_path(&self.dir))?;
-        writeln!(io::stdout(), "stopped; {} holds {} item{}", self.dir.display(), HumanCount(items), s(items))
-            .map_err(Failure::output("standard output"))
+        let dir = self.dir.display();
+        let said = writeln!(io::stdout(), "stopped; {dir} holds {} item{}", HumanCount(items), s(items));
+        unless_closed(said).map_err(Failure::output("standard output"))
     }
 
     fn secrets(&self) -> Result<Option<Secrets>, Failure> {
@@ -126,7 +128,7 @@ impl Device {
                 "--tcp",
                 format!("{error}; --dhchap-key has them prove it, and --insecure listens there all the same"),
             ),
-            StartError::Name(_) => Failure::Error(error.to_string()),
+            StartError::Name(_) => Failure::Error(format!("{error} (--subnqn, --host-nqn)")),
             StartError::Shm(..) => Failure::at("--shm", error),
             StartError::Listen(_) => Failure::at(format!("--tcp '{}'", self.tcp), error),
             _ => Failure::at("the device", error),
@@ -172,8 +174,9 @@ pub(super) fn secret(path: &Path) -> Result<Secret, Failure> {
     if fs::metadata(path).map_err(Failure::at_path(path))?.permissions().mode() & READABLE_BY_ALL != 0 {
         return Err(Failure::at(path.display(), "everybody may read it, and it is to hold a secret: chmod o-r"));
     }
-    let text = fs::read_to_string(path).map_err(Failure::at_path(path))?;
-    Secret::parse(&text).map_err(|error| Failure::at(path.display(), error))
+    let text = fs::read(path).map_err(Failure::at_path(path))?;
+    let text = server::without_mark(&text).map_err(Failure::at_path(path))?;
+    Secret::parse(&String::from_utf8_lossy(text)).map_err(|error| Failure::at(path.display(), error))
 }
 
 /// Permissions in octal digits.

@@ -12,12 +12,13 @@ use super::listing::Listing;
 use crate::failure::Failure;
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::opening;
-use crate::output;
+use crate::output::Output;
 use crate::skipped::Skipped;
 
 /// Write all items as text or as a binary dump, in no particular order
 ///
-/// Every checksum is compared, and that a search for the key would find the item.
+/// Every checksum is compared, and that a search for the key would find the item. FILE has its name once it is whole: an error or
+/// a signal leaves the file that was there. Text begins and ends with a line by which `load` notices a missing part.
 #[derive(Args)]
 pub(crate) struct Dump {
     /// The store: a directory, or a DAX device
@@ -31,6 +32,9 @@ pub(crate) struct Dump {
     /// Leave out items that are damaged, rather than stop at the first: each is said, they are counted, and the exit code is 1
     #[arg(long)]
     skip_damaged: bool,
+    /// Write the items alone, for other programs: text without the first and the last line of a dump
+    #[arg(long)]
+    bare: bool,
     /// Seconds between two lines of progress, where stderr is no terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
@@ -48,14 +52,22 @@ impl Dump {
         };
         let every = Duration::from_secs(self.progress_every);
         let mut listing = match self.file.as_deref() {
-            Some(file) => Listing::begin_file("dumped", (output::create(file, &self.dir)?, file), total, every)?,
+            Some(file) => Listing::begin_file("dumped", (Output::create(file, &self.dir)?, file), total, every)?,
             None => Listing::begin("dumped", total, every)?,
         };
         let skipped = match format {
             FileFormat::Text(format) => {
+                if !self.bare {
+                    listing.write(|out| format.begin(out));
+                }
                 let skipped =
                     self.show_all(&store, &mut listing, |out, key, value, _| format.write(key, value, out))?;
-                listing.finish()?;
+                let items = listing.items();
+                // Only now: a dump of a part has no end.
+                listing.finish_with(|mut out| match self.bare {
+                    true => Ok(out),
+                    false => format.end(items, &mut out).map(|()| out),
+                })?;
                 skipped
             }
             FileFormat::Hikv => {
@@ -64,7 +76,7 @@ impl Dump {
                     dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()))
                 })?;
                 // Only now: a dump of a part has no end.
-                listing.finish_with(|dump| dump.finish().map(drop))?;
+                listing.finish_with(DumpWriter::finish)?;
                 skipped
             }
         };

@@ -11,7 +11,7 @@ use hikv::{Error, Store};
 use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
-use crate::opening;
+use crate::{opening, ttl_seconds};
 
 /// Let a key expire
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Expire {
     /// Any bytes, also none
     key: OsString,
     /// From now, with up to three decimals; 0 deletes the key
-    #[arg(value_parser = seconds)]
+    #[arg(value_parser = ttl_seconds::of_text)]
     seconds: Duration,
     #[command(flatten)]
     durable: Durable,
@@ -62,10 +62,4 @@ fn change(
     let was_there = change(&store, key).map_err(Failure::at_path(dir))?;
     store.close().map_err(Failure::at_path(dir))?;
     if was_there { Ok(()) } else { Err(Failure::Negative(not_found(dir, key))) }
-}
-
-/// A time that was given in seconds.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

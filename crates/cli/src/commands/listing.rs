@@ -1,24 +1,43 @@
 //! Items that a command writes out, one by one, until a signal comes or nobody reads them any more.
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output;
+use crate::output::Output;
 use crate::progress::Progress;
 
 /// What items are written to.
-pub(super) type Out = BufWriter<Box<dyn Write>>;
+pub(super) type Out = BufWriter<Sink>;
+
+/// Standard output, or a file.
+pub(super) enum Sink {
+    Stdout(StdoutLock<'static>),
+    File(Output),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::Stdout(out) => out.write(bytes),
+            Sink::File(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::Stdout(out) => out.flush(),
+            Sink::File(out) => out.flush(),
+        }
+    }
+}
 
 /// Where the items go, and how many did.
 pub(super) struct Listing<S = Out> {
     out: S,
-    /// The file, if it is one.
-    file: Option<File>,
     name: PathBuf,
     written: io::Result<()>,
     interrupt: Interrupt,
@@ -33,39 +52,49 @@ impl Listing {
             true => Progress::silent(verb),
             false => Progress::new(verb, total, every),
         };
-        Listing::to(Box::new(io::stdout().lock()), Path::new("standard output"), progress)
+        Listing::to(Sink::Stdout(io::stdout().lock()), Path::new("standard output"), progress)
     }
 
-    /// As [`Listing::begin`], in a file, which is durable in the end.
+    /// As [`Listing::begin`], in a file, which gets its name in the end.
     pub(super) fn begin_file(
         verb: &'static str,
-        (file, name): (File, &Path),
+        (file, name): (Output, &Path),
         total: Option<u64>,
         every: Duration,
     ) -> Result<Listing, Failure> {
-        let out = file.try_clone().map_err(Failure::at_path(name))?;
-        let listing = Listing::to(Box::new(out), name, Progress::new(verb, total, every))?;
-        Ok(Listing { file: Some(file), ..listing })
+        Listing::to(Sink::File(file), name, Progress::new(verb, total, every))
     }
 
-    fn to(out: Box<dyn Write>, name: &Path, progress: Progress) -> Result<Listing, Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+    fn to(out: Sink, name: &Path, progress: Progress) -> Result<Listing, Failure> {
+        let interrupt = Interrupt::install()?;
         let (out, name) = (BufWriter::new(out), name.to_owned());
-        Ok(Listing { out, file: None, name, written: Ok(()), interrupt, progress })
+        Ok(Listing { out, name, written: Ok(()), interrupt, progress })
     }
 
     /// Ends the listing, and says how it went.
     pub(super) fn finish(self) -> Result<(), Failure> {
-        self.finish_with(|mut out| out.flush())
+        self.finish_with(Ok)
+    }
+
+    /// Has `write` write what is no item, and is not counted.
+    pub(super) fn write(&mut self, write: impl FnOnce(&mut Out) -> io::Result<()>) {
+        if self.written.is_ok() {
+            self.written = write(&mut self.out);
+        }
+    }
+
+    /// The items so far.
+    pub(super) fn items(&self) -> u64 {
+        self.progress.items()
     }
 }
 
 impl<S> Listing<S> {
     /// The same listing, with `wrap` around what items are written to.
     pub(super) fn wrapped<T>(self, wrap: impl FnOnce(S) -> io::Result<T>) -> Result<Listing<T>, Failure> {
-        let Listing { out, file, name, written, interrupt, progress } = self;
+        let Listing { out, name, written, interrupt, progress } = self;
         let out = wrap(out).map_err(Failure::output(name.display()))?;
-        Ok(Listing { out, file, name, written, interrupt, progress })
+        Ok(Listing { out, name, written, interrupt, progress })
     }
 
     /// Has `write` write the next item; says whether another one is wanted.
@@ -77,15 +106,22 @@ impl<S> Listing<S> {
         if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Ends the listing with `end`, unless it was interrupted, and says how it went.
-    pub(super) fn finish_with(self, end: impl FnOnce(S) -> io::Result<()>) -> Result<(), Failure> {
+    /// Ends the listing with `end`, unless it was interrupted, and says how it went. Only then a file has its name.
+    pub(super) fn finish_with(self, end: impl FnOnce(S) -> io::Result<Out>) -> Result<(), Failure> {
         self.written.map_err(Failure::output(self.name.display()))?;
         if let Some(signal) = self.interrupt.signal() {
             return Err(Failure::Interrupted { signal, done: self.progress.end() });
         }
-        let ended = end(self.out).and_then(|()| self.file.as_ref().map_or(Ok(()), output::sync));
-        ended.map_err(Failure::output(self.name.display()))?;
+        end(self.out).and_then(finish).map_err(Failure::output(self.name.display()))?;
         self.progress.finish();
         Ok(())
+    }
+}
+
+/// Writes what is left in the buffer, and names the file.
+fn finish(out: Out) -> io::Result<()> {
+    match out.into_inner()? {
+        Sink::Stdout(mut out) => out.flush(),
+        Sink::File(file) => file.finish(),
     }
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
+use pmem_os::WholeFile;
 
 use crate::Arguments;
 use crate::failure::Failure;
@@ -41,6 +42,21 @@ impl Completions {
 impl Man {
     pub(super) fn run(self) -> Result<(), Failure> {
         fs::create_dir_all(&self.out).map_err(Failure::at_path(&self.out))?;
-        clap_mangen::generate_to(Arguments::command(), &self.out).map_err(Failure::at_path(&self.out))
+        let mut program = Arguments::command().disable_help_subcommand(true);
+        program.build();
+        self.write_pages(&program)
+    }
+
+    /// The pages of a command and of those below it.
+    fn write_pages(&self, command: &Command) -> Result<(), Failure> {
+        command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| self.write_pages(below))?;
+        let page = clap_mangen::Man::new(command.clone());
+        let path = self.out.join(page.get_filename());
+        let write = || {
+            let mut file = WholeFile::begin(&path)?;
+            page.render(&mut file)?;
+            file.finish()
+        };
+        write().map_err(Failure::at_path(&path))
     }
 }

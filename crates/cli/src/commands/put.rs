@@ -10,12 +10,11 @@ use std::time::Duration;
 use clap::Args;
 use hikv::{Limits, Store};
 
-use super::expire::seconds;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::kept::Kept;
-use crate::opening;
+use crate::{opening, ttl_seconds};
 
 /// Store a value under a key, in place of the one that was there
 ///
@@ -34,7 +33,7 @@ pub(crate) struct Put {
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     value_file: Option<PathBuf>,
     /// Let the key expire so long from now
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = ttl_seconds::of_text)]
     ttl: Option<Duration>,
     #[command(flatten)]
     kept: Kept,

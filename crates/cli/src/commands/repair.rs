@@ -1,6 +1,5 @@
 //! `hikv repair`.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -15,7 +14,7 @@ use serde::Serialize;
 use crate::failure::{Failure, unless_closed};
 use crate::formats::Escaped;
 use crate::interrupt::Interrupt;
-use crate::output;
+use crate::output::Output;
 use crate::plural::s;
 use crate::progress::Progress;
 
@@ -40,8 +39,8 @@ pub(crate) struct Repair {
 
 impl Repair {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let list = self.lost.as_ref().map(|file| output::create(file, &self.dir)).transpose()?;
+        let interrupt = Interrupt::install()?;
+        let list = self.lost.as_ref().map(|file| Output::create(file, &self.dir)).transpose()?;
         let mut list = list.map(BufWriter::new);
         let mut progress: Option<Progress> = None;
         let mut written = Ok(());
@@ -60,7 +59,9 @@ impl Repair {
             let stop = written.is_err() || interrupt.signal().is_some();
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        let written = written.and_then(|()| list.map_or(Ok(()), |mut list| list.flush()));
+        // A list of a part of the findings is none.
+        let list = list.filter(|_| outcome.is_ok());
+        let written = written.and_then(|()| list.map_or(Ok(()), |list| list.into_inner()?.finish()));
         written.map_err(Failure::output("the list of what is lost"))?;
         let end = progress.map(Progress::end).unwrap_or_default();
         match (outcome, interrupt.signal()) {
@@ -81,7 +82,10 @@ impl Repair {
         unless_closed(io::stdout().write_all(what.as_bytes())).map_err(Failure::output("standard output"))?;
         match lost_count {
             0 => Ok(()),
-            _ => Err(Failure::Negative(format!("{}: not everything could be salvaged", self.dir.display()))),
+            _ => Err(Failure::Negative(format!(
+                "{}: not everything could be salvaged; --lost FILE lists what is lost",
+                self.dir.display()
+            ))),
         }
     }
 }
@@ -114,7 +118,7 @@ struct Object<'a> {
     what: &'a str,
 }
 
-fn tell(finding: &Finding, list: Option<&mut BufWriter<File>>) -> io::Result<()> {
+fn tell(finding: &Finding, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
     let (what, offset) = (name(finding.weight), finding.offset);
     let key = finding.key.as_ref().map(|key| format!(" key '{}':", Escaped(key))).unwrap_or_default();
     unless_closed(writeln!(io::stdout(), "{what} at offset {offset:#x}:{key} {}", finding.what))?;
@@ -138,13 +142,13 @@ struct MissingObject<'a> {
     what: &'a str,
 }
 
-fn tell_missing(missing: &Missing, list: Option<&mut BufWriter<File>>) -> io::Result<()> {
+fn tell_missing(missing: &Missing, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
     let (finding, file) = (name(Weight::Lost), missing.path.to_string_lossy());
     writeln!(io::stdout(), "{finding} in {file}: {}", missing.what)?;
     list.map_or(Ok(()), |list| write_line(list, &MissingObject { finding, file: &file, what: &missing.what }))
 }
 
-fn write_line(list: &mut BufWriter<File>, object: &impl Serialize) -> io::Result<()> {
+fn write_line(list: &mut BufWriter<Output>, object: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *list, object)?;
     list.write_all(b"\n")
 }

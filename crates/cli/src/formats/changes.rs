@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::lines::Lines;
 use super::{Format, ReadError, jsonl, tsv};
+use crate::ttl_seconds;
 
 /// What is to become of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,7 +68,7 @@ impl<R: BufRead> ChangeReader<R> {
             Format::Jsonl => of_object,
             Format::Csv => return None,
         };
-        Some(ChangeReader { lines: Lines::new(input), parse })
+        Some(ChangeReader { lines: Lines::new(input, format), parse })
     }
 
     /// The next operation, with the number of its line, from 1.
@@ -107,7 +108,7 @@ fn of_object(line: &[u8]) -> Result<Change, String> {
     if has_value {
         jsonl::half("value", value, value_base64, &mut bytes.1)?;
     }
-    let time = ttl.map(|ttl| seconds(ttl).map_err(|error| format!("ttl {ttl}: {error}"))).transpose()?;
+    let time = ttl.map(|ttl| ttl_seconds::of_number(ttl).map_err(|error| format!("ttl {ttl}: {error}"))).transpose()?;
     let operation = match (&*op, has_value, time) {
         ("put", true, time) => Operation::Put(bytes.1, time),
         ("delete", false, None) => Operation::Delete,
@@ -129,11 +130,7 @@ fn time_of(text: &[u8]) -> Result<Duration, String> {
     let shown = tsv::Escaped(text);
     let number: Option<f64> = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     let number = number.ok_or_else(|| format!("'{shown}' is no number of seconds"))?;
-    seconds(number).map_err(|error| format!("'{shown}' seconds: {error}"))
-}
-
-fn seconds(number: f64) -> Result<Duration, String> {
-    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+    ttl_seconds::of_number(number).map_err(|error| format!("'{shown}' seconds: {error}"))
 }
 
 #[cfg(test)]
@@ -149,6 +146,7 @@ mod tests {
                 Ok(None) => return Ok(changes),
                 Err(ReadError::Malformed { line, what }) => return Err(format!("{line}: {what}")),
                 Err(ReadError::Input(error)) => panic!("{error}"),
+                Err(ReadError::CutOff { what, .. }) => panic!("{what}"),
             }
         }
     }

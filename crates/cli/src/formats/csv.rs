@@ -6,6 +6,7 @@
 use std::io::{self, BufRead, Write};
 
 use hikv::Limits;
+use server::looks_marked;
 
 use super::Item;
 use super::lines::Lines;
@@ -19,7 +20,8 @@ pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Resul
 }
 
 fn write_field(field: &[u8], out: &mut impl Write) -> io::Result<()> {
-    if !field.iter().any(|byte| b",\"\r\n".contains(byte)) {
+    // A file that began with such bytes would be taken for one with a byte-order mark.
+    if !field.iter().any(|byte| b",\"\r\n".contains(byte)) && !looks_marked(field) {
         return out.write_all(field);
     }
     out.write_all(b"\"")?;

@@ -3,6 +3,7 @@
 
 mod changes;
 mod csv;
+mod frame;
 mod jsonl;
 mod lines;
 #[cfg(test)]
@@ -16,8 +17,10 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 pub(crate) use changes::{Change, ChangeReader, Operation};
+pub(crate) use frame::Frame;
 pub(crate) use tsv::Escaped;
 
+use frame::Mark;
 use lines::Lines;
 
 /// What to say of a file whose format [`Format::of_file`] does not know.
@@ -42,6 +45,16 @@ impl Format {
             Format::Csv => csv::write(key, value, out),
             Format::Jsonl => jsonl::write(key, value, out),
         }
+    }
+
+    /// Writes the first line of a dump.
+    pub(crate) fn begin(self, out: &mut impl Write) -> io::Result<()> {
+        Mark::Begin.write(self, out)
+    }
+
+    /// Writes the last line of a dump of so many items.
+    pub(crate) fn end(self, items: u64, out: &mut impl Write) -> io::Result<()> {
+        Mark::End { items }.write(self, out)
     }
 }
 
@@ -109,6 +122,13 @@ pub(crate) enum ReadError {
         /// What is wrong with it.
         what: String,
     },
+    /// A dump is not whole; nothing more is read.
+    CutOff {
+        /// The last line, from 1.
+        line: u64,
+        /// What is missing.
+        what: String,
+    },
 }
 
 /// Reads items one by one; blank lines are skipped.
@@ -116,24 +136,30 @@ pub(crate) struct Reader<R> {
     lines: Lines<R>,
     format: Format,
     item_line: u64,
+    frame: Frame,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Reads `input` as `format`.
     pub(crate) fn new(input: R, format: Format) -> Reader<R> {
-        Reader { lines: Lines::new(input), format, item_line: 0 }
+        Reader { lines: Lines::new(input, format), format, item_line: 0, frame: Frame::default() }
     }
 
     /// Reads the next item; false at the end of the input.
     pub(crate) fn read(&mut self, item: &mut Item) -> Result<bool, ReadError> {
         loop {
             if !self.lines.advance().map_err(ReadError::Input)? {
-                return Ok(false);
+                return self.frame.end().map(|()| false).map_err(|what| self.cut_off(what));
             }
-            if !self.lines.content().is_empty() {
-                break;
+            if self.lines.content().is_empty() {
+                continue;
+            }
+            match Mark::of_line(self.lines.content(), self.format) {
+                Some(mark) => self.frame.meet(mark).map_err(|what| self.cut_off(what))?,
+                None => break,
             }
         }
+        self.frame.count();
         self.item_line = self.lines.number();
         match self.format {
             Format::Tsv => tsv::parse(self.lines.content(), item),
@@ -142,6 +168,15 @@ impl<R: BufRead> Reader<R> {
         }
         .map_err(|what| ReadError::Malformed { line: self.item_line, what })?;
         Ok(true)
+    }
+
+    fn cut_off(&self, what: String) -> ReadError {
+        ReadError::CutOff { line: self.lines.number(), what }
+    }
+
+    /// How much of a dump was read.
+    pub(crate) fn frame(&self) -> Frame {
+        self.frame
     }
 
     /// The line that the last item began in, from 1.

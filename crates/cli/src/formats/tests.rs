@@ -26,6 +26,7 @@ fn read(format: Format, text: impl BufRead) -> (Vec<Item>, Vec<(u64, String)>) {
             Ok(false) => return (items, bad),
             Err(ReadError::Malformed { line, what }) => bad.push((line, what)),
             Err(ReadError::Input(error)) => panic!("{error}"),
+            Err(ReadError::CutOff { what, .. }) => panic!("{what}"),
         }
     }
 }
@@ -148,6 +149,20 @@ fn golden_lines() {
     for (format, text) in golden {
         assert_eq!(write(format, &items), text, "{format:?}");
         assert_eq!(read(format, text.as_slice()), (items.to_vec(), vec![]), "{format:?}");
+    }
+}
+
+#[test]
+fn marks_of_editors_do_not_matter() {
+    for (format, text) in
+        [(Format::Tsv, "a\tb\n"), (Format::Csv, "a,b\n"), (Format::Jsonl, "{\"key\":\"a\",\"value\":\"b\"}\n")]
+    {
+        let marked = ["\u{feff}", text].concat();
+        assert_eq!(read(format, marked.as_bytes()), (vec![item(b"a", b"b")], vec![]), "{format:?}");
+        for key in ["\u{feff}a".as_bytes(), b"\xff\xfe", b"\xfe\xff"] {
+            let items = [item(key, b"\xff\xfe")];
+            assert_eq!(read(format, write(format, &items).as_slice()), (items.to_vec(), vec![]), "{format:?}");
+        }
     }
 }
 

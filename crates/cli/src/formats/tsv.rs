@@ -8,8 +8,19 @@ use super::Item;
 /// Of a line that is no item, as much as shows where it comes from.
 const SHOWN_BYTES_MAX: usize = 80;
 
-/// Writes one item. What is not UTF-8, and control characters, become escapes: the file is text.
+/// Of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Writes one item. What is not UTF-8, and control characters, become escapes: the file is text. So does a byte-order mark that a
+/// key begins with, since a file may begin with the key.
 pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Result<()> {
+    let key = match key.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => {
+            out.write_all(b"\\xef\\xbb\\xbf")?;
+            rest
+        }
+        None => key,
+    };
     writeln!(out, "{}\t{}", Escaped(key), Escaped(value))
 }
 

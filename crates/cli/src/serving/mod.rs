@@ -26,6 +26,10 @@ pub(crate) fn unopened(error: OpenError) -> Failure {
             Some(client) => format!("{error}; ask it: redis-cli {}, where BGSAVE makes a backup", client.options()),
             None => format!("{error}; ask it by redis-cli, where BGSAVE makes a backup"),
         }),
+        OpenError::Missing { .. } => Failure::Error(format!("{error}; `hikv put`, `load` and `serve` make one")),
+        OpenError::NotADirectory { .. } => {
+            Failure::Error(format!("{error}: name the directory that has store.hikv in it"))
+        }
         other => Failure::Error(other.to_string()),
     }
 }

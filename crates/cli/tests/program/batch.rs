@@ -27,14 +27,14 @@ fn a_line_that_is_wrong_leaves_nothing_done() {
     let place = Place::new();
     place.run("put", &["k", "before"]).succeeded();
     let too_long = format!("put\tk\tv\nput\t{}\tv\n", "x".repeat(65_536));
-    for (input, words) in [
-        ("put\tk\tafter\nput\tk\n", &["standard input:2:", "put KEY VALUE", "nothing was done"][..]),
-        ("put\tk\tafter\ndelete\ta\tb\n", &["standard input:2:"]),
-        ("put\tk\tafter\n\nexpire\tno such key\t5\n", &["standard input:3:", "'no such key'"]),
-        ("delete\tk\npersist\tk\n", &["standard input:2:", "'k'"]),
-        (&too_long, &["standard input:2:", "65536"]),
+    for (input, code, words) in [
+        ("put\tk\tafter\nput\tk\n", 2, &["standard input:2:", "put KEY VALUE", "nothing was done"][..]),
+        ("put\tk\tafter\ndelete\ta\tb\n", 2, &["standard input:2:"]),
+        ("put\tk\tafter\n\nexpire\tno such key\t5\n", 1, &["standard input:3:", "'no such key'"]),
+        ("delete\tk\npersist\tk\n", 1, &["standard input:2:", "'k'"]),
+        (&too_long, 2, &["standard input:2:", "65536"]),
     ] {
-        place.run_with_input("batch", &[] as &[&str], input.as_bytes()).failed(2, words);
+        place.run_with_input("batch", &[] as &[&str], input.as_bytes()).failed(code, words);
         assert_eq!(place.run("get", &["k"]).succeeded(), b"before");
         place.run("get", &["0"]).failed(1, &["'0'"]);
     }
@@ -48,13 +48,13 @@ fn conditions_are_of_the_moment_before_the_batch() {
     place.run("put", &["stock", "7"]).succeeded();
     let sell = b"expect\tstock\t7\nabsent\tsold\nput\tstock\t6\nput\tsold\t1\nabsent\tsold\n";
     place.run_with_input("batch", &[] as &[&str], sell).succeeded();
-    for (input, words) in [
-        (&sell[..], &["standard input:1:", "'stock' has another value", "nothing was done"][..]),
-        (b"expect\tstock\t6\nabsent\tsold\nput\tstock\t5\n", &["standard input:2:", "'sold' is there"]),
-        (b"put\tstock\t5\nexpect\tno such key\t1\n", &["standard input:2:", "'no such key'"]),
-        (b"{\"op\":\"absent\",\"key\":\"k\",\"value\":\"v\"}", &["KEY VALUE"]),
+    for (input, code, words) in [
+        (&sell[..], 1, &["standard input:1:", "'stock' has another value", "nothing was done"][..]),
+        (b"expect\tstock\t6\nabsent\tsold\nput\tstock\t5\n", 1, &["standard input:2:", "'sold' is there"]),
+        (b"put\tstock\t5\nexpect\tno such key\t1\n", 1, &["standard input:2:", "'no such key'"]),
+        (b"{\"op\":\"absent\",\"key\":\"k\",\"value\":\"v\"}", 2, &["KEY VALUE"]),
     ] {
-        place.run_with_input("batch", &[] as &[&str], input).failed(2, words);
+        place.run_with_input("batch", &[] as &[&str], input).failed(code, words);
         assert_eq!(place.run("get", &["stock"]).succeeded(), b"6");
     }
 }

@@ -33,7 +33,7 @@ fn what_has_expired_is_not_there() {
     place.run("persist", &["k"]).failed(1, &["'k'"]);
     place.run("expire", &["k", "9"]).failed(1, &["'k'"]);
     place.run("del", &["k"]).failed(1, &["'k'"]);
-    assert_eq!(place.run::<&str>("dump", &[]).succeeded(), b"stays\tv\n");
+    assert_eq!(place.run("dump", &["--bare"]).succeeded(), b"stays\tv\n");
     assert_eq!(place.run::<&str>("scan", &[]).succeeded(), b"stays\tv\n");
     place.run("expire", &["stays", "0"]).succeeded();
     place.run("get", &["stays"]).failed(1, &["'stays'"]);
@@ -57,7 +57,7 @@ fn a_dump_has_the_time_and_a_load_gives_it_back() {
     place.run_with_input("put", &["--ttl", "1000", "large", "-"], &[7; 300_000]).succeeded();
     place.run("put", &["stays", "v"]).succeeded();
     let dumped = place.file("all.hikv");
-    place.run("dump", &[&dumped]).succeeded();
+    place.run("dump", &[dumped.to_str().unwrap(), "--bare"]).succeeded();
     let other = Place::new();
     other.run("load", &[&dumped]).succeeded();
     for key in ["small", "large"] {

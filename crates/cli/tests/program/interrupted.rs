@@ -48,7 +48,7 @@ impl Loading {
 }
 
 fn assert_holds(place: &Place, numbers: std::ops::Range<u32>) {
-    let dumped = String::from_utf8(place.run("dump", &[""; 0]).succeeded()).unwrap();
+    let dumped = String::from_utf8(place.run("dump", &["--bare"]).succeeded()).unwrap();
     let lines: std::collections::HashSet<&str> = dumped.lines().collect();
     for number in numbers {
         assert!(lines.contains(&*format!("key-{number}\tvalue-{number}")), "item {number} is lost");

@@ -36,7 +36,7 @@ fn sorted(text: Vec<u8>) -> Vec<String> {
 
 /// The items of the store in `OUT`, as lines.
 fn dumped(place: &Place) -> Vec<String> {
-    let dump = hikv("dump", &place.file("out"), &[""; 0]).output().unwrap();
+    let dump = hikv("dump", &place.file("out"), &["--bare"]).output().unwrap();
     assert!(dump.status.success());
     sorted(dump.stdout)
 }
@@ -50,20 +50,20 @@ fn a_whole_store_is_checked_and_copied() {
     let ended = place.run("repair", &[place.file("out")]);
     assert!(ended.messages().contains("salvaged 1,000 items in "), "{}", ended.messages());
     assert_eq!(ended.succeeded(), b"1000 items, 0 mended, 0 doubtful, 0 lost\n");
-    assert_eq!(dumped(&place), sorted(place.run("dump", &[""; 0]).succeeded()));
+    assert_eq!(dumped(&place), sorted(place.run("dump", &["--bare"]).succeeded()));
 }
 
 #[test]
 fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
     let place = filled();
-    let expected = sorted(place.run("dump", &[""; 0]).succeeded());
+    let expected = sorted(place.run("dump", &["--bare"]).succeeded());
     flip(&place, "value-77-");
     place.run("check", &[""; 0]).succeeded();
     place.run("check", &["--deep"]).failed(1, &["damaged in 1 place"]);
     place.run("get", &["key-77"]).failed(2, &["store: the store is damaged", "checksum"]);
     assert_eq!(place.run("get", &["key-77", "--verify", "nothing"]).succeeded().len(), "value-77-X".len());
     place.run("scan", &["--prefix", "key-77"]).failed(2, &["checksum"]);
-    place.run("dump", &[""; 0]).failed(2, &["checksum", "--skip-damaged"]);
+    place.run("dump", &["--bare"]).failed(2, &["checksum", "--skip-damaged"]);
     place.run("backup", &[place.file("backup")]).failed(2, &["checksum"]);
     let list = place.file("lost.jsonl");
     let (out, listed) = (place.file("out"), list.to_str().unwrap());
@@ -76,14 +76,14 @@ fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
     assert_eq!((&object["finding"], &object["key"]), (&"lost".into(), &"key-77".into()));
     let others: Vec<_> = expected.into_iter().filter(|line| !line.starts_with("key-77\t")).collect();
     assert_eq!(dumped(&place), others);
-    let skipping = place.run("dump", &["--skip-damaged"]);
+    let skipping = place.run("dump", &["--bare", "--skip-damaged"]);
     assert_eq!(skipping.messages().matches("skipped at offset 0x").count(), 1, "{}", skipping.messages());
     assert_eq!(sorted(skipping.0.stdout.clone()), others);
     skipping.failed(1, &["store: 1 damaged item left out"]);
     place.run("dump", &["--skip-damaged", place.file("items.hikv").to_str().unwrap()]).failed(1, &["1 damaged item"]);
     fs::remove_dir_all(place.store()).unwrap();
     place.run("load", &[place.file("items.hikv")]).succeeded();
-    assert_eq!(sorted(place.run("dump", &[""; 0]).succeeded()), others);
+    assert_eq!(sorted(place.run("dump", &["--bare"]).succeeded()), others);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_hidden_key_is_no_absence_and_a_dump_says_so() {
     alter(&place, |bytes| bytes[position - 32] ^= 1);
     place.run("get", &["key"]).failed(2, &["damaged", "signature"]);
     place.run("get", &["key", "--verify", "values"]).failed(1, &["there is no key 'key'"]);
-    place.run("dump", &[""; 0]).failed(2, &["signature"]);
+    place.run("dump", &["--bare"]).failed(2, &["signature"]);
     let ended = place.run("check", &["--deep"]);
     let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
     for line in told.lines() {
@@ -147,7 +147,7 @@ fn one_is_not_several() {
 #[test]
 fn a_store_that_does_not_open_is_salvaged() {
     let place = filled();
-    let expected = sorted(place.run("dump", &[""; 0]).succeeded());
+    let expected = sorted(place.run("dump", &["--bare"]).succeeded());
     alter(&place, |bytes| bytes[65_536] ^= 1);
     place.run("check", &[""; 0]).failed(2, &["damaged at offset 0x10000"]);
     let told = String::from_utf8(place.run("repair", &[place.file("out")]).succeeded()).unwrap();
@@ -198,11 +198,11 @@ fn what_is_damaged_is_left_out_of_a_dump_and_of_a_conversion() {
         let place = Place::new();
         let text: String = (0..ITEM_COUNT).map(|number| format!("key-{number}\tthe value of {number}-\n")).collect();
         place.run_with_input("load", &["-", "--engine", engine], text.as_bytes()).succeeded();
-        let mut expected = sorted(place.run("dump", &[""; 0]).succeeded());
+        let mut expected = sorted(place.run("dump", &["--bare"]).succeeded());
         flip(&place, "the value of 77-");
         expected.retain(|line| !line.starts_with("key-77\t"));
-        place.run("dump", &[""; 0]).failed(2, &["checksum", "--skip-damaged"]);
-        let dump = hikv("dump", &place.store(), &["--skip-damaged"]).output().unwrap();
+        place.run("dump", &["--bare"]).failed(2, &["checksum", "--skip-damaged"]);
+        let dump = hikv("dump", &place.store(), &["--bare", "--skip-damaged"]).output().unwrap();
         assert_eq!((dump.status.code(), sorted(dump.stdout)), (Some(1), expected.clone()), "{engine}");
         let out = place.file("out").into_os_string().into_string().unwrap();
         place.run("convert", &[&out, "--engine", "hikv"]).failed(1, &["is damaged", "--skip-damaged"]);

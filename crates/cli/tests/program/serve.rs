@@ -120,7 +120,7 @@ fn a_client_and_the_program_see_the_same_items() {
         assert_eq!(serving.ask(b"GET from\r\n", 14), b"$8\r\nterminal\r\n");
         assert_eq!(serving.ask(b"*3\r\n$3\r\nSET\r\n$4\r\n\0\xff\r\n\r\n$6\r\nclient\r\n", 5), b"+OK\r\n");
         assert!(serving.stop(signal).contains("2 items"));
-        let dumped = String::from_utf8(place.run("dump", &[""; 0]).succeeded()).unwrap();
+        let dumped = String::from_utf8(place.run("dump", &["--bare"]).succeeded()).unwrap();
         assert!(dumped.lines().any(|line| line == "\\0\\xff\\r\\n\tclient"), "{dumped}");
     }
 }

@@ -175,7 +175,7 @@ fn write_until<R>(count: u64, serving: &Serving, first: u64, stop: impl FnOnce()
 fn kept(store: &Path) -> u64 {
     let checked = hikv("check", store, &["--deep"]).output().unwrap();
     Ended(checked).succeeded();
-    let dumped = String::from_utf8(Ended(hikv("dump", store, &[""; 0]).output().unwrap()).succeeded()).unwrap();
+    let dumped = String::from_utf8(Ended(hikv("dump", store, &["--bare"]).output().unwrap()).succeeded()).unwrap();
     let mut items: Vec<_> = dumped.lines().map(|line| line.split_once('\t').unwrap()).collect();
     items.sort_unstable();
     for (number, item) in items.iter().enumerate() {

@@ -35,7 +35,7 @@ fn each_format_is_loaded_and_dumped() {
         assert!(ended.messages().contains("loaded 2 items in "), "{}", ended.messages());
         ended.succeeded();
         let dumped = place.file(&format!("dumped-{name}"));
-        place.run("dump", &[&dumped]).succeeded();
+        place.run("dump", &[dumped.to_str().unwrap(), "--bare"]).succeeded();
         assert_eq!(sorted(&std::fs::read(dumped).unwrap()), sorted(text.as_bytes()));
     }
 }
@@ -75,7 +75,7 @@ fn lines_come_whole_from_a_pipe_however_it_is_filled() {
     drop(stdin);
     let ended = Ended(child.wait_with_output().unwrap());
     assert!(ended.0.status.success(), "seed {seed}: {}", ended.messages());
-    let dumped = place.run("dump", &[""; 0]).succeeded();
+    let dumped = place.run("dump", &["--bare"]).succeeded();
     assert!(sorted(&dumped) == sorted(&text), "seed {seed}: other items are in the store");
 }
 
@@ -83,7 +83,7 @@ fn lines_come_whole_from_a_pipe_however_it_is_filled() {
 fn a_later_line_replaces_an_earlier_one() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"k\told\nk\tnew\n").succeeded();
-    assert_eq!(place.run("dump", &[""; 0]).succeeded(), b"k\tnew\n");
+    assert_eq!(place.run("dump", &["--bare"]).succeeded(), b"k\tnew\n");
 }
 
 #[test]
@@ -91,7 +91,10 @@ fn a_malformed_line_is_named_and_what_was_before_it_stays() {
     let place = Place::new();
     let file = place.write("items.csv", "a,1\n\"b\n\nc\",2\nbad\nd,4\n");
     load(&place, &file, &[]).failed(2, &["items.csv:5: expected two columns"]);
-    assert_eq!(sorted(&place.run("dump", &["--format", "tsv"]).succeeded()), [&b"a\t1\n"[..], b"b\\n\\nc\t2\n"]);
+    assert_eq!(
+        sorted(&place.run("dump", &["--bare", "--format", "tsv"]).succeeded()),
+        [&b"a\t1\n"[..], b"b\\n\\nc\t2\n"]
+    );
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn a_dump_whose_reader_goes_away_ends_quietly() {
     let place = Place::new();
     let text: String = (0..20_000).map(|number| format!("key-{number}\tvalue-{number}\n")).collect();
     place.run_with_input("load", &["-"], text.as_bytes()).succeeded();
-    let mut dump = hikv("dump", &place.store(), &[""; 0]).stdin(Stdio::null()).spawn().unwrap();
+    let mut dump = hikv("dump", &place.store(), &["--bare"]).stdin(Stdio::null()).spawn().unwrap();
     let mut out = dump.stdout.take().unwrap();
     out.read_exact(&mut [0; 100]).unwrap();
     drop(out);
@@ -168,16 +171,16 @@ fn filled() -> Place {
 #[test]
 fn a_binary_dump_goes_through_a_pipe_and_is_known_by_its_first_bytes() {
     let (place, copy) = (filled(), Place::new());
-    let expected = place.run("dump", &["--format", "jsonl"]).succeeded();
+    let expected = place.run("dump", &["--bare", "--format", "jsonl"]).succeeded();
     let dumped = place.run("dump", &["--format", "hikv"]).succeeded();
     let ended = copy.run_with_input("load", &["-"], &dumped);
     assert!(ended.messages().contains("loaded 4 items in "), "{}", ended.messages());
     ended.succeeded();
-    assert_eq!(sorted(&copy.run("dump", &["--format", "jsonl"]).succeeded()), sorted(&expected));
+    assert_eq!(sorted(&copy.run("dump", &["--bare", "--format", "jsonl"]).succeeded()), sorted(&expected));
     let (named, other) = (place.file("items.hikv"), Place::new());
     place.run("dump", &[&named]).succeeded();
     load(&other, &named, &[]).succeeded();
-    assert_eq!(sorted(&other.run("dump", &["--format", "jsonl"]).succeeded()), sorted(&expected));
+    assert_eq!(sorted(&other.run("dump", &["--bare", "--format", "jsonl"]).succeeded()), sorted(&expected));
 }
 
 #[test]
@@ -223,7 +226,7 @@ proptest! {
         first.run_with_input("load", &["-", "--format", "jsonl"], &as_jsonl(&items)).succeeded();
         let dumped = first.run("dump", &["--format", format]).succeeded();
         second.run_with_input("load", &["-", "--format", format], &dumped).succeeded();
-        let text = second.run("dump", &["--format", "jsonl"]).succeeded();
+        let text = second.run("dump", &["--bare", "--format", "jsonl"]).succeeded();
         let expected = as_jsonl(&items);
         prop_assert_eq!(sorted(&text), sorted(&expected));
     }

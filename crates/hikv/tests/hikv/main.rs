@@ -21,5 +21,6 @@ mod ranges;
 mod readme;
 mod real_time;
 mod sizes;
+mod standing;
 mod versions;
 mod written_together;

@@ -1,11 +1,11 @@
 //! What an operator has a say in: users, parameters, certificates, the log.
 
 pub(crate) mod acl;
+pub(crate) mod byte_order_mark;
 pub(crate) mod file_limit;
 pub(crate) mod log;
 mod log_writer;
 pub(crate) mod output_limits;
-mod replacement;
 pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod start;

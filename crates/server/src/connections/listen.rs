@@ -134,9 +134,10 @@ impl Wanted<'_> {
 fn have_one_port(wanted: &[Wanted<'_>]) -> io::Result<()> {
     let Some(first) = wanted.first() else { return Ok(()) };
     match wanted.iter().find(|other| other.port() != first.port()) {
-        Some(other) => {
-            Err(invalid(format!("{} and {} have different ports; all must have one", first.shown, other.shown)))
-        }
+        Some(other) => Err(invalid(format!(
+            "{} and {} have different ports; give each address the same one",
+            first.shown, other.shown
+        ))),
         None => Ok(()),
     }
 }

@@ -72,6 +72,9 @@ pub(crate) fn note_rejected(request: &Request<'_>, session: &Session, shared: &S
 pub(crate) fn note_refusal(refusal: &Refusal, entry: Entry, shared: &Shared, tally: &mut Tally) -> Vec<u8> {
     tally.add_error(entry.kind());
     shared.administration.log.refused(refusal);
+    if let Refusal::Store(error) = refusal {
+        shared.telemetry.space.note(error, &shared.keyspace.store);
+    }
     let text = refusal.text();
     shared.telemetry.errors.note(&text);
     text

@@ -54,7 +54,9 @@ impl Pages {
         let reason = health.reason.as_str();
         match (self.status.replace(health.status), health.status) {
             (last, now) if last == Some(now) => {}
-            (_, Status::Poisoned) => tracing::error!(reason, "health: poisoned"),
+            (_, now @ (Status::Poisoned | Status::Removed | Status::Full)) => {
+                tracing::error!(reason, "health: {}", now.name());
+            }
             (_, now) => tracing::info!(status = now.name(), reason, "health"),
         }
     }

@@ -1,6 +1,6 @@
 //! Whether the server serves, and if it does not, why.
 
-use hikv::{Error, Stats};
+use hikv::{Error, MediumError, Standing, Stats};
 use serde::Serialize;
 
 use crate::shared::Shared;
@@ -9,7 +9,7 @@ use crate::shared::Shared;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Health {
     pub(crate) status: Status,
-    /// A sentence for people; empty where all is well.
+    /// A sentence for people; empty where all is well, and where it serves though something should be looked at, that.
     pub(crate) reason: String,
     /// What is answered now.
     pub(crate) ready: Vec<&'static str>,
@@ -25,8 +25,12 @@ pub(crate) enum Status {
     /// Keys are being put in order; all but ranges is answered.
     Rebuilding,
     Serving,
+    /// There is no space: writes that need some are refused until some comes free.
+    Full,
     /// The disk failed, or a write panicked: the store takes no writes until it is opened again.
     Poisoned,
+    /// The store's files were removed: it takes no writes.
+    Removed,
     Stopping,
 }
 
@@ -36,7 +40,9 @@ impl Status {
             Status::Opening => "opening",
             Status::Rebuilding => "rebuilding",
             Status::Serving => "serving",
+            Status::Full => "full",
             Status::Poisoned => "poisoned",
+            Status::Removed => "removed",
             Status::Stopping => "stopping",
         }
     }
@@ -47,6 +53,9 @@ impl From<Status> for &str {
         status.name()
     }
 }
+
+/// Said of a store whose directory was renamed.
+const MOVED: &str = "the store's files were moved: its path does not lead to them, and a restart would not find them";
 
 const READS: &str = "reads";
 const WRITES: &str = "writes";
@@ -64,7 +73,7 @@ impl Health {
     }
 
     /// `stats` are of the moment.
-    pub(crate) fn of(shared: &Shared, stats: &Stats) -> Health {
+    pub(crate) fn of(shared: &Shared, stats: &Stats, disk_free_bytes: Option<u64>) -> Health {
         if shared.stop.is_stopped() {
             return Health::stopping();
         }
@@ -74,24 +83,31 @@ impl Health {
             done: stats.order_done,
             total: stats.order_total,
         });
-        Health::judged(shared.keyspace.store.health().err(), order, stats.counted)
+        let lacking = shared.telemetry.space.lacking(stats, disk_free_bytes);
+        let health = Health::judged(shared.keyspace.store.health().err(), lacking, order, stats.counted);
+        match shared.keyspace.store.look_at_files() {
+            Standing::Moved if health.reason.is_empty() => Health { reason: MOVED.into(), ..health },
+            _ => health,
+        }
     }
 
-    fn judged(poison: Option<Error>, order: Option<Steps>, is_counted: bool) -> Health {
+    fn judged(poison: Option<Error>, lacking: Option<String>, order: Option<Steps>, is_counted: bool) -> Health {
         let is_ordered = order.is_none_or(|order| order.is_ready);
         let parts = [
             (READS, true, true),
-            (WRITES, poison.is_none(), true),
+            (WRITES, poison.is_none() && lacking.is_none(), true),
             (RANGES, is_ordered, order.is_some()),
             (COUNTS, is_counted, true),
         ];
         let named = |wanted: bool| {
             parts.iter().filter(|(_, is_ready, exists)| *exists && *is_ready == wanted).map(|part| part.0).collect()
         };
-        let (status, reason) = match (poison, order) {
-            (Some(error), _) => (Status::Poisoned, error.to_string()),
-            (None, Some(order)) if !order.is_ready => (Status::Rebuilding, order.progress()),
-            (None, _) => (Status::Serving, String::new()),
+        let (status, reason) = match (poison, lacking, order) {
+            (Some(error @ Error::Medium(MediumError::Removed)), ..) => (Status::Removed, error.to_string()),
+            (Some(error), ..) => (Status::Poisoned, error.to_string()),
+            (None, Some(reason), _) => (Status::Full, reason),
+            (None, None, Some(order)) if !order.is_ready => (Status::Rebuilding, order.progress()),
+            (None, None, _) => (Status::Serving, String::new()),
         };
         Health { status, reason, ready: named(true), waiting: named(false) }
     }
@@ -124,8 +140,6 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use hikv::MediumError;
-
     use super::*;
 
     fn order(is_ready: bool) -> Option<Steps> {
@@ -134,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_keys_wait_for_is_told() {
-        let health = Health::judged(None, order(false), false);
+        let health = Health::judged(None, None, order(false), false);
         assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "keys are being put in order: 33 %"));
         assert_eq!((health.ready.as_slice(), health.waiting.as_slice()), (&[READS, WRITES][..], &[RANGES, COUNTS][..]));
         assert!(health.takes_requests() && !health.is_serving());
@@ -142,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_store_without_order_has_nothing_to_wait_for() {
-        let health = Health::judged(None, None, true);
+        let health = Health::judged(None, None, None, true);
         assert_eq!((health.status, health.ready.as_slice()), (Status::Serving, &[READS, WRITES, COUNTS][..]));
         assert!(health.is_serving() && health.waiting.is_empty());
     }
@@ -150,9 +164,20 @@ mod tests {
     #[test]
     fn a_failed_disk_leaves_reads() {
         let poison = Error::Medium(MediumError::Poisoned { errno: 5 });
-        let health = Health::judged(Some(poison), order(true), true);
+        let health = Health::judged(Some(poison), None, order(true), true);
         assert_eq!((health.status, health.waiting.as_slice()), (Status::Poisoned, &[WRITES][..]));
         assert!(health.reason.contains("error number 5"), "{}", health.reason);
         assert!(!health.takes_requests() && !health.is_serving());
+    }
+    #[test]
+    fn lack_of_space_and_removal_leave_reads() {
+        for (poison, lacking, status) in [
+            (None, Some("no space left".to_owned()), Status::Full),
+            (Some(MediumError::Removed.into()), None, Status::Removed),
+        ] {
+            let health = Health::judged(poison, lacking, None, true);
+            assert_eq!((health.status, health.waiting.as_slice()), (status, &[WRITES][..]));
+            assert!(!health.reason.is_empty() && !health.takes_requests() && !health.is_serving());
+        }
     }
 }

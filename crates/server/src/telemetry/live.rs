@@ -32,6 +32,8 @@ struct Live<'a> {
     clients: usize,
     /// What items and index may occupy; 0 for no limit.
     memory_bytes_max: u64,
+    /// On the store's file system.
+    disk_free_bytes: Option<u64>,
     /// By kind, since the start.
     requests: Vec<u64>,
     errors: [u64; Kind::COUNT],
@@ -72,6 +74,7 @@ pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after:
         sampled: SAMPLED,
         clients: reading.clients,
         memory_bytes_max: shared.administration.settings.memory_bytes_max(),
+        disk_free_bytes: reading.disk_free_bytes,
         requests: reading.counted.latencies.iter().map(|latencies| latencies.count()).collect(),
         errors: reading.counted.errors,
         hits: totals.hits,

@@ -205,6 +205,10 @@ impl Reading {
         let stats = &self.stats;
         out.gauge("counted", "0 while keys and free space are still counted after open", stats.counted.into())?;
         out.gauge("items", "Keys, those that expired and were not reaped yet among them", stats.items)?;
+        out.gauge("files_in_place", "1 where the store's path leads to its files", (stats.files == "in place").into())?;
+        if let Some(free_bytes) = self.disk_free_bytes {
+            out.bytes("disk_free", "What is free on the store's file system", free_bytes)?;
+        }
         out.bytes("region", "The region's length", stats.region_bytes)?;
         out.bytes("region_live", "What items and index occupy of it", stats.live_bytes)?;
         out.bytes("region_free", "What is free of it", stats.free_bytes)?;

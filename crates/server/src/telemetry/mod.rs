@@ -32,6 +32,7 @@ pub(crate) mod plain_text;
 mod reading;
 mod sharing;
 mod slowlog;
+mod space;
 mod totals;
 mod unanswered;
 
@@ -57,6 +58,7 @@ use errors::ErrorCounts;
 use figures::Figures;
 use latency::Latency;
 use slowlog::SlowLog;
+use space::Space;
 use totals::{Baseline, Totals};
 
 /// What the server counts and keeps to be told.
@@ -66,6 +68,7 @@ pub(crate) struct Telemetry {
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
     pub(crate) errors: ErrorCounts,
+    pub(crate) space: Space,
     pub(crate) figures: Figures,
     /// Clients that were disconnected at `client-output-buffer-limit`.
     pub(crate) over_limit_count: AtomicU64,
@@ -82,6 +85,7 @@ impl Telemetry {
             slowlog: SlowLog::default(),
             latency: Latency::default(),
             errors: ErrorCounts::default(),
+            space: Space::default(),
             figures: Figures::new(),
             over_limit_count: AtomicU64::new(0),
             panics: AtomicU64::new(0),

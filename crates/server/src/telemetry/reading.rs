@@ -34,6 +34,8 @@ pub(crate) struct Reading {
     pub(crate) cpu: [Duration; Role::COUNT],
     pub(crate) threads: Threads,
     pub(crate) stats: Stats,
+    /// On the store's file system.
+    pub(crate) disk_free_bytes: Option<u64>,
 }
 
 impl Reading {
@@ -43,12 +45,14 @@ impl Reading {
     /// In a forked child.
     pub(crate) fn of(shared: &Shared) -> Result<Reading, hikv::Error> {
         let stats = shared.keyspace.store.stats_now()?;
+        let disk_free_bytes = shared.keyspace.store.disk_free_bytes();
         let Telemetry { loops, started, slowlog, .. } = &shared.telemetry;
         let serving: Vec<i32> = loops.iter().map(|counters| counters.thread()).collect();
         Ok(Reading {
             at: Instant::now(),
             uptime: started.elapsed(),
-            health: Health::of(shared, &stats),
+            health: Health::of(shared, &stats, disk_free_bytes),
+            disk_free_bytes,
             clients: loops.clients(),
             refused_clients: loops.refused_connections(),
             messages_waiting_bytes: shared.post.waiting_bytes(),

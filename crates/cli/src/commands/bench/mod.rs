@@ -111,7 +111,7 @@ pub(crate) struct Bench {
 impl Bench {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.check()?;
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let interrupt = Interrupt::install()?;
         let mut errors = 0;
         for (number, workloads) in self.workloads.chunk_by(|one, next| self.can_follow(*next, *one)).enumerate() {
             if interrupt.signal().is_none() {
@@ -130,7 +130,8 @@ impl Bench {
         if varied_bytes < KEY_BYTES_MIN as u64 {
             let Bench { key_bytes, shared_bytes, .. } = self;
             return Err(Failure::Error(format!(
-                "keys of {key_bytes} bytes that share {shared_bytes}: {KEY_BYTES_MIN} must be left to tell them apart"
+                "keys of {key_bytes} bytes that share {shared_bytes}: {KEY_BYTES_MIN} must be left to tell them apart (--key-bytes, \
+                 --shared-bytes)"
             )));
         }
         self.variant.check(self.kept.engine())?;
@@ -138,13 +139,16 @@ impl Bench {
         if self.variant == Variant::Wal && record_bytes > Wal::RECORD_BYTES_MAX {
             let max = Wal::RECORD_BYTES_MAX;
             return Err(Failure::Error(format!(
-                "the variant wal logs {max} bytes at most, and a put would be {record_bytes}"
+                "the variant wal logs {max} bytes at most, and a put would be {record_bytes} (--key-bytes, --value-bytes)"
             )));
         }
         let fixed = self.split.and_then(Sharing::fixed).map(|split| (split.serving + split.backend) as u64);
         match fixed.filter(|&count| count != self.threads) {
             Some(count) => {
-                Err(Failure::Error(format!("a split of {count} threads, and {} calling threads", self.threads)))
+                let threads = self.threads;
+                Err(Failure::Error(format!(
+                    "a split of {count} threads, and {threads} calling threads: --threads {count}"
+                )))
             }
             None => Ok(()),
         }

@@ -12,7 +12,7 @@ use hikv::Store;
 use hikv::dump::layout::MAGIC;
 
 use crate::durable::Durable;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, warn};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
@@ -23,6 +23,9 @@ use crate::progress::Progress;
 
 /// What is read at once: large beside a system call, small beside a cache.
 const READ_BYTES: usize = 256 << 10;
+
+/// Said of text that ends without the last line of a dump.
+const UNMARKED: &str = "it has no last line of a dump, so a part that was cut off would not be noticed";
 
 /// Store the items of a file
 ///
@@ -56,7 +59,7 @@ type Source<'a> = BufReader<std::io::Chain<Cursor<Vec<u8>>, Interruptible<'a>>>;
 
 impl Load {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let interrupt = Interrupt::install()?;
         let mut input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
         let total_bytes = input.len_bytes().map_err(Failure::at_path(&self.file))?;
         let mut input = input.interruptible(&interrupt);
@@ -70,15 +73,20 @@ impl Load {
             progress: Progress::new("loaded", total_bytes, Duration::from_secs(self.progress_every)),
             arguments: &self,
             bad: 0,
+            is_unmarked: false,
         };
         let outcome = match format {
             FileFormat::Text(format) => loading.all_lines(source, format),
             FileFormat::Hikv => loading.all_of_dump(source),
         };
         let outcome = outcome.and(loading.sync().map_err(Stop::from));
-        let (progress, bad) = (loading.progress, loading.bad);
+        let (progress, bad, is_unmarked) = (loading.progress, loading.bad, loading.is_unmarked);
         store.close().map_err(Failure::at_path(&self.dir))?;
-        conclude(outcome, progress, bad)
+        conclude(outcome, progress, bad)?;
+        if is_unmarked {
+            warn(&format!("{}: {UNMARKED}", self.name().display()));
+        }
+        Ok(())
     }
 
     fn format(&self, first_bytes: &[u8]) -> Result<FileFormat, Failure> {
@@ -128,6 +136,8 @@ struct Loading<'a> {
     arguments: &'a Load,
     /// Lines that were no items.
     bad: u64,
+    /// The text has no last line by which it would be known to be whole.
+    is_unmarked: bool,
 }
 
 impl Loading<'_> {

@@ -2,7 +2,7 @@
 
 use super::{Loading, Source, Stop};
 use crate::failure::{Failure, complain};
-use crate::formats::{Format, Item, ReadError, Reader};
+use crate::formats::{Format, Frame, Item, ReadError, Reader};
 
 impl Loading<'_> {
     /// Stores an item a line.
@@ -16,8 +16,12 @@ impl Loading<'_> {
             }
             match read {
                 Ok(true) => self.put(&item, &reader)?,
-                Ok(false) => return Ok(()),
+                Ok(false) => {
+                    self.is_unmarked = reader.frame() == Frame::Unmarked;
+                    return Ok(());
+                }
                 Err(ReadError::Malformed { line, what }) => self.malformed(line, &what)?,
+                Err(ReadError::CutOff { line, what }) => return Err(self.at_line(line, &what).into()),
                 Err(ReadError::Input(error)) => return Err(Failure::at(self.arguments.name().display(), error).into()),
             }
         }
@@ -35,12 +39,19 @@ impl Loading<'_> {
     }
 
     fn malformed(&mut self, line: u64, what: &str) -> Result<(), Failure> {
-        let message = format!("{}:{line}: {what}", self.arguments.name().display());
         if !self.arguments.skip_bad {
-            return Err(Failure::Error(message));
+            return Err(self.at_line(line, what));
         }
-        complain(&message);
+        complain(&self.message(line, what));
         self.bad += 1;
         Ok(())
+    }
+
+    fn at_line(&self, line: u64, what: &str) -> Failure {
+        Failure::Error(self.message(line, what))
+    }
+
+    fn message(&self, line: u64, what: &str) -> String {
+        format!("{}:{line}: {what}", self.arguments.name().display())
     }
 }

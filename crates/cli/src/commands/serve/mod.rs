@@ -10,25 +10,24 @@ use std::time::Instant;
 
 use hikv::{JournalStats, Options, Store};
 use indicatif::{HumanBytes, HumanCount};
-use sd_notify::NotifyState;
 use server::{HttpPort, LogControl, Parameters, Prepared, Server, StopHandle};
 
 use crate::durable::Durable;
-use crate::failure::Failure;
+use crate::failure::{Failure, unless_closed};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
-use crate::logging;
 use crate::opening;
 use crate::plural::s;
 use crate::read_cache::ReadCache;
 use crate::tls;
 use crate::verified::Verified;
+use crate::{logging, notify};
 
 pub(crate) use options::Serve;
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let interrupt = Interrupt::install_but_for_hangups()?;
         let parameters = self.parameters()?;
         let dir = self.store_dir(&parameters)?;
         let log = logging::install(&parameters)?;
@@ -48,9 +47,11 @@ impl Serve {
         port.iter().for_each(|port| server.show_on(port));
         tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
         stop_at_signal(interrupt, stop).map_err(Failure::at_signals)?;
-        announce(dir, &store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
-        // Nobody but a service manager waits for it, and that one has a time limit.
-        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        if let Err(error) = announce(dir, &store, &server, port.as_ref()) {
+            // A server serves, though the reader of its first lines has gone or has no space for them.
+            tracing::warn!(%error, "standard output did not take the server's addresses");
+        }
+        notify::ready();
         server.run().map_err(|error| Failure::at("the server", error))?;
         let items = store.len();
         // It may be gathering figures of the store, which only its last user closes.
@@ -58,8 +59,8 @@ impl Serve {
         store.close().map_err(Failure::at_path(dir))?;
         let items = items.map_err(Failure::at_path(dir))?;
         tracing::info!(items, "stopped");
-        writeln!(io::stdout(), "stopped; {} holds {} item{}", dir.display(), HumanCount(items), s(items))
-            .map_err(Failure::output("standard output"))
+        let said = writeln!(io::stdout(), "stopped; {} holds {} item{}", dir.display(), HumanCount(items), s(items));
+        unless_closed(said).map_err(Failure::output("standard output"))
     }
 }
 
@@ -90,9 +91,9 @@ fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
     tracing::info!(
         took_ms,
         counted = stats.counted,
-        items = stats.items,
+        items = stats.counted.then_some(stats.items),
         region_bytes = stats.region_bytes,
-        live_bytes = stats.live_bytes,
+        live_bytes = stats.counted.then_some(stats.live_bytes),
         medium = stats.medium,
         durability = stats.durability,
         why = stats.durability_why,
@@ -107,11 +108,12 @@ fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>)
     // Whoever waits for the address does not wait for a sweep.
     let stats = store.stats_now().map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
+    // After a crash the items are counted in the background.
     let items = match stats.counted {
-        true => format!("{} item{}", HumanCount(stats.items), s(stats.items)),
-        false => "uncounted items".to_owned(),
+        true => format!(", {} item{}", HumanCount(stats.items), s(stats.items)),
+        false => String::new(),
     };
-    writeln!(out, "serving {}, {items}", dir.display())?;
+    writeln!(out, "serving {}{items}", dir.display())?;
     for addr in server.local_addrs() {
         writeln!(out, "  address     {addr}, Redis protocol")?;
     }

@@ -6,8 +6,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pmem_os::WholeFile;
+
 use super::user::User;
-use crate::administration::replacement;
+use crate::administration::byte_order_mark;
 
 pub(crate) struct AclFile {
     path: PathBuf,
@@ -21,8 +23,8 @@ impl AclFile {
     /// The users that the file names; nothing is taken from one that is wrong anywhere.
     pub(crate) fn read(&self) -> io::Result<BTreeMap<String, Arc<User>>> {
         let path = self.path.display();
-        let text =
-            fs::read_to_string(&self.path).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
+        let text = fs::read(&self.path).and_then(|bytes| byte_order_mark::text_of(&bytes));
+        let text = text.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
         let mut users = BTreeMap::new();
         for (number, line) in text.lines().map(str::trim).enumerate() {
             if line.is_empty() || line.starts_with('#') {
@@ -38,7 +40,7 @@ impl AclFile {
     /// Writes the users in place of those that the file has, all or none of them.
     pub(crate) fn write(&self, users: &[Arc<User>]) -> io::Result<()> {
         let lines: String = users.iter().map(|user| user.line() + "\n").collect();
-        replacement::replace(&self.path, lines.as_bytes())
+        WholeFile::replace(&self.path, lines.as_bytes())
     }
 }
 

@@ -4,17 +4,17 @@
 //! are changed. The parameter's last line gets the value and its other lines go; a parameter without a line, or whose value an
 //! included file gives, gets a line at the end. Users (lines `user` and `requirepass`) are compared and written all together,
 //! passwords by hash, unless users have a file of their own (`ACL SAVE`). The new file is read once more before it takes the old
-//! one's place ([`replacement`]).
+//! one's place ([`WholeFile`]).
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use pmem_os::WholeFile;
 
 use super::first::{acl_of, settings_of};
 use super::{Parameters, Place, at, file};
 use crate::administration::acl::Acl;
-use crate::administration::replacement;
 use crate::administration::settings::{PARAMETERS, Settings};
 use crate::config::Config;
 
@@ -61,7 +61,7 @@ impl ConfigFile {
             let name = change.names[0];
             return Err(at(self.path.display(), ErrorKind::Other, format_args!("{name} cannot be said in it")));
         }
-        replacement::replace(&self.path, fresh.as_bytes())
+        WholeFile::replace(&self.path, fresh.as_bytes())
     }
 }
 

@@ -42,6 +42,10 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
         ("unread_replies_bytes", shared.backlogs.len_bytes().to_string()),
         ("region_bytes", stats.region_bytes.to_string()),
         ("live_bytes", stats.live_bytes.to_string()),
+        (
+            "disk_free_bytes",
+            shared.keyspace.store.disk_free_bytes().map_or("unknown".into(), |bytes| bytes.to_string()),
+        ),
     ]))
 }
 

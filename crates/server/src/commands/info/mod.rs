@@ -136,6 +136,7 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("aof_rewrite_in_progress", "0".into()),
         ("aof_rewrite_scheduled", "0".into()),
         ("aof_last_write_status", if shared.keyspace.store.health().is_ok() { "ok" } else { "err" }.into()),
+        ("files", stats.files.into()),
         ("engine", stats.engine.into()),
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),

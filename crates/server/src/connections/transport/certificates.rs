@@ -1,9 +1,9 @@
 //! The server's certificate and key, and whose certificates it trusts: read from files at start, and anew when asked.
 
 use std::fmt::Display;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use parking_lot::Mutex;
 use rustls::crypto::ring;
@@ -12,6 +12,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
+
+use crate::administration::byte_order_mark::without_mark;
 
 /// Whether clients must show a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,13 +108,17 @@ impl TlsReload {
 }
 
 fn read(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
-    for (path, what) in [(&files.certificate, "certificate"), (&files.key, "private key")] {
+    let needed = [(&files.certificate, "certificate", "--tls-cert"), (&files.key, "private key", "--tls-key")];
+    for (path, what, option) in needed {
         if path.as_os_str().is_empty() {
-            return Err(invalid(format_args!("TLS is asked for, and no file of the {what} is given")));
+            return Err(invalid(format_args!(
+                "TLS is asked for, and no file of the {what} is given: {option} names it"
+            )));
         }
     }
     let chain = read_certificates(&files.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| pem_error(&files.key, error, "private key"))?;
+    let key = read_pem(&files.key).and_then(|text| PrivateKeyDer::from_pem_slice(&text));
+    let key = key.map_err(|error| pem_error(&files.key, error, "private key"))?;
     let verifier = client_verifier(files)?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -131,7 +137,10 @@ fn client_verifier(files: &TlsFiles) -> io::Result<Arc<dyn ClientCertVerifier>> 
         return Ok(WebPkiClientVerifier::no_client_auth());
     }
     let path = files.client_ca.as_deref().ok_or_else(|| {
-        invalid("clients are asked for certificates, and there is no file of the authorities that may have issued them")
+        invalid(
+            "clients are asked for certificates, and there is no file of the authorities that may have issued them: \
+             --tls-client-ca names it",
+        )
     })?;
     let mut authorities = RootCertStore::empty();
     for certificate in read_certificates(path)? {
@@ -147,12 +156,18 @@ fn client_verifier(files: &TlsFiles) -> io::Result<Arc<dyn ClientCertVerifier>> 
 
 fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
     let at = |error| pem_error(path, error, "certificate");
-    let certificates: Vec<_> =
-        CertificateDer::pem_file_iter(path).map_err(at)?.collect::<Result<_, _>>().map_err(at)?;
+    let text = read_pem(path).map_err(at)?;
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(at)?;
     if certificates.is_empty() {
         return Err(pem_error(path, pem::Error::NoItemsFound, "certificate"));
     }
     Ok(certificates)
+}
+
+/// The text of a file, without the mark that some editors put before it.
+fn read_pem(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    let text = fs::read(path).and_then(|text| without_mark(&text).map(<[u8]>::to_vec));
+    text.map_err(pem::Error::Io)
 }
 
 /// Names the file and what was sought in it.

@@ -1,0 +1,47 @@
+//! The line by which a service manager learns that a service is ready (`sd_notify(3)`).
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// Reports that the service is ready, where a service manager waits for that. A manager that is gone is no error of the service:
+/// it has a time limit.
+pub(crate) fn ready() {
+    let _ = std::env::var_os("NOTIFY_SOCKET").map_or(Ok(()), |socket| send(&socket, b"READY=1\n"));
+}
+
+fn send(socket: &OsStr, message: &[u8]) -> io::Result<()> {
+    let addr = match socket.as_bytes() {
+        // Linux has names of sockets that are no files.
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
+        path => SocketAddr::from_pathname(OsStr::from_bytes(path)),
+    };
+    UnixDatagram::unbound()?.send_to_addr(message, &addr?).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_abstract_names_are_reached() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let name = format!("hikv-notify-{}", std::process::id());
+        let listeners = [
+            (UnixDatagram::bind(&path).unwrap(), path.into_os_string()),
+            (
+                UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap(),
+                format!("@{name}").into(),
+            ),
+        ];
+        for (listener, socket) in listeners {
+            send(&socket, b"READY=1\n").unwrap();
+            let mut received = [0; 32];
+            let len = listener.recv(&mut received).unwrap();
+            assert_eq!(&received[..len], b"READY=1\n");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Stores whose files are removed or moved while they are open.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use rustix::process::Signal;
+
+use crate::serve::Serving;
+use crate::support::{Place, hikv};
+
+/// A server with a port for health.
+pub(crate) fn watched(place: &Place, options: &[&str]) -> Serving {
+    let arguments = ["--addr", "127.0.0.1:0", "--threads", "1", "--http", "127.0.0.1:0"];
+    Serving::spawned(hikv("serve", &place.store(), &[&arguments, options].concat()))
+}
+
+/// The answer to a request by HTTP.
+pub(crate) fn shown(serving: &Serving, path: &str) -> String {
+    let (_, address) = serving.banner().split_once("http://").unwrap();
+    let mut socket = TcpStream::connect(address.split('/').next().unwrap()).unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The first line of the answer to a request of words.
+pub(crate) fn answered(serving: &Serving, request: &str) -> String {
+    let mut socket = serving.connect();
+    let words: Vec<String> = request.split(' ').map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
+    write!(socket, "*{}\r\n{}QUIT\r\n", words.len(), words.concat()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn removed_journals_acknowledge_nothing() {
+    let place = Place::new();
+    let serving = watched(&place, &["--durability", "power"]);
+    assert_eq!(answered(&serving, "SET before 1"), "+OK");
+    fs::remove_dir_all(place.store()).unwrap();
+    let refusal = answered(&serving, "SET after 1");
+    assert!(refusal.starts_with("-ERR ") && refusal.contains("removed"), "{refusal}");
+    assert!(answered(&serving, "SET after 2").contains("removed"));
+    assert_eq!(serving.ask(b"GET before\r\n", 7), b"$1\r\n1\r\n", "reads go on");
+    let health = shown(&serving, "/health/serving");
+    assert!(health.contains(" 503 ") && health.contains("\"status\":\"removed\""), "{health}");
+    assert!(shown(&serving, "/metrics").contains("hikv_files_in_place 0"));
+    serving.signal(Signal::TERM);
+    serving.ended().failed(2, &["removed"]);
+}
+
+#[test]
+fn removed_memory_is_noticed_by_the_background() {
+    Place::on_tmpfs(64, |place| {
+        let serving = watched(place, &[]);
+        assert_eq!(answered(&serving, "SET before 1"), "+OK");
+        fs::remove_file(place.store().join("store.hikv")).unwrap();
+        // The thread that looks does so once a second.
+        while answered(&serving, "SET after 1") == "+OK" {}
+        assert!(answered(&serving, "SET after 1").contains("removed"));
+        assert_eq!(serving.ask(b"GET before\r\n", 7), b"$1\r\n1\r\n", "reads go on");
+        assert!(shown(&serving, "/health").contains("\"status\":\"removed\""));
+        serving.signal(Signal::TERM);
+        let ended = serving.ended();
+        assert!(ended.messages().contains("the store's files were removed"), "{}", ended.messages());
+        ended.failed(2, &["removed"]);
+    });
+}
+
+#[test]
+fn moved_stores_save_into_no_other() {
+    let place = Place::new();
+    let serving = watched(&place, &[]);
+    assert_eq!(answered(&serving, "SET k 1"), "+OK");
+    assert_eq!(answered(&serving, "SAVE"), "+OK");
+    let elsewhere = place.file("elsewhere");
+    fs::rename(place.store(), &elsewhere).unwrap();
+    let refusal = answered(&serving, "SAVE");
+    assert!(refusal.contains("moved"), "{refusal}");
+    assert!(!place.store().exists(), "nothing was made in the old place");
+    place.run("put", &["another", "store"]).succeeded();
+    let names = |dir| fs::read_dir(dir).unwrap().count();
+    let before = names(place.store());
+    assert!(answered(&serving, "SAVE").contains("moved"));
+    assert_eq!(names(place.store()), before, "nothing was put into another store");
+    assert_eq!(answered(&serving, "SET k 2"), "+OK", "writes are as durable as before");
+    let health = shown(&serving, "/health");
+    assert!(health.contains(" 200 ") && health.contains("were moved"), "{health}");
+    fs::remove_dir_all(place.store()).unwrap();
+    fs::rename(&elsewhere, place.store()).unwrap();
+    assert_eq!(answered(&serving, "SAVE"), "+OK");
+    assert!(shown(&serving, "/health").contains("\"reason\":\"\""));
+    serving.stop(Signal::TERM);
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"2");
+}

@@ -1,0 +1,21 @@
+//! Answers of callbacks that are shown progress.
+
+use std::ops::ControlFlow;
+
+/// The answer of a callback that is shown progress: nothing, and the work goes on, or a [`ControlFlow`], by which a callback can stop it.
+pub trait Answer {
+    /// True if the work goes on.
+    fn goes_on(self) -> bool;
+}
+
+impl Answer for () {
+    fn goes_on(self) -> bool {
+        true
+    }
+}
+
+impl Answer for ControlFlow<()> {
+    fn goes_on(self) -> bool {
+        self.is_continue()
+    }
+}

@@ -1,0 +1,39 @@
+//! The lock file of a store's directory.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use pmem_os::StoreLock;
+
+use crate::files::{LOCK_NAME, Locks, Opened, exists};
+use crate::{OpenError, Options};
+
+/// An opening of the store in `dir`, which leaves no lock file where none was if it fails.
+pub(crate) fn or_none(dir: &Path, open: impl FnOnce() -> Result<Opened, OpenError>) -> Result<Opened, OpenError> {
+    let file = dir.join(LOCK_NAME);
+    let was_there = exists(&file)?;
+    open().inspect_err(|_| {
+        if !was_there {
+            // One that another process holds by now stays.
+            let _ = StoreLock::remove_unused(&file);
+        }
+    })
+}
+
+/// Locks the directory `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
+pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Locks, OpenError> {
+    let file = dir.join(LOCK_NAME);
+    if options.read_only && !exists(&file)? {
+        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file) {
+            Err(error) if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
+                return Ok(Locks::new());
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => drop(made.map_err(OpenError::io(&file, "create"))?),
+        }
+    }
+    let lock = if options.read_only { StoreLock::shared(&file) } else { StoreLock::exclusive(&file) };
+    Ok(vec![lock.map_err(OpenError::locked(dir))?])
+}

@@ -1,0 +1,104 @@
+//! Stores whose files are removed or moved, work that is stopped, and expiries beyond all counting.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use hikv::{BackupError, EngineKind, Error, MediumError, Options, Standing, Store};
+
+/// A store of each engine, in a directory with others.
+fn each_engine(test: impl Fn(&Path, Store)) {
+    for &engine in EngineKind::ALL {
+        let place = tempfile::tempdir().unwrap();
+        let store = Options::new().engine(engine).open(place.path().join("store")).unwrap();
+        store.put("before", "1").unwrap();
+        test(place.path(), store);
+    }
+}
+
+fn is_removed<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Medium(MediumError::Removed)))
+}
+
+#[test]
+fn removed_stores_take_no_writes() {
+    each_engine(|place, store| {
+        fs::remove_dir_all(place.join("store")).unwrap();
+        assert_eq!(store.look_at_files(), Standing::Removed);
+        assert!(is_removed(store.put("after", "1")));
+        assert!(is_removed(store.delete("before")));
+        store.multi_put_each(&[("after", "1")], |_, put| assert!(is_removed(put)));
+        store.multi_delete_each(&["before"], |_, deleted| assert!(is_removed(deleted)));
+        assert!(is_removed(store.sync()) && is_removed(store.health()));
+        assert_eq!(store.get("before").unwrap().as_deref(), Some(&b"1"[..]));
+        let saved = place.join("saved");
+        store.backup_latest(&saved).unwrap();
+        assert_eq!(Store::open_read_only(saved).unwrap().get("before").unwrap().as_deref(), Some(&b"1"[..]));
+        assert_eq!(store.stats().files, "removed");
+        assert!(is_removed(store.close()));
+    });
+}
+
+#[test]
+fn moved_stores_are_written_and_saved_elsewhere() {
+    each_engine(|place, store| {
+        let (path, moved) = (place.join("store"), place.join("moved"));
+        fs::rename(&path, &moved).unwrap();
+        assert_eq!(store.look_at_files(), Standing::Moved);
+        store.put("after", "1").unwrap();
+        assert!(matches!(store.backup_latest(path.join("backup")), Err(BackupError::Place { .. })));
+        assert!(!path.exists());
+        drop(Store::open(&path).unwrap());
+        let spelt = place.join("moved").join("../store/backup");
+        assert!(matches!(store.backup_latest(spelt), Err(BackupError::Place { .. })));
+        store.backup_latest(moved.join("backup")).unwrap();
+        store.close().unwrap();
+        assert!(Store::open(&moved).unwrap().contains("after").unwrap());
+    });
+}
+
+#[test]
+fn stopped_copies_leave_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let store = Store::open(place.path().join("store")).unwrap();
+    (0..2_000_u32).for_each(|number| store.put(number.to_be_bytes(), "value").unwrap());
+    let out = place.path().join("out");
+    let mut shown = 0;
+    let stopped = store.backup(&out, |_| {
+        shown += 1;
+        if shown > 300 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(stopped, Err(BackupError::Stopped)));
+    assert!(shown < 2_000, "it went on");
+    store.close().unwrap();
+    for &engine in EngineKind::ALL {
+        let stop = |_| ControlFlow::Break(());
+        let stopped = Store::convert(place.path().join("store"), &out, engine, stop);
+        assert!(matches!(stopped, Err(BackupError::Stopped)), "{engine}");
+    }
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "the store alone");
+}
+
+#[test]
+fn expiries_beyond_counting_are_refused() {
+    each_engine(|_, store| {
+        if !store.features().expiry {
+            return;
+        }
+        let far = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 62);
+        for refused in [
+            store.put_with_ttl("k", "v", Duration::MAX),
+            store.put_with_ttl("k", "v", Duration::from_secs(1 << 60)),
+            store.put_from_with_ttl("k", 1, &b"v"[..], Duration::MAX),
+            store.put_expiring_at("k", "v", far),
+            store.put_from_expiring_at("k", 1, &b"v"[..], far),
+            store.expire_in("before", Duration::MAX).map(drop),
+            store.expire_at("before", far).map(drop),
+        ] {
+            assert!(matches!(refused, Err(Error::ExpiryTooLate { .. })), "{refused:?}");
+        }
+        assert!(!store.contains("k").unwrap());
+        store.put_with_ttl("k", "v", Duration::from_secs(1 << 50)).unwrap();
+    });
+}
