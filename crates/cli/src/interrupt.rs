@@ -2,7 +2,7 @@
 //!
 //! | signal | effect |
 //! |---|---|
-//! | SIGINT, SIGTERM | a command stops between two items, wakes from waiting for input, closes its store and says how far it came |
+//! | SIGINT, SIGTERM | a command stops between two items, wakes from waiting for input, closes the store and reports the progress made |
 //! | SIGHUP | the same; `serve` reads its certificates again instead |
 //! | SIGUSR1, SIGUSR2 | nothing: they mean nothing here, and would kill a process by default |
 //! | SIGXFSZ | nothing: a file at the process's limit is an error, as a full disk is |

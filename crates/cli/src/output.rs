@@ -15,7 +15,7 @@ const ITEM_FILES: [&str; 2] = ["store.hikv", "journal.hikv"];
 /// A file that a command writes.
 pub(crate) enum Output {
     /// A regular file, which gets its name once it is whole.
-    Whole(WholeFile),
+    Whole(Box<WholeFile>),
     /// A pipe or a device, which has no content to lose.
     Stream(File),
 }
@@ -30,7 +30,7 @@ impl Output {
         refuse_names(path)?;
         let output = match found {
             Ok(found) if !is_replaceable(path, &found) => OpenOptions::new().write(true).open(path).map(Output::Stream),
-            _ => WholeFile::begin(path).map(Output::Whole),
+            _ => WholeFile::begin(path).map(|whole| Output::Whole(Box::new(whole))),
         };
         output.map_err(Failure::at_path(path))
     }

@@ -1,4 +1,4 @@
-//! The place of an open store's files: whether they still have names, and whether the store's path still leads to them.
+//! The place of an open store's files: whether the files still have names, and whether the store's path still leads there.
 //!
 //! An open file outlives its name. Writes to a file without a name look durable and are gone when the store is closed, so
 //! the store refuses them. Three looks find that out:

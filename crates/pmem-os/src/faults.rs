@@ -1,8 +1,8 @@
 //! A line on standard error for a process that a mapped file kills.
 //!
 //! The kernel answers a load or a store with SIGBUS where a mapped page has no bytes behind it: another process truncated the
-//! file, or the disk could not be read. The process cannot go on, since the store's own words may lie there. It says which file
-//! it was and dies of the signal.
+//! file, or the disk could not be read. The process cannot go on, since the store's own words may lie there. The handler names
+//! the file, and the process dies of the signal.
 //!
 //! The handler reads a table of mappings that were registered before, and calls nothing but `write` and `sigaction`, which are
 //! async-signal-safe.
