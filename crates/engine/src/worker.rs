@@ -13,11 +13,11 @@ use crate::{Engine, Progress};
 /// it several times in this time.
 const LINGER: Duration = Duration::from_micros(500);
 
-/// How often a worker that watches time looks at what it was given to look at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The time between two calls of a worker's watch.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// What such a worker calls.
-pub type Watch = Box<dyn Fn() + Send + Sync>;
+/// The callback of the worker that watches time: false if it need not be called again before the worker is asked for a step.
+pub type Watch = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// A background thread of one engine. It holds the engine weakly, so that dropping the engine ends it; dropping the
 /// worker stops it and waits.
@@ -39,7 +39,13 @@ struct Shared {
     asked: AtomicBool,
     is_asleep: AtomicBool,
     /// Of the worker that watches time.
-    look: Option<Watch>,
+    watch: Option<Watch>,
+}
+
+/// When the watch was called, and whether it wants that again.
+struct Watched {
+    last: Instant,
+    again: bool,
 }
 
 impl fmt::Debug for Shared {
@@ -57,13 +63,13 @@ impl Worker {
         Worker::start_as(engine, Shared::default())
     }
 
-    /// As [`Worker::start`]; this one steps when the time for something has come, too, and calls `look` about once a second: one
-    /// worker of an engine does.
+    /// As [`Worker::start`]; this worker, one of an engine, also steps when the time for something has come, and calls `watch` about once a
+    /// second until that returns false, and again after the next step that it is asked for.
     ///
     /// # Errors
     /// As for [`Worker::start`].
-    pub fn start_watching_time(engine: Weak<dyn Engine>, look: Watch) -> io::Result<Worker> {
-        Worker::start_as(engine, Shared { look: Some(look), ..Shared::default() })
+    pub fn start_watching_time(engine: Weak<dyn Engine>, watch: Watch) -> io::Result<Worker> {
+        Worker::start_as(engine, Shared { watch: Some(watch), ..Shared::default() })
     }
 
     fn start_as(engine: Weak<dyn Engine>, shared: Shared) -> io::Result<Worker> {
@@ -116,9 +122,10 @@ impl Worker {
 
 impl Shared {
     fn run(&self, engine: &Weak<dyn Engine>) {
-        let mut looked = Instant::now();
+        let mut watched = Watched { last: Instant::now(), again: true };
         while !self.stop.load(Ordering::Acquire) {
-            self.look_if_due(&mut looked);
+            watched.again = true;
+            self.watch_if_due(&mut watched);
             self.asked.store(false, Ordering::Release);
             let Some(open) = engine.upgrade() else { return };
             // A step that fails (a full disk) is tried again when somebody asks: writers get the error themselves.
@@ -140,8 +147,10 @@ impl Shared {
                     drop(open);
                     match left {
                         Progress::More => {}
-                        Progress::Rest(rest) => self.sleep(Some(time.map_or(rest, |time| time.min(rest))), &mut looked),
-                        Progress::Idle => self.sleep(time, &mut looked),
+                        Progress::Rest(rest) => {
+                            self.sleep(Some(time.map_or(rest, |time| time.min(rest))), &mut watched)
+                        }
+                        Progress::Idle => self.sleep(time, &mut watched),
                     }
                 }
             }
@@ -150,14 +159,15 @@ impl Shared {
 
     /// How long the engine may be left alone, if this is the worker that watches time; it is said before any sleep.
     fn due(&self, open: &dyn Engine) -> Option<Duration> {
-        if self.look.is_some() { open.sleep_time() } else { None }
+        if self.watch.is_some() { open.sleep_time() } else { None }
     }
 
-    /// Looks, if that was so long ago.
-    fn look_if_due(&self, looked: &mut Instant) {
-        let Some(look) = self.look.as_ref().filter(|_| looked.elapsed() >= LOOK_EVERY) else { return };
-        look();
-        *looked = Instant::now();
+    /// Calls the watch, if there is one and its time has come.
+    fn watch_if_due(&self, watched: &mut Watched) {
+        let is_due = watched.again && watched.last.elapsed() >= WATCH_EVERY;
+        if let Some(watch) = self.watch.as_ref().filter(|_| is_due) {
+            *watched = Watched { again: watch(), last: Instant::now() };
+        }
     }
 
     /// Looks out for a thread that asks for a step, or for the end.
@@ -169,19 +179,20 @@ impl Shared {
         self.is_asked()
     }
 
-    /// Sleeps for `time`, or until a thread asks; looks in between.
-    fn sleep(&self, time: Option<Duration>, looked: &mut Instant) {
+    /// Sleeps for `time`, or until a thread asks; calls the watch in between.
+    fn sleep(&self, time: Option<Duration>, watched: &mut Watched) {
         let end = time.and_then(|time| Instant::now().checked_add(time));
         self.is_asleep.store(true, Ordering::Relaxed);
         while !self.is_asked() {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            let until_look = self.look.as_ref().map(|_| LOOK_EVERY.saturating_sub(looked.elapsed()));
-            match left.into_iter().chain(until_look).min() {
+            let watch = self.watch.as_ref().filter(|_| watched.again);
+            let until_watch = watch.map(|_| WATCH_EVERY.saturating_sub(watched.last.elapsed()));
+            match left.into_iter().chain(until_watch).min() {
                 _ if left == Some(Duration::ZERO) => break,
                 None => thread::park(),
                 Some(left) => thread::park_timeout(left),
             }
-            self.look_if_due(looked);
+            self.watch_if_due(watched);
         }
         self.is_asleep.store(false, Ordering::Relaxed);
     }

@@ -256,7 +256,7 @@ impl Options {
     }
 
     /// With durability `buffered`: how long after a write a sync of the log begins, at most, unless others are still running
-    /// (default: 100 ms; limit: a day). A write that comes while an older one has waited for two intervals returns once it is synced: so loss of
+    /// (default: 100 ms; limit: 30 days). A write that comes while an older one has waited for two intervals returns once it is synced: so loss of
     /// power takes the writes of two intervals at most.
     #[must_use]
     pub fn sync_interval(self, sync_interval: Duration) -> Options {

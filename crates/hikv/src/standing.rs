@@ -4,8 +4,8 @@
 //! the store refuses them. Three looks find that out:
 //! 1. Before a sync of a journal's files returns, each has its link count compared (`journal::OsFile`): on a journal no write that
 //!    waits for a sync is acknowledged after the files are gone.
-//! 2. A thread of the background looks once a second (`engine::Worker`): elsewhere, as on DAX and tmpfs, writes are
-//!    acknowledged for about a second longer.
+//! 2. A writer looks before its write, at most once a second: the background has the next writer look (`engine::Worker`), and rests once a
+//!    second went by without a write. So elsewhere, as on DAX and tmpfs, writes are acknowledged for about a second longer.
 //! 3. [`Store::look_at_files`](crate::Store::look_at_files), `sync`, `close` and a backup look at once.
 
 use std::fs::{self, File, Metadata};

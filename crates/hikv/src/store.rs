@@ -139,12 +139,12 @@ impl Store {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
         let Opened { engine, identity, journal, locks } = open(path, options)?;
         let files = Arc::new(Files::new(path, &guard, locks).map_err(OpenError::io(path, "watch"))?);
-        let look = || {
-            let files = Arc::downgrade(&files);
-            Box::new(move || files.upgrade().into_iter().for_each(|files| _ = files.look()))
+        let watch = || {
+            let guard = guard.clone();
+            Box::new(move || guard.expect_look())
         };
         let start =
-            |i, engine| if i == 0 { Worker::start_watching_time(engine, look()) } else { Worker::start(engine) };
+            |i, engine| if i == 0 { Worker::start_watching_time(engine, watch()) } else { Worker::start(engine) };
         let workers = (0..options.worker_count())
             .map(|i| start(i, Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()
@@ -216,12 +216,16 @@ impl Store {
     /// # Errors
     /// See [`Error`]; [`crate::MediumError::Removed`] if the store's files are gone.
     pub fn sync(&self) -> Result<(), Error> {
-        let synced = self.engine()?.sync();
-        if self.is_removed() { Err(MediumError::Removed.into()) } else { synced }
+        let engine = self.engine()?;
+        // Before the sync: a journal whose files are gone would fail, and could not be saved elsewhere.
+        if self.is_removed() {
+            return Err(MediumError::Removed.into());
+        }
+        engine.sync()
     }
 
-    /// Looks where the store's files are. If they were removed the store takes no more writes from now on. A thread of the
-    /// background looks once a second; without one ([`Options::background`]) this is for the caller to do.
+    /// Looks where the store's files are. If they were removed the store takes no more writes from now on. Writers look by themselves, at
+    /// most once a second; without a background thread ([`Options::background`]) this is for the caller to do.
     pub fn look_at_files(&self) -> Standing {
         self.inner.files.look()
     }
@@ -318,15 +322,22 @@ impl Store {
     /// As [`Store::engine`], for what changes the store. One load, too.
     #[inline(always)]
     pub(crate) fn writable_engine(&self) -> Result<&dyn Engine, Error> {
-        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { Err(self.closed_to_writes()) }
+        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { self.engine_after_look() }
     }
 
+    /// The writer that was expected to looks at the store's files ([`crate::standing`]).
     #[cold]
-    fn closed_to_writes(&self) -> Error {
-        match self.inner.guard.closed_to_writes() {
-            Some(Closed::Removed) => MediumError::Removed.into(),
-            Some(Closed::HalfWay) => Error::HalfWay,
-            None => Error::Forked,
+    fn engine_after_look(&self) -> Result<&dyn Engine, Error> {
+        let Inner { guard, files, workers, engine, .. } = &*self.inner;
+        if guard.begin_look() {
+            files.look();
+            workers.iter().take(1).for_each(Worker::ask);
+        }
+        match guard.closed_to_writes() {
+            Some(Closed::Removed) => Err(MediumError::Removed.into()),
+            Some(Closed::HalfWay) => Err(Error::HalfWay),
+            None if guard.in_owner() => Ok(&**engine),
+            None => Err(Error::Forked),
         }
     }
 

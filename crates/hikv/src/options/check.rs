@@ -14,7 +14,7 @@ const BACKGROUND_THREADS_LIMIT: usize = 256;
 /// Changes that the queues of the order hold together: each takes a line of 64 bytes, at once.
 const ORDER_CHANGES_MAX: usize = 1 << 22;
 /// A store that syncs less often is one that syncs on request.
-const SYNC_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3600);
+const SYNC_INTERVAL_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Of a persist or of an access: no memory is slower than that.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 

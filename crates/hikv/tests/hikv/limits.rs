@@ -19,7 +19,7 @@ fn numbers_beyond_their_limits_are_refused() {
         (new().region_bytes_max(u64::MAX), "18446744073709551615 bytes", "1099511627776"),
         (new().partition_count(1 << 31), "2147483648 partitions", "256"),
         (new().tree_order(usize::MAX), "order 18446744073709551615", "255"),
-        (new().sync_interval(Duration::MAX), "sync interval of 18446744073709551615", "86400s"),
+        (new().sync_interval(Duration::MAX), "sync interval of 18446744073709551615", "2592000s"),
         (new().persist_delay(Duration::MAX), "delay of persists of 18446744073709551615", "1s"),
         (new().read_delay(2 * second), "delay of reads of 2s", "1s"),
         (new().block_delays(256, Duration::MAX, second), "delay of blocks that are read", "1s"),

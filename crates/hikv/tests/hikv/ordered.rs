@@ -146,6 +146,7 @@ fn order_is_built_when_it_is_asked_for_and_progress_is_told() {
     let stats = store.stats();
     assert_eq!((stats.order, stats.order_done), ("ready", 2 * contents.len() as u64));
     assert!(early.first().unwrap().is_some());
+    drop((ordered, early));
     store.close().unwrap();
 }
 

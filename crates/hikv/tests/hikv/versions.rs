@@ -9,7 +9,7 @@ const KEY: &str = "key";
 const RETURN_COUNT: usize = 12;
 
 /// More writes than any engine takes for that.
-const WRITE_COUNT_MAX: usize = 200_000;
+const WRITE_COUNT_MAX: usize = 600_000;
 
 /// True if a write happens that rests on the version.
 fn is_met(store: &Store, version: hikv::Version) -> bool {
@@ -25,7 +25,8 @@ fn is_met(store: &Store, version: hikv::Version) -> bool {
 /// Writes the seen value and the forged one by turns as drawn, until the former was often met in its old place.
 fn is_told_apart(kind: EngineKind, value: &[u8]) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Options::new().engine(kind).durability(Durability::Buffered).open(dir.path()).unwrap();
+    let store =
+        Options::new().engine(kind).background(false).durability(Durability::Buffered).open(dir.path()).unwrap();
     store.put(KEY, value).unwrap();
     let version = || store.get_versioned(KEY).unwrap().expect("it was put").0;
     let (seen, other, mut rng) = (version(), forged(value), fastrand::Rng::with_seed(7));

@@ -14,7 +14,8 @@ use heap::salvage::Told;
 use pmem::{Medium, Offset, unseal};
 
 use super::batch::{Change, record};
-use super::layout::{Geometry, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot};
+use super::layout::{Geometry, Home, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
+use super::search::has_way;
 use super::segment::Entry;
 use crate::Position;
 use crate::segmented::open::states_of;
@@ -116,6 +117,11 @@ pub fn chain_from<M: Medium>(
 pub fn entries<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = Entry> + '_ {
     let slots = entry_lines(segment).flat_map(|line| (0..4).map(move |i| slot(line, i)));
     slots.map(|slot| Entry::read(medium, slot))
+}
+
+/// Whether the home line of `signature`, in the segment at `segment`, says that an entry of its signatures may lie in the stash.
+pub fn leads_to_stash<M: Medium>(medium: &M, signature: u64, segment: Offset) -> bool {
+    has_way(medium, Home::of(signature), Way::Further, segment)
 }
 
 /// The signatures that live segments cover: for each first one the last one.

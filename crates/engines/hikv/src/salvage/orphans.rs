@@ -2,8 +2,9 @@
 //!
 //! The places of old values and of deleted items look the same, so an item is taken on further evidence alone:
 //! - No clean image says what is in use.
-//! - The item's entry would lie in a page of zeros, of a segment in use or of one whose header is lost. A deleted key leaves a
-//!   signature in the segment, and so no page of zeros.
+//! - The item's entry would lie in a page of zeros, of a segment in use or of one whose header is lost: the page of its home line, or
+//!   the first page, which has the stash, if the home line says that entries went there. A deleted key leaves a signature in the
+//!   segment, and so no page of zeros.
 //! - A segment that a split or a `clear` has made begins with zeros. There a page of zeros counts only if the segment's other pages have
 //!   [`PAGE_TRACES_MIN`] signatures on average.
 //!
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use heap::layout::SEGMENT_BYTES;
 use index::partitioned_hash::layout::Home;
-use index::partitioned_hash::salvage::entries;
+use index::partitioned_hash::salvage::{entries, leads_to_stash};
 use pmem::{Medium, Offset};
 
 use super::entries::Run;
@@ -47,8 +48,10 @@ impl<M: Medium> Run<'_, M> {
                 continue;
             };
             let page = match survey.segment_of(signature) {
-                Some(segment) => Some(page_in(signature, segment)).filter(|page| bare.contains(page)),
-                None => unread.iter().copied().find(|&page| page_in(signature, segment_at(page)) == page),
+                Some(segment) => [page_in(signature, segment), segment]
+                    .into_iter()
+                    .find(|&page| bare.contains(&page) && self.may_name(page, signature)),
+                None => unread.iter().copied().find(|&page| self.may_name(page, signature)),
             };
             if let Some(page) = page
                 && self.take_orphan(at, item)?
@@ -63,6 +66,12 @@ impl<M: Medium> Run<'_, M> {
             self.tell(Weight::Doubtful, page, None, what);
         }
         Ok(())
+    }
+
+    /// Whether an entry of `signature` may have been in `page`.
+    fn may_name(&self, page: Offset, signature: u64) -> bool {
+        let segment = segment_at(page);
+        page_in(signature, segment) == page || page == segment && leads_to_stash(self.medium, signature, segment)
     }
 
     /// The pages of zeros of a segment that were not always so.

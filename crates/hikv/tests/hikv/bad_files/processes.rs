@@ -105,7 +105,8 @@ fn a_second_opening_is_told_what_of_this_process_holds_the_store() {
     let other = store.path().parent().unwrap().join("other");
     std::os::unix::fs::symlink(store.path(), &other).unwrap();
     assert_names(&Store::open(&other).unwrap_err(), &other, &["(1 handle, 2 ordered views"]);
-    open.close().unwrap();
+    let refused = open.close().unwrap_err().to_string();
+    assert!(refused.contains("2 ordered views, 1 range, 1 snapshot, 1 reader"), "{refused}");
     drop((ordered, again, range));
     told("this process itself (1 snapshot, 1 reader)");
     drop(reader);

@@ -203,7 +203,10 @@ fn more_than_the_medium_gives_is_refused() {
     let Error::Durability { wanted: Durability::Buffered, given: Durability::Process, .. } = error else {
         panic!("{error}")
     };
-    assert_eq!(error.to_string(), "durability 'buffered' is wanted, and the store's medium, tmpfs, gives 'process'");
+    assert_eq!(
+        error.to_string(),
+        "durability 'buffered' is wanted, and the store's medium, tmpfs, gives 'process': ask for less, or put the store on a disk"
+    );
     assert_eq!(store.get("key").unwrap(), None);
     store.at(Durability::Process, |store| store.put("key", "value")).unwrap();
     let (put, ticket) = store.deferred(|store| store.put("key", "value"));
