@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn endless_lines_are_named() {
-        let mut lines = Lines::up_to(SMALL, &b"abc\nabcdefgh"[..]);
+        let mut lines = Lines::up_to(SMALL, &b"abc\nabcdefghijk"[..]);
         assert!(lines.advance().expect("a line") && lines.content() == b"abc");
         assert_eq!(lines.advance().expect_err("it is too long").to_string(), "line 2 is longer than any item");
         let bound = Bound { plain_bytes_max: 1 << 20, ..SMALL };

@@ -14,11 +14,11 @@ use crate::removed::answered;
 use crate::serve::Serving;
 use crate::support::{Place, hikv, program};
 
-/// What the pipe of [`nearly_full`] holds, and how much of that is free: room for one line of progress and not for two.
+/// What the pipe of [`nearly_full`] holds, and how much of that is free: room for a line of progress, and not for three.
 const PIPE_BYTES: usize = 4096;
-const ROOM_BYTES: usize = 32;
+const ROOM_BYTES: usize = 120;
 
-/// A pipe whose writer is stopped at the second line, until the reader takes what is there.
+/// A pipe whose writer is stopped at the second or third line, until the reader takes what is there.
 fn nearly_full() -> (PipeReader, Stdio) {
     let (reader, mut writer) = pipe().unwrap();
     fcntl_setpipe_size(&writer, PIPE_BYTES).unwrap();
