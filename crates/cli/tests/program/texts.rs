@@ -34,7 +34,7 @@ fn byte_order_marks_are_skipped_everywhere() {
         ))
     };
     let serving = serve(&["--config", config.to_str().unwrap()]);
-    assert_eq!(serving.ask(b"CONFIG GET maxclients\r\n", 27), b"*2\r\n$10\r\nmaxclients\r\n$1\r\n7");
+    assert_eq!(serving.ask(b"CONFIG GET maxclients\r\n", 26), b"*2\r\n$10\r\nmaxclients\r\n$1\r\n7");
     serving.stop(Signal::TERM);
     let serving = serve(&["--password-file", password.to_str().unwrap()]);
     assert_eq!(answered(&serving, "AUTH open"), "+OK");

@@ -136,12 +136,13 @@ fn progress_is_plain_lines_off_a_terminal() {
     let messages = ended.messages();
     ended.succeeded();
     let lines: Vec<&str> = messages.lines().collect();
-    assert_eq!(lines.len(), 4, "{messages}");
+    assert_eq!(lines.len(), 5, "{messages}");
     for (line, said) in
         lines.iter().zip(["loaded 1 item, ", "loaded 2 items, ", "loaded 3 items, ", "loaded 3 items in "])
     {
         assert!(line.starts_with(said), "{messages}");
     }
+    assert!(lines[4].contains("no last line of a dump"), "{messages}");
     assert!(lines[1].contains("66 %") && lines[1].ends_with(" left"), "{messages}");
 }
 
