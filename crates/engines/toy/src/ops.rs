@@ -29,6 +29,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
         let (value, ticket) = {
             let contents = self.contents.read();
             let item = contents.items.iter().flatten().find(|(held, _)| held == key);
@@ -42,6 +43,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        check_key(key)?;
         let item = NewItem { key, value, expiry: Expiry::NEVER };
         if item.item_bytes() > SLOT_BYTES {
             return Err(MediumError::Limit { wanted_bytes: item.item_bytes(), limit_bytes: SLOT_BYTES }.into());
@@ -50,6 +52,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        check_key(key)?;
         self.change(key, None)
     }
 
@@ -148,4 +151,8 @@ impl<M: Medium, D: Dram> Toy<M, D> {
         self.medium.wait(ticket)?;
         Ok(true)
     }
+}
+
+fn check_key(key: &[u8]) -> Result<(), Error> {
+    if key.len() <= KEY_BYTES_MAX { Ok(()) } else { Err(Error::KeyTooLong { len_bytes: key.len() }) }
 }

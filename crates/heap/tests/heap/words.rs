@@ -101,7 +101,9 @@ fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
         sim.wait(sim.commit(Level::default())).unwrap();
         let killed =
             at_steps(&sim, |sim| sim.killed().into_iter().collect(), || drop(heap.reserve_segment(&sim).unwrap()));
-        assert!(killed.len() > LAST_COUNT);
+        // Of a run the header is ordered before the zeroes, which change nothing here: less is left to lose.
+        let image_count_min = if is_from_run { 4 } else { LAST_COUNT };
+        assert!(killed.len() > image_count_min, "{} images", killed.len());
         // Before these the heads of segments are zeroed.
         for image in killed.iter().rev().take(LAST_COUNT) {
             let sim = Sim::from_image(image, Model::Line);

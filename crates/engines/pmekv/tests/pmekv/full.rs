@@ -13,6 +13,9 @@ use testkit::wait_count;
 
 use crate::subject::{OPTIONS, OnSim, PARAMETERS, free_all, is_full, scattered_key as key};
 
+/// A value for which there is no room though keys are deleted.
+const LARGE_BYTES: usize = 3_000_000;
+
 /// Puts keys until there is no more room; how many there were.
 fn fill(sim: &Sim, store: &OnSim) -> u32 {
     sim.fail_grow_after(0);
@@ -143,10 +146,11 @@ fn writes_that_are_refused_cost_no_checkpoint_each() {
     store.checkpoint().unwrap();
     let once = written.swap(0, Ordering::Relaxed);
     assert!(once > 2, "{once} nodes and a record");
+    let large = vec![7; LARGE_BYTES];
     for number in 1..=50 {
         // A write between them, whose entry is streamed.
         assert!(store.delete(&key(number)).unwrap());
-        assert!(store.put(b"large", &[7; 60_000]).is_err());
+        assert!(store.put(b"large", &large).is_err());
         store.step().unwrap();
     }
     let in_vain = written.load(Ordering::Relaxed) - 50;
@@ -200,7 +204,7 @@ fn nobody_waits_for_room_that_does_not_come() {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     let count = fill(&sim, &store);
-    let large = || assert!(store.put(&key(count), &[7; 60_000]).is_err());
+    let large = || assert!(store.put(&key(count), &vec![7; LARGE_BYTES]).is_err());
     assert_eq!(wait_count(large), 0, "nothing was replaced");
     let inside = || {
         assert!(store.delete(&key(1)).unwrap());
