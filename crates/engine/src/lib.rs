@@ -38,7 +38,7 @@ pub use answer::{Answer, Before};
 pub use batch_op::{BatchOp, Condition};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
-pub use compact::canary as compaction_canary;
+pub use compact::canary;
 pub use compact::{Compacted, Compacting, Compaction, CompactionProgress, CompactionStats, Compacts, Moved, Pass};
 pub use cursor::Cursor;
 pub use engine::{Damage, Decide, Decision, Engine, Held, OnExpired, OnExpiredItem, Told, Wanted};

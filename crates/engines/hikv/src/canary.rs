@@ -1,6 +1,6 @@
 //! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
 
-pub use engine::compaction_canary::{MOVE_FREES_EARLY, MOVE_UNCHECKED};
+pub use engine::canary::{MOVE_FREES_EARLY, MOVE_UNCHECKED};
 use pmem::Canary;
 
 /// The item is flushed, but nothing orders it before its entry.

@@ -4,7 +4,7 @@
 //! Nodes of the last checkpoint and segments of the log are no records. A checkpoint is made before the space is looked at if it gives back an eighth of the
 //! nodes, or if the log has more entries than there are keys.
 
-use engine::compaction_canary as canary;
+use engine::canary;
 use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
 use heap::{Heap, PlaceKind};
 use index::Position;

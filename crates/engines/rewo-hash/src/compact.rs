@@ -1,7 +1,7 @@
 //! How an item is moved (`engine::Compacts`): a segment of the table is a part, and the copy is published by a write that looks again, under the locks,
 //! whether the slot is still the same. Items that lie in slots of the table stay.
 
-use engine::compaction_canary as canary;
+use engine::canary;
 use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
 use heap::{Heap, PlaceKind};
 use index::Position;

@@ -150,7 +150,10 @@ fn order_of(client: &mut Client) -> String {
 fn a_store_without_order_has_no_ranges() {
     let server = TestServer::of(&Options::new().ordered(false), Config { threads: 1, ..Config::default() });
     let mut client = server.client();
-    assert_eq!(client.say("RANGE - +"), error("ERR the store was opened without order: there are no ranges"));
+    assert_eq!(
+        client.say("RANGE - +"),
+        error("ERR the store was opened without order: there are no ranges; Options::ordered opens it with order")
+    );
     assert_eq!(client.say("SET k v"), ok());
     assert_eq!(order_of(&mut client), "none");
 }

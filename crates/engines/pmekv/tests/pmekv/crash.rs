@@ -148,7 +148,7 @@ fn compactions_survive_every_crash() {
 fn broken_compactions_are_caught() {
     let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
     let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
-    for canary in [engine::compaction_canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
+    for canary in [engine::canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
         let verdict = hunt::<Crashed<OfPmekv>>(canary, &[evacuating()], &settings);
         assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
     }
@@ -158,6 +158,6 @@ fn broken_compactions_are_caught() {
 fn a_compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfPmekv>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
-    let twin = Sim::new(0, Model::Line).with_canary(engine::compaction_canary::MOVE_UNCHECKED);
+    let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
     assert_eq!(undone(twin), 1, "the twin does not undo the other's write");
 }
