@@ -7,7 +7,7 @@ use crate::alone;
 
 /// More than a process could hold that kept a TiB of addresses for each.
 const STORE_COUNT: usize = 2_000;
-/// Of its lock, its region and its directory, and some.
+/// A lock, a region, a directory, and some more.
 const FILES_EACH: u64 = 6;
 
 #[test]
