@@ -6,11 +6,11 @@ use hikv::Clock;
 
 /// The time of so many seconds, decimals too. One that a store could not note would let the key stay.
 pub(crate) fn of_number(number: f64) -> Result<Duration, String> {
-    let time = Duration::try_from_secs_f64(number).map_err(|error| error.to_string())?;
-    match Clock::default().after(time).is_never() {
-        true => Err(format!("{number} seconds are more than a store can note; a key without an expiry stays")),
-        false => Ok(time),
+    if number.is_nan() || number < 0.0 {
+        return Err("a number of seconds from 0 on is wanted".to_owned());
     }
+    let time = Duration::try_from_secs_f64(number).ok().filter(|time| !Clock::default().after(*time).is_never());
+    time.ok_or_else(|| format!("{number} seconds are more than a store can note; a key without an expiry stays"))
 }
 
 /// As [`of_number`], from text.
@@ -31,5 +31,7 @@ mod tests {
             assert!(!error.is_empty(), "{text}");
         }
         assert!(of_text("1e18").unwrap_err().contains("1000000000000000000 seconds"));
+        assert!(of_text("1e300").unwrap_err().contains("more than a store can note"));
+        assert!(of_text("-1").unwrap_err().contains("from 0 on"));
     }
 }

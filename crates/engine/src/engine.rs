@@ -8,8 +8,8 @@ use std::time::Duration;
 use epoch::Pinned;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, EngineStats, Error, Expiry, Features,
-    Limits, Look, OrderedEngine, Progress, Room, Show, Skip, SnapshotEngine, Witness,
+    BatchOp, Check, Clock, Compacted, Condition, Cursor, EngineStats, Error, Expiry, Features, Limits, Look,
+    OrderedEngine, Progress, Room, Show, ShowCompaction, Skip, SnapshotEngine, Witness,
 };
 
 /// What to do with a key, given what it holds.
@@ -271,9 +271,9 @@ pub trait Engine: Send + Sync {
         Progress::Idle
     }
 
-    /// Gathers items, and gives free space back to the file system, as far as it can be done; others read and write
-    /// meanwhile. Waits for the sweep after open, and helps it.
-    fn compact(&self, _progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+    /// Gathers items, and gives free space back to the file system, as far as it can be done, or until `_progress` stops it; others read and
+    /// write meanwhile. Waits for the sweep after open, and helps it.
+    fn compact(&self, _progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
         Err(unsupported(self.name(), "compaction"))
     }
 

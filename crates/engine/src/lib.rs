@@ -39,7 +39,9 @@ pub use batch_op::{BatchOp, Condition};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
 pub use compact::canary;
-pub use compact::{Compacted, Compacting, Compaction, CompactionProgress, CompactionStats, Compacts, Moved, Pass};
+pub use compact::{
+    Compacted, Compacting, Compaction, CompactionProgress, CompactionStats, Compacts, Moved, Pass, ShowCompaction,
+};
 pub use cursor::Cursor;
 pub use engine::{Damage, Decide, Decision, Engine, Held, OnExpired, OnExpiredItem, Told, Wanted};
 pub use engine_stats::EngineStats;

@@ -1,8 +1,10 @@
 //! Giving space back, by request.
 
+use std::ops::ControlFlow;
+
 use engine::{Compacted, CompactionProgress, Error};
 
-use crate::Store;
+use crate::{Answer, Store};
 
 impl Store {
     /// Gathers items in fewer chunks and gives the space of the others back to the file system, as far as it can be done,
@@ -10,7 +12,8 @@ impl Store {
     /// where its file system knows such.
     ///
     /// Chunks are emptied into the gaps of others, so that no further space is needed. What readers hold on to becomes free
-    /// after them. `progress` may use the store as any caller may, but for compacting it.
+    /// after them. `progress` may use the store as any caller may, but for compacting it. Where `progress` stops it ([`Answer`]), the report has
+    /// what was done.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -35,7 +38,11 @@ impl Store {
     /// # Errors
     /// [`Error::InsideCallback`] within `progress`. [`Error::Corrupt`] where damage keeps free space from being known; otherwise see [`Error`]. A damaged item is no
     /// error: it stays where it is, and is told. What was done until then stays done.
-    pub fn compact(&self, mut progress: impl FnMut(CompactionProgress)) -> Result<Compacted, Error> {
-        self.writable_engine()?.compact(&mut progress)
+    pub fn compact<A: Answer>(&self, mut progress: impl FnMut(CompactionProgress) -> A) -> Result<Compacted, Error> {
+        let mut show = |at| match progress(at).goes_on() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        self.writable_engine()?.compact(&mut show)
     }
 }

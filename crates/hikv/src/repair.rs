@@ -253,11 +253,15 @@ impl std::fmt::Display for RepairError {
                 write!(f, "nothing can be salvaged from {}: {error}", path.display())
             }
             RepairError::Unsupported { path, engine } => {
-                write!(f, "{}: engine {engine} has no repair; dump what can be read of it", path.display())
+                write!(
+                    f,
+                    "{}: engine {engine} has no repair; `hikv convert --skip-damaged` makes a new store of what can be read",
+                    path.display()
+                )
             }
             RepairError::From(error) | RepairError::Into(error) => error.fmt(f),
             RepairError::Taken { path } => {
-                write!(f, "{} is there already: a repair makes a new store", path.display())
+                write!(f, "{} is there already: a repair makes a new store; name a new directory", path.display())
             }
             RepairError::Occupied { path, why } => {
                 write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())

@@ -15,11 +15,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{self, Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use pmem_os::{Closed, ForkGuard};
+use pmem_os::{Closed, ForkGuard, StoreLock};
 use rustix::fs::fstatvfs;
 
 use crate::events;
-use crate::files::{Locks, REGION_NAME};
+use crate::files::{Locks, REGION_NAME, UNFINISHED_NAME};
 
 /// The place of a store's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,13 +109,14 @@ impl Files {
         if self.locks.iter().any(|lock| lock.is_unlinked()) {
             return Standing::Removed;
         }
-        let region = self.path.join(REGION_NAME);
         let is_elsewhere = |found: io::Result<bool>| match found {
             Err(error) => error.kind() == io::ErrorKind::NotFound,
             Ok(is_ours) => !is_ours,
         };
-        // A new region has another name until it is whole.
-        let has_region = || self.locks.iter().any(|lock| !is_elsewhere(lock.is_of(&region)));
+        // A region has the second name until it is whole: a copy's (`partial`) as long as the copy is written.
+        let names = [REGION_NAME, UNFINISHED_NAME].map(|name| self.path.join(name));
+        let is_one = |lock: &StoreLock| names.iter().any(|name| !is_elsewhere(lock.is_of(name)));
+        let has_region = || self.locks.iter().any(is_one);
         let is_dir_elsewhere = is_elsewhere(is_same(dir, &self.path));
         if is_dir_elsewhere || !has_region() { Standing::Moved } else { Standing::InPlace }
     }

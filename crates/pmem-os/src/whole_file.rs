@@ -2,8 +2,8 @@
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 the content goes to `.NAME.new` in the same directory, locked by its writer | the old file; the next writer of NAME removes `.NAME.new` |
-//! | 2 the new file gets the mode and the owner of the old one | the same |
+//! | 1 `.NAME.new` is made in the same directory, locked by its writer, with the owner of the old file; the content goes there | the old file; the next writer of NAME removes `.NAME.new` |
+//! | 2 the new file gets the mode of the old one | the same |
 //! | 3 the new file is synced | the same |
 //! | 4 the new file is renamed to NAME | the old content or the new one |
 //! | 5 the directory is synced | the new content |
@@ -34,7 +34,8 @@ impl WholeFile {
     /// Step 1, without the content. Where `path` is a link, the file that the link leads to is replaced.
     ///
     /// # Errors
-    /// The operating system's, also if the directory takes no new file; if another process is writing the same file.
+    /// The operating system's, also if the directory takes no new file, or the owner of the old file cannot be kept; if another process is
+    /// writing the same file.
     pub fn begin(path: &Path) -> io::Result<WholeFile> {
         let (path, old) = target(path)?;
         let name = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
@@ -46,7 +47,10 @@ impl WholeFile {
             io::Error::new(error.kind(), format!("a new file cannot be made in its directory: {error}"))
         })?;
         let lock = StoreLock::of_open(&file, &fresh, true).map_err(of_lock)?;
-        Ok(WholeFile { file, fresh, path, old, lock, is_finished: false })
+        let whole = WholeFile { file, fresh, path, old, lock, is_finished: false };
+        // Now, and not after hours of writing.
+        whole.keep_owner()?;
+        Ok(whole)
     }
 
     /// Writes the content `bytes` in place of the file `path`, which must be there.
@@ -63,11 +67,10 @@ impl WholeFile {
     /// Steps 2 to 5.
     ///
     /// # Errors
-    /// If one of the steps fails, also if the owner of the old file cannot be kept. The old content is there still, but after
-    /// an error of step 5, which leaves the new one.
+    /// If one of the steps fails. The old content is there still, but after an error of step 5, which leaves the new one.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(old) = &self.old {
-            keep_access(&self.file, old)?;
+            self.file.set_permissions(old.permissions())?;
         }
         self.file.sync_all()?;
         if !self.lock.is_of(&self.fresh)? {
@@ -76,6 +79,16 @@ impl WholeFile {
         fs::rename(&self.fresh, &self.path)?;
         self.is_finished = true;
         names::sync_parent(&self.path)
+    }
+
+    fn keep_owner(&self) -> io::Result<()> {
+        let Some(old) = &self.old else { return Ok(()) };
+        let made = self.file.metadata()?;
+        if (made.uid(), made.gid()) == (old.uid(), old.gid()) {
+            return Ok(());
+        }
+        fchown(&self.file, Some(old.uid()), Some(old.gid()))
+            .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept: {error}")))
     }
 }
 
@@ -109,15 +122,6 @@ fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
             Ok((path, Some(old)))
         }
     }
-}
-
-fn keep_access(file: &File, old: &Metadata) -> io::Result<()> {
-    let made = file.metadata()?;
-    if (made.uid(), made.gid()) != (old.uid(), old.gid()) {
-        fchown(file, Some(old.uid()), Some(old.gid()))
-            .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept: {error}")))?;
-    }
-    file.set_permissions(old.permissions())
 }
 
 fn of_lock(error: LockError) -> io::Error {
@@ -161,6 +165,21 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(names_in(dir.path()), ["file"]);
+    }
+
+    /// An owner that cannot be kept is an error before anything is written.
+    #[test]
+    fn owners_are_kept_from_the_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "old").unwrap();
+        if std::os::unix::fs::chown(&path, Some(1), Some(1)).is_err() {
+            return;
+        }
+        let whole = WholeFile::begin(&path).unwrap();
+        assert_eq!(fs::metadata(dir.path().join(".file.new")).unwrap().uid(), 1);
+        whole.finish().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().uid(), 1);
     }
 
     #[test]

@@ -285,7 +285,7 @@ impl<K: Made> Operations for Crashed<K> {
     /// An engine without compaction leaves everything where it is.
     fn compact(&self) -> Result<(), Failure> {
         if self.0.features().compaction {
-            self.0.compact(&mut |_| {})?;
+            self.0.compact(&mut |_| ControlFlow::Continue(()))?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What every engine with compaction is tried by: a script to crash, and writes that come while an item is moved.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use engine::{Clock, Engine, Progress};
@@ -46,7 +47,7 @@ pub fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
             keys().for_each(|key| store.put(&key, b"new").expect("there is room"));
         }
     }));
-    store.compact(&mut |_| {}).expect("it is sound");
+    store.compact(&mut |_| ControlFlow::Continue(())).expect("it is sound");
     sim.unobserve();
     let is_old = |key: &Vec<u8>| {
         let mut len_bytes = 0;

@@ -11,7 +11,8 @@ use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::{Change, ChangeReader, FileFormat, Format, Operation, ReadError};
-use crate::input::{Input, is_stdin};
+use crate::input::{Input, Interruptible, is_stdin};
+use crate::interrupt::Interrupt;
 use crate::kept::Kept;
 
 /// Carry out several operations as one step
@@ -89,14 +90,16 @@ impl Changed {
 
 impl Batch {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let format = self.format()?;
+        let (format, interrupt) = (self.format()?, Interrupt::install()?);
         let input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
-        let reader = ChangeReader::new(BufReader::new(input), format);
+        let reader = ChangeReader::new(BufReader::new(input.interruptible(&interrupt)), format);
         let reader = reader.ok_or_else(|| {
             Failure::at(self.file.display(), "operations are tsv or jsonl, not csv: --format names one of them")
         })?;
         let store = self.kept.options(self.durable.options()).open(&self.dir)?;
-        let outcome = self.gather(&store, reader).and_then(|changed| self.write(&store, &changed));
+        let gathered = self.gather(&store, reader);
+        let outcome = interrupt.check(|| "nothing was done".to_owned()).and(gathered);
+        let outcome = outcome.and_then(|changed| self.write(&store, &changed));
         store.close().map_err(Failure::at_path(&self.dir))?;
         outcome
     }
@@ -112,7 +115,11 @@ impl Batch {
     }
 
     /// Reads everything before anything is written. Nobody else writes to the store meanwhile.
-    fn gather(&self, store: &Store, mut reader: ChangeReader<BufReader<Input>>) -> Result<Changed, Failure> {
+    fn gather(
+        &self,
+        store: &Store,
+        mut reader: ChangeReader<BufReader<Interruptible<'_>>>,
+    ) -> Result<Changed, Failure> {
         let (mut changed, clock) = (Changed::default(), Clock::default());
         loop {
             let (line, change) = match reader.next() {

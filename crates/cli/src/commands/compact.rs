@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Compacted, Options};
+use hikv::{Compacted, CompactionProgress, Options};
 use indicatif::{HumanBytes, HumanCount};
 
 use crate::failure::{Failure, unless_closed};
+use crate::interrupt::Interrupt;
 use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
@@ -30,13 +31,20 @@ impl Compact {
     pub(super) fn run(self) -> Result<(), Failure> {
         // What the background would do, too, is counted here.
         let store = opening::open(&Options::new().create(false).compact_above(None), &self.dir)?;
+        let interrupt = Interrupt::install()?;
         let every = Duration::from_secs(self.progress_every);
         let mut progress = Progress::new("moved", None, every);
-        let compacted =
-            store.compact(|at| progress.set(at.moved_items, at.moved_items)).map_err(Failure::at_path(&self.dir))?;
+        let show = |at: CompactionProgress| {
+            progress.set(at.moved_items, at.moved_items);
+            interrupt.flow()
+        };
+        let compacted = store.compact(show).map_err(Failure::at_path(&self.dir))?;
         progress.set(compacted.moved_items, compacted.moved_items);
-        progress.finish();
         store.close().map_err(Failure::at_path(&self.dir))?;
+        if let Some(signal) = interrupt.signal() {
+            return Err(Failure::Interrupted { signal, done: progress.end() });
+        }
+        progress.finish();
         unless_closed(write_report(&compacted)).map_err(Failure::output("standard output"))?;
         match compacted.damaged.len() {
             0 => Ok(()),

@@ -22,7 +22,7 @@ pub(crate) struct Expire {
     /// Any bytes, also none
     key: OsString,
     /// From now, with up to three decimals; 0 deletes the key
-    #[arg(value_parser = ttl_seconds::of_text)]
+    #[arg(value_parser = ttl_seconds::of_text, allow_negative_numbers = true)]
     seconds: Duration,
     #[command(flatten)]
     durable: Durable,

@@ -12,7 +12,8 @@ use hikv::{Limits, Store};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
-use crate::input::Input;
+use crate::input::{Input, Interruptible};
+use crate::interrupt::Interrupt;
 use crate::kept::Kept;
 use crate::{opening, ttl_seconds};
 
@@ -33,7 +34,7 @@ pub(crate) struct Put {
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     value_file: Option<PathBuf>,
     /// Let the key expire so long from now
-    #[arg(long, value_name = "SECONDS", value_parser = ttl_seconds::of_text)]
+    #[arg(long, value_name = "SECONDS", value_parser = ttl_seconds::of_text, allow_negative_numbers = true)]
     ttl: Option<Duration>,
     #[command(flatten)]
     kept: Kept,
@@ -43,11 +44,13 @@ pub(crate) struct Put {
 
 impl Put {
     pub(super) fn run(self) -> Result<(), Failure> {
+        let interrupt = Interrupt::install()?;
         let source = match (&self.value, &self.value_file) {
-            (Some(value), _) if value != "-" => Source::Given(value.as_bytes()),
-            (_, Some(file)) => Source::open(file)?,
-            (_, None) => Source::open(Path::new("-"))?,
+            (Some(value), _) if value != "-" => Ok(Source::Given(value.as_bytes())),
+            (_, Some(file)) => Source::open(file, &interrupt),
+            (_, None) => Source::open(Path::new("-"), &interrupt),
         };
+        let source = interrupt.check(|| "nothing was put".to_owned()).and(source)?;
         let store = opening::open(&self.kept.options(self.durable.options()), &self.dir)?;
         source.put(&store, self.key.as_bytes(), self.ttl).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))
@@ -63,12 +66,12 @@ enum Source<'a> {
 
 impl<'a> Source<'a> {
     /// A value's length goes before its bytes, so what has no known length is spooled to a file that has no name.
-    fn open(path: &Path) -> Result<Source<'a>, Failure> {
+    fn open(path: &Path, interrupt: &Interrupt) -> Result<Source<'a>, Failure> {
         let open = || {
             let mut file = Input::open(path)?;
             match file.len_bytes()? {
                 Some(len_bytes) => Ok(Source::File { file, len_bytes }),
-                None => spool(file),
+                None => spool(file.interruptible(interrupt)),
             }
         };
         open().map_err(Failure::at_path(path))
@@ -98,7 +101,7 @@ fn put_from(
 }
 
 /// Reads one byte more than a value may have, which is enough to refuse it.
-fn spool<'a>(input: Input) -> io::Result<Source<'a>> {
+fn spool<'a>(input: Interruptible<'_>) -> io::Result<Source<'a>> {
     let mut file = tempfile::tempfile()?;
     let len_bytes = io::copy(&mut input.take(Limits::VALUE_BYTES_MAX + 1), &mut file)?;
     file.rewind()?;

@@ -62,11 +62,14 @@ impl Repair {
         // A list of a part of the findings is none.
         let list = list.filter(|_| outcome.is_ok());
         let written = written.and_then(|()| list.map_or(Ok(()), |list| list.into_inner()?.finish()));
-        written.map_err(Failure::output("the list of what is lost"))?;
+        // A repair whose list has no reader is not done.
+        written.map_err(|error| Failure::at("the list of what is lost", error))?;
         let end = progress.map(Progress::end).unwrap_or_default();
         match (outcome, interrupt.signal()) {
             (Ok(report), _) => self.conclude(&report, &end),
-            (Err(RepairError::Stopped { .. }), Some(signal)) => Err(Failure::Interrupted { signal, done: end }),
+            (Err(RepairError::Stopped { .. }), Some(signal)) => {
+                Err(Failure::Interrupted { signal, done: format!("{end}; nothing of the new store is left") })
+            }
             (Err(error), _) => Err(Failure::Error(error.to_string())),
         }
     }
@@ -144,7 +147,7 @@ struct MissingObject<'a> {
 
 fn tell_missing(missing: &Missing, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
     let (finding, file) = (name(Weight::Lost), missing.path.to_string_lossy());
-    writeln!(io::stdout(), "{finding} in {file}: {}", missing.what)?;
+    unless_closed(writeln!(io::stdout(), "{finding} in {file}: {}", missing.what))?;
     list.map_or(Ok(()), |list| write_line(list, &MissingObject { finding, file: &file, what: &missing.what }))
 }
 

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 
 use super::Format;
 
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A line that is no item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
@@ -31,6 +33,8 @@ impl Mark {
 
     /// The mark that `line` is, if it is one.
     pub(super) fn of_line(line: &[u8], format: Format) -> Option<Mark> {
+        // Dumps that an editor saved may follow each other.
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let [begin, before, behind] = texts(format).map(str::as_bytes);
         if line == begin {
             return Some(Mark::Begin);

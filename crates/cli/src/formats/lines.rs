@@ -101,6 +101,11 @@ impl<R: BufRead> Lines<R> {
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
+    /// True if the line has its end; the last line of an input may lack it.
+    pub(super) fn is_ended(&self) -> bool {
+        self.line.ends_with(b"\n")
+    }
+
     /// Of the line, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number

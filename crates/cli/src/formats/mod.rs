@@ -159,15 +159,18 @@ impl<R: BufRead> Reader<R> {
                 None => break,
             }
         }
-        self.frame.count();
         self.item_line = self.lines.number();
-        match self.format {
+        let parsed = match self.format {
             Format::Tsv => tsv::parse(self.lines.content(), item),
             Format::Csv => csv::parse(&mut self.lines, item).map_err(ReadError::Input)?,
             Format::Jsonl => jsonl::parse(self.lines.content(), item),
+        };
+        if !self.lines.is_ended() {
+            // A line of a dump that is cut off may look like an item, whose value is not the one that was dumped.
+            self.frame.end().map_err(|what| self.cut_off(what))?;
         }
-        .map_err(|what| ReadError::Malformed { line: self.item_line, what })?;
-        Ok(true)
+        self.frame.count();
+        parsed.map(|()| true).map_err(|what| ReadError::Malformed { line: self.item_line, what })
     }
 
     fn cut_off(&self, what: String) -> ReadError {

@@ -166,6 +166,34 @@ fn marks_of_editors_do_not_matter() {
     }
 }
 
+/// The line in which a dump is cut off may look like an item whose value is shorter.
+#[test]
+fn cut_dumps_have_no_other_items() {
+    let items = [item(b"one", b"1, 22 and \"333\""), item(b"two", b"4444\n\xff5555\r\n"), item(b"", b"")];
+    for format in FORMATS {
+        let (mut text, mut begin) = (Vec::new(), Vec::new());
+        format.begin(&mut begin).unwrap();
+        text.extend([begin.clone(), write(format, &items)].concat());
+        format.end(items.len() as u64, &mut text).unwrap();
+        for len in begin.len()..text.len() - 1 {
+            let mut reader = Reader::new(&text[..len], format);
+            let (mut found, mut count) = (Item::default(), 0);
+            let cut = loop {
+                match reader.read(&mut found) {
+                    Ok(true) => assert_eq!(found, items[count], "{format:?}, cut at {len}"),
+                    Err(ReadError::Malformed { .. }) => continue,
+                    end => break end,
+                }
+                count += 1;
+            };
+            assert!(matches!(cut, Err(ReadError::CutOff { .. })), "{format:?}, cut at {len}: {cut:?}");
+        }
+        assert_eq!(read(format, &text[..text.len() - 1]).0, items, "the end of the last line says nothing");
+        let marked = [b"\xef\xbb\xbf", &text[..]].concat().repeat(2);
+        assert_eq!(read(format, &marked[..]).0, [&items[..], &items].concat(), "two dumps that an editor saved");
+    }
+}
+
 #[test]
 fn line_ends_and_blank_lines_do_not_matter() {
     for (format, text) in [

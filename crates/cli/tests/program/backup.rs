@@ -28,6 +28,23 @@ fn a_backup_is_a_store_and_comes_back() {
     assert!(!place.file("out.partial").exists() && !place.file("back.partial").exists());
 }
 
+/// The files of a copy that is being written are where its writer put them.
+#[test]
+fn copies_warn_of_nothing() {
+    let place = filled();
+    for (command, arguments) in
+        [("backup", &[][..]), ("restore", &[]), ("repair", &[]), ("convert", &["--engine", "pmekv"][..])]
+    {
+        let out = place.file(command);
+        let ended = hikv(command, &place.store(), &[&[out.to_str().unwrap()], arguments].concat()).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(
+            ended.status.success() && said.lines().count() == 1 && said.contains(" 500 items"),
+            "{command}: {said}"
+        );
+    }
+}
+
 #[test]
 fn nothing_is_overwritten() {
     let place = filled();

@@ -117,6 +117,12 @@ fn a_reader_that_goes_away_changes_neither_what_is_done_nor_how_it_ends() {
         assert_eq!(ended.status.code(), Some(1), "{command}");
     }
     assert_eq!(dumped(&place).len(), ITEM_COUNT - 1);
+    fs::remove_file(place.store().join("journal.hikv")).unwrap();
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    drop(reader);
+    let whole = place.file("whole");
+    let repair = hikv("repair", &place.store(), &[&whole]).stdout(writer).output().unwrap();
+    assert!(repair.status.code() == Some(1) && whole.join("store.hikv").exists(), "{repair:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{PipeReader, Read, Write, pipe};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use rustix::io::ioctl_fionread;
@@ -40,6 +40,58 @@ fn interrupted(mut command: Command, signal: Signal) -> (Option<i32>, String) {
     let mut said = String::new();
     reader.read_to_string(&mut said).unwrap();
     (child.wait().unwrap().code(), said.trim_start().to_owned())
+}
+
+/// Reads from a terminal or a pipe that gives nothing are ended, and the store is closed.
+#[test]
+fn commands_that_wait_for_input_are_interrupted() {
+    for (command, arguments, said) in
+        [("put", &["k", "-"][..], "nothing was put"), ("batch", &[], "nothing was done"), ("load", &["-"], "loaded 0")]
+    {
+        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+            let place = Place::new();
+            let mut child = hikv(command, &place.store(), arguments).stdin(Stdio::piped()).spawn().unwrap();
+            await_caught(&child, signal);
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{command}: {stderr}");
+            assert!(stderr.contains(&format!("interrupted: {said}")), "{command}: {stderr}");
+        }
+    }
+}
+
+/// Waits until a process has a handler for the signal.
+fn await_caught(child: &Child, signal: Signal) {
+    let status = format!("/proc/{}/status", child.id());
+    let is_caught = || {
+        let text = fs::read_to_string(&status).unwrap();
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim().to_owned();
+        u64::from_str_radix(&mask, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+    };
+    while !is_caught() {
+        thread::yield_now();
+    }
+}
+
+/// Every step of a compaction leaves a whole store, in each engine.
+#[test]
+fn compactions_stop_between_steps() {
+    for engine in ["hikv", "ink", "pmekv", "rewo-hash"] {
+        let place = Place::new();
+        let value = "v".repeat(2_000);
+        let items: String = (0..20_000).map(|number| format!("key-{number}\t{value}\n")).collect();
+        let load = ["-", "--durability", "process", "--engine", engine];
+        place.run_with_input("load", &load, items.as_bytes()).succeeded();
+        let deletes: String =
+            (0..20_000).filter(|number| number % 4 > 0).map(|number| format!("delete\tkey-{number}\n")).collect();
+        place.run_with_input("batch", &["--durability", "process"], deletes.as_bytes()).succeeded();
+        let (ended, messages) = interrupted(hikv("compact", &place.store(), &[""; 0]), Signal::INT);
+        assert_eq!(ended, Some(130), "{engine}: {messages}");
+        assert!(messages.lines().last().unwrap_or_default().starts_with("hikv: interrupted: moved "), "{messages}");
+        place.run("check", &["--deep"]).succeeded();
+        place.run("compact", &[""; 0]).succeeded();
+    }
 }
 
 fn filled() -> Place {

@@ -61,6 +61,10 @@ fn times_beyond_counting_are_refused() {
     assert!(!place.store().exists());
     place.run("put", &["k", "v"]).succeeded();
     place.run("expire", &["k", "1e17"]).misused(&["1e17"]);
+    for time in ["-1", "-0.5", "nan"] {
+        place.run("put", &["k", "v", "--ttl", time]).misused(&["--ttl", "from 0 on"]);
+        place.run("expire", &["k", time]).misused(&["SECONDS", "from 0 on"]);
+    }
     place
         .run_with_input("batch", &[] as &[&str], b"put\tk\tv\t1e18\n")
         .failed(2, &["standard input:1: '1e18' seconds"]);

@@ -40,7 +40,7 @@ use crate::Error;
 use plan::Plan;
 
 pub use pass::Moved;
-pub use report::{Compacted, CompactionProgress, CompactionStats};
+pub use report::{Compacted, CompactionProgress, CompactionStats, ShowCompaction};
 pub use run::Compacting;
 
 /// A look counts all chunks; so much must have become free or roomy before another one, and so large a part of what is taken.

@@ -1,5 +1,7 @@
 //! What compaction does, as it is told.
 
+use std::ops::ControlFlow;
+
 /// How far a compaction has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompactionProgress {
@@ -12,6 +14,9 @@ pub struct CompactionProgress {
     /// Bytes given back to the file system so far.
     pub given_back_bytes: u64,
 }
+
+/// Sees how far a compaction has come, and can stop it: each of its steps leaves a whole store.
+pub type ShowCompaction<'a> = dyn FnMut(CompactionProgress) -> ControlFlow<()> + 'a;
 
 /// What a compaction has done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,5 +1,6 @@
 //! When a pass begins, in the background and by request, and how long the background rests between its steps.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use pmem::{Residency, Space};
 
 use super::plan::Thoroughness;
-use super::{Compacted, CompactionProgress, Compacts, LOOK_BYTES, Pass};
+use super::{Compacted, CompactionProgress, Compacts, LOOK_BYTES, Pass, ShowCompaction};
 use crate::{Error, Progress, while_readers_keep};
 
 const LOOK_SHARE: u64 = 16;
@@ -88,11 +89,11 @@ pub trait Compacting: Compacts {
         Ok(Progress::Rest(rest))
     }
 
-    /// Compacts as far as it can be done, while others read and write, and shows how far it is to `progress`.
+    /// Compacts as far as it can be done, or until `progress` stops it, while others read and write.
     ///
     /// # Errors
     /// Those of a write; [`Error::InsideCallback`] if `progress` asks for it.
-    fn compact_now(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+    fn compact_now(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
         self.prepare_to_compact()?;
         let compaction = self.compaction();
         let _requested = compaction.request()?;
@@ -136,7 +137,7 @@ trait Passes: Compacting {
         Ok(pass)
     }
 
-    fn run_passes(&self, compacted: &mut Compacted, progress: &mut dyn FnMut(CompactionProgress)) -> Result<(), Error> {
+    fn run_passes(&self, compacted: &mut Compacted, progress: &mut ShowCompaction<'_>) -> Result<(), Error> {
         for _ in 0..PASS_COUNT_MAX {
             // What readers keep is no gap to a plan.
             let mut settled = Ok(false);
@@ -150,27 +151,33 @@ trait Passes: Compacting {
             let done = self.run_pass(&mut pass, compacted, progress);
             pass.end(self);
             compacted.add(pass.report());
-            done?;
+            if done?.is_break() {
+                break;
+            }
         }
         Ok(())
     }
 
+    /// Whether `progress` wants more passes.
     fn run_pass(
         &self,
         pass: &mut Pass<Self::Cursor>,
         before: &Compacted,
-        progress: &mut dyn FnMut(CompactionProgress),
-    ) -> Result<(), Error> {
+        progress: &mut ShowCompaction<'_>,
+    ) -> Result<ControlFlow<()>, Error> {
         while !pass.step(self)? {
             let report = pass.report();
-            progress(CompactionProgress {
+            let flow = progress(CompactionProgress {
                 moved_items: before.moved_items + report.moved_items,
                 moved_bytes: before.moved_bytes + report.moved_bytes,
                 moved_bytes_total: before.moved_bytes + pass.moved_bytes_total().max(report.moved_bytes),
                 given_back_bytes: before.given_back_bytes + report.given_back_bytes,
             });
+            if flow.is_break() {
+                return Ok(flow);
+            }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 

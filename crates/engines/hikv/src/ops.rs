@@ -15,8 +15,8 @@ use super::{HiKv, Memory};
 use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage, Decide, Engine,
-    EngineStats, Error, Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show,
+    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show, ShowCompaction,
     SnapshotEngine, Told, Wanted, Witness, while_readers_keep,
 };
 use items::NewItem;
@@ -238,7 +238,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
         self.compact_now(progress)
     }
 

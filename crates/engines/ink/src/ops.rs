@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage, Decide, Engine,
-    EngineStats, Error, Expiry, Features, Figure, Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine,
-    Progress, Show, Skip, Wanted, Witness,
+    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Figure, Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Show,
+    ShowCompaction, Skip, Wanted, Witness,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -150,7 +150,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.tidy_space(|| false)
     }
 
-    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
         self.compact_now(progress)
     }
 

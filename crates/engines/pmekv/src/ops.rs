@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage, Decide, Engine,
-    EngineStats, Error, Expiry, Features, Figure, Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine,
-    Progress, Room, Show, Skip, Told, Wanted, Witness,
+    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Figure, Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Room, Show,
+    ShowCompaction, Skip, Told, Wanted, Witness,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -191,7 +191,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
         self.compact_now(progress)
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use engine::expectation::REST;
 use engine::{
-    Answer, BatchOp, Before, Check, Clock, Compacted, Compacting, CompactionProgress, Condition, Cursor, Damage,
-    Decide, Engine, EngineStats, Error, Expiry, Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show,
+    Answer, BatchOp, Before, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine,
+    EngineStats, Error, Expiry, Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show, ShowCompaction,
     Skip, Streamed, Wanted, Witness, while_readers_keep,
 };
 use epoch::Pinned;
@@ -201,7 +201,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
         self.compact_now(progress)
     }
 

@@ -202,7 +202,17 @@ fn files_that_cannot_be_used_are_named() {
     fs::write(&empty, "nothing\n").expect("the file is written");
     let missing = authority.dir.path().join("missing.pem");
     let foreign_key = other.dir.path().join("server.key");
+    let file = |name: &str, text: &str| {
+        let path = authority.dir.path().join(name);
+        fs::write(&path, text).expect("the file is written");
+        path
+    };
+    let encrypted =
+        file("encrypted.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIHj\n-----END ENCRYPTED PRIVATE KEY-----\n");
+    let of_version_1 = file("old.pem", include_str!("version-1.pem"));
     let cases = [
+        (TlsFiles { key: encrypted, ..good.clone() }, "encrypted.key: it is encrypted; `openssl pkey"),
+        (TlsFiles { certificate: of_version_1, ..good.clone() }, "the certificate is X.509 version 1"),
         (TlsFiles { certificate: missing.clone(), ..good.clone() }, "missing.pem: No such file"),
         (TlsFiles { certificate: empty.clone(), ..good.clone() }, "empty.pem: it holds no certificate in PEM"),
         (TlsFiles { key: empty.clone(), ..good.clone() }, "empty.pem: it holds no private key in PEM"),

@@ -1,5 +1,6 @@
 //! Compaction: what is moved, what stays, and what others do meanwhile.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -38,7 +39,7 @@ fn assert_holds(rig: &Rig, keys: &[u32]) {
 }
 
 fn compact(rig: &Rig) -> Compacted {
-    rig.store.compact(&mut |_| {}).unwrap()
+    rig.store.compact(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
@@ -240,5 +241,5 @@ fn a_store_whose_free_space_is_not_known_is_not_compacted() {
     rig.put(b"key", b"value");
     redirect(rig.sim(), rig.position(b"key"));
     let rig = rig.reopened();
-    assert!(matches!(rig.store.compact(&mut |_| {}), Err(Error::Corrupt { .. })));
+    assert!(matches!(rig.store.compact(&mut |_| ControlFlow::Continue(())), Err(Error::Corrupt { .. })));
 }

@@ -13,6 +13,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
+use super::refusal::explained;
 use crate::administration::byte_order_mark::without_mark;
 
 /// Whether clients must show a certificate.
@@ -107,6 +108,9 @@ impl TlsReload {
     }
 }
 
+/// A line of a PEM file whose key needs a password, in PKCS #8 or in older forms.
+const ENCRYPTED: &[u8] = b"ENCRYPTED";
+
 fn read(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
     let needed = [(&files.certificate, "certificate", "--tls-cert"), (&files.key, "private key", "--tls-key")];
     for (path, what, option) in needed {
@@ -117,8 +121,7 @@ fn read(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
         }
     }
     let chain = read_certificates(&files.certificate)?;
-    let key = read_pem(&files.key).and_then(|text| PrivateKeyDer::from_pem_slice(&text));
-    let key = key.map_err(|error| pem_error(&files.key, error, "private key"))?;
+    let key = read_key(&files.key)?;
     let verifier = client_verifier(files)?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -127,7 +130,7 @@ fn read(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
         .with_single_cert(chain, key)
         .map_err(|error| {
             let (certificate, key) = (files.certificate.display(), files.key.display());
-            invalid(format_args!("{certificate} with the key {key}: {error}"))
+            invalid(format_args!("{certificate} with the key {key}: {}", explained(error)))
         })?;
     Ok(Arc::new(config))
 }
@@ -144,7 +147,9 @@ fn client_verifier(files: &TlsFiles) -> io::Result<Arc<dyn ClientCertVerifier>> 
     })?;
     let mut authorities = RootCertStore::empty();
     for certificate in read_certificates(path)? {
-        authorities.add(certificate).map_err(|error| invalid(format_args!("{}: {error}", path.display())))?;
+        authorities
+            .add(certificate)
+            .map_err(|error| invalid(format_args!("{}: {}", path.display(), explained(error))))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(authorities.into(), ring::default_provider().into());
     let builder = match files.client_certificate {
@@ -162,6 +167,16 @@ fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
         return Err(pem_error(path, pem::Error::NoItemsFound, "certificate"));
     }
     Ok(certificates)
+}
+
+fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
+    let at = |error| pem_error(path, error, "private key");
+    let text = read_pem(path).map_err(at)?;
+    let is_encrypted = || text.windows(ENCRYPTED.len()).any(|window| window == ENCRYPTED);
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match is_encrypted() {
+        true => invalid(format_args!("{0}: it is encrypted; `openssl pkey -in {0}` decrypts it", path.display())),
+        false => at(error),
+    })
 }
 
 /// The text of a file, without the mark that some editors put before it.

@@ -32,15 +32,7 @@ mod tests {
     use super::explained;
 
     /// `openssl x509 -req -signkey k.pem -days 36500`, without extensions.
-    const OF_VERSION_1: &str = "-----BEGIN CERTIFICATE-----
-MIIBHzCBxQIUDtoB3u+hzJYP2ssfHCjtAoAjs/kwCgYIKoZIzj0EAwIwETEPMA0G
-A1UEAwwGY2xpZW50MCAXDTI2MTEyNzA0MTg0NFoYDzIxMjYxMTAzMDQxODQ0WjAR
-MQ8wDQYDVQQDDAZjbGllbnQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQLewYj
-kGU3T1xQjMFv6UrmSjPdC7/wgiSOhDEFwbb4HTaSgQElQ2MiJS2sVwmRpYZ/Qsn0
-gGnKNEmQcC8H26ciMAoGCCqGSM49BAMCA0kAMEYCIQCDpgWvgd4dxDNEcEetR0dT
-PqTFwoAyytYzIN9VrjmecwIhALYE3wqyUp31qSXGXBUjHwNGD1swCCnjZB7ENfQg
-KNZq
------END CERTIFICATE-----";
+    const OF_VERSION_1: &str = include_str!("../../../tests/server/version-1.pem");
 
     #[test]
     fn a_version_1_certificate_is_named() {
