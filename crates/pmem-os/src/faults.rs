@@ -80,7 +80,14 @@ pub fn report_bus_errors() -> io::Result<()> {
 }
 
 extern "C" fn report(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a description of the signal; one of SIGBUS has an address.
+    // SAFETY: the kernel passes a description of the signal.
+    if unsafe { (*info).si_code } <= 0 {
+        // Another process sent it: no instruction is repeated, and no file is to blame.
+        // SAFETY: the default is a valid action, and the signal comes when this returns.
+        unsafe { (libc::signal(libc::SIGBUS, libc::SIG_DFL), libc::raise(libc::SIGBUS)) };
+        return;
+    }
+    // SAFETY: a description of a SIGBUS by the kernel has an address.
     let address = unsafe { (*info).si_addr() } as u64;
     say(b"hikv: ");
     match SLOTS.iter().find(|slot| contains(slot, address)) {

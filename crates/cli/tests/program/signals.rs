@@ -155,6 +155,16 @@ fn truncated_files_are_named_by_the_killed_server() {
 }
 
 #[test]
+fn bus_errors_by_other_processes_blame_no_file() {
+    let place = Place::new();
+    let serving = Serving::start(&place);
+    serving.signal(Signal::BUS);
+    let ended = serving.ended();
+    assert_eq!(ended.0.status.signal(), Some(Signal::BUS.as_raw()), "{}", ended.messages());
+    assert!(!ended.messages().contains("truncated"), "{}", ended.messages());
+}
+
+#[test]
 fn servers_outlive_the_readers_of_their_banner() {
     use std::io::{BufRead, BufReader};
     let place = Place::new();

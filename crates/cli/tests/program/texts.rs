@@ -106,7 +106,10 @@ fn figures_are_left_out_until_they_are_known() {
 #[test]
 fn refusals_name_a_way_out() {
     let place = Place::new();
-    let cases: [(&str, &[&str], &str); 8] = [
+    let cases: [(&str, &[&str], &str); 11] = [
+        ("serve", &["--addr", "nonsense"], "HOST:PORT"),
+        ("serve", &["--http", "nonsense"], "HOST:PORT"),
+        ("serve", &["--addr", "127.0.0.1:0", "--http-tls"], "--http names"),
         ("serve", &["--addr", "0.0.0.0:0"], "--password-file"),
         ("serve", &["--addr", "127.0.0.1:0", "--split", "2-1", "--threads", "2"], "leave out --threads"),
         ("serve", &["--tls-addr", "127.0.0.1:0"], "--tls-cert"),

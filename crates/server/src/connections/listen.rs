@@ -90,8 +90,11 @@ pub(crate) fn on(addr: &str, config: &Config, is_open: impl Fn() -> io::Result<b
 impl Wanted<'_> {
     fn of(shown: &str) -> io::Result<Wanted<'_>> {
         let required = shown.strip_prefix('-');
-        let addrs: Vec<SocketAddr> =
-            required.unwrap_or(shown).to_socket_addrs().map_err(|error| about(shown, &error))?.collect();
+        let addr = required.unwrap_or(shown);
+        if !addr.contains(':') {
+            return Err(invalid(format!("'{shown}' has no port: HOST:PORT, such as 127.0.0.1:6379, is wanted")));
+        }
+        let addrs: Vec<SocketAddr> = addr.to_socket_addrs().map_err(|error| about(shown, &error))?.collect();
         match addrs.is_empty() {
             true => Err(invalid(format!("'{shown}' has no address"))),
             false => Ok(Wanted { shown, addrs, is_optional: required.is_some() }),

@@ -63,15 +63,20 @@ enum Watched {
     Bound(Weak<Shared>),
 }
 
+/// Said of `http-tls` alone.
+const NOWHERE: &str = "the HTTP port is to be served by TLS, and it has no address: --http names one";
+
 impl HttpPort {
     /// Opens the port that `config` names, if it names one, and answers from now on.
     ///
     /// # Errors
     /// If the address cannot be resolved or bound; if it is not of this host alone and everybody could look
     /// ([`Config::protected`]); if the file of users, or a file of a certificate, cannot be read or understood; if TLS is asked
-    /// for and there is no certificate; if the operating system refuses a thread or a poller.
+    /// for and there is no certificate, or no address; if the operating system refuses a thread or a poller.
     pub fn open(config: &Config) -> io::Result<Option<HttpPort>> {
-        let Some(addr) = &config.http else { return Ok(None) };
+        let Some(addr) = &config.http else {
+            return if config.http_tls { Err(io::Error::other(NOWHERE)) } else { Ok(None) };
+        };
         let certificates = certificates(config)?;
         let listener = listen::on(addr, config, || Ok(acl_of(config)?.is_open()))?;
         let poll = Poll::new()?;
