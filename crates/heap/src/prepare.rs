@@ -65,8 +65,12 @@ fn growth_bytes(spare_bytes: u64, lacking_bytes: u64) -> u64 {
 }
 
 impl<D: Dram> Heap<D> {
-    /// Spare space that [`Heap::prepare`] should be asked for.
+    /// Spare space that [`Heap::prepare`] should be asked for. None in a region shorter than its first growth: a small store stays
+    /// small, and its writer grows the region once.
     pub fn ahead_bytes(&self) -> u64 {
+        if self.region.len_bytes() < GROWTH_BYTES {
+            return 0;
+        }
         let footprint_bytes = self.footprint_bytes();
         let of_pace = self.pace.ahead_bytes.load(Ordering::Relaxed).min(footprint_bytes / AHEAD_SHARE_QUICK);
         (footprint_bytes / AHEAD_SHARE).max(of_pace).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)

@@ -23,6 +23,10 @@ use crate::options::Addresses;
 use crate::stats::Identity;
 use crate::{OpenError, OpenProgress, Options, copy_mark, engines};
 
+/// The first length of a region on a disk: what the default engine takes with one item, and two units of 64 KiB. No huge page is there to be
+/// filled, as in a region on persistent memory (`docs/decisions/0114-a-small-first-region-on-disks.md`).
+const FIRST_REGION_BYTES: u64 = 24 << 16;
+
 pub(crate) const LOG_NAME: &str = "journal.hikv";
 pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
 
@@ -67,6 +71,7 @@ pub(crate) fn remove_unfinished(dir: &Path) -> Result<(), OpenError> {
 /// Step 1: makes an empty store under the names of an unfinished one.
 pub(crate) fn make(dir: &Path, options: &Options, parameters: &Parameters) -> Result<(), OpenError> {
     let [base, log] = Naming::Unfinished.files(dir);
+    let parameters = &Parameters { region_bytes: FIRST_REGION_BYTES, ..*parameters };
     format(dir, [&base, &log], options, parameters).inspect_err(|_| {
         // They are in nobody's way; the next making removes them, too.
         let _ = (fs::remove_file(&base), fs::remove_file(&log));

@@ -20,6 +20,7 @@ use rustix::fs::fstatvfs;
 
 use crate::events;
 use crate::files::{Locks, REGION_NAME, UNFINISHED_NAME};
+use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
 
 /// The place of a store's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,12 +114,12 @@ impl Files {
             Err(error) => error.kind() == io::ErrorKind::NotFound,
             Ok(is_ours) => !is_ours,
         };
-        // A region has the second name until it is whole: a copy's (`partial`) as long as the copy is written.
-        let names = [REGION_NAME, UNFINISHED_NAME].map(|name| self.path.join(name));
-        let is_one = |lock: &StoreLock| names.iter().any(|name| !is_elsewhere(lock.is_of(name)));
-        let has_region = || self.locks.iter().any(is_one);
+        // Files have the last two names until the store is whole: a copy's (`partial`) as long as the copy is written.
+        let names = [REGION_NAME, LOG_NAME, UNFINISHED_NAME, UNFINISHED_LOG_NAME].map(|name| self.path.join(name));
+        let is_astray =
+            |lock: &StoreLock| lock.holds_bytes() && names.iter().all(|name| is_elsewhere(lock.is_of(name)));
         let is_dir_elsewhere = is_elsewhere(is_same(dir, &self.path));
-        if is_dir_elsewhere || !has_region() { Standing::Moved } else { Standing::InPlace }
+        if is_dir_elsewhere || self.locks.iter().any(is_astray) { Standing::Moved } else { Standing::InPlace }
     }
 }
 

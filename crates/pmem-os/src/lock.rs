@@ -112,10 +112,16 @@ impl StoreLock {
         Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
     }
 
+    /// True if what is locked holds a store's bytes, and is no lock file.
+    #[must_use]
+    pub fn holds_bytes(&self) -> bool {
+        !self.has_text
+    }
+
     /// True if what is locked holds a store's bytes and has no name any more. A lock file may go.
     #[must_use]
     pub fn is_unlinked(&self) -> bool {
-        !self.has_text && self.file.metadata().is_ok_and(|status| status.is_file() && status.nlink() == 0)
+        self.holds_bytes() && self.file.metadata().is_ok_and(|status| status.is_file() && status.nlink() == 0)
     }
 
     fn take(file: File, holding: Holding, has_text: bool, path: &Path) -> Result<StoreLock, LockError> {

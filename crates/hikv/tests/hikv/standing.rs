@@ -58,6 +58,21 @@ fn a_writer_finds_out_that_its_store_is_gone() {
 }
 
 #[test]
+fn each_moved_file_is_noticed() {
+    each_engine(|place, store| {
+        for name in ["store.hikv", "journal.hikv"] {
+            let (file, away) = (place.join("store").join(name), place.join("away"));
+            // Where the temporary directory is memory there is no journal.
+            if fs::rename(&file, &away).is_ok() {
+                assert_eq!(store.look_at_files(), Standing::Moved, "{name}");
+                fs::rename(&away, &file).unwrap();
+            }
+            assert_eq!(store.look_at_files(), Standing::InPlace, "{name}");
+        }
+    });
+}
+
+#[test]
 fn moved_stores_are_written_and_saved_elsewhere() {
     each_engine(|place, store| {
         let (path, moved) = (place.join("store"), place.join("moved"));

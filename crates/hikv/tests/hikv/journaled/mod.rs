@@ -6,6 +6,7 @@ mod damage;
 mod filling;
 mod levels;
 mod loading;
+mod small;
 
 use std::fs;
 use std::path::PathBuf;
