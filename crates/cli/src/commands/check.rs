@@ -16,7 +16,7 @@ use crate::progress::Progress;
 
 /// Say where the store is damaged: headers and places, or, with --deep, everything
 ///
-/// Changes nothing. The exit code is 1 if there is damage; `repair` salvages what is whole.
+/// Changes nothing. The exit code is 1 if there is damage; `repair`, or `convert --skip-damaged` where an engine has no repair, salvages what is whole.
 #[derive(Args)]
 pub(crate) struct Check {
     /// The store: a directory, or a DAX device

@@ -25,7 +25,7 @@ const THREAD_COUNT_MAX: i64 = 128;
 
 /// Offer the store as an NVMe Key Value device, by NVMe over TCP
 ///
-/// Makes the store if there is none, of the engine pmekv unless another is asked for. SIGINT and SIGTERM end it.
+/// Makes the store if there is none, of the engine pmekv unless another is asked for. SIGINT, SIGTERM and SIGHUP end it.
 #[derive(Args)]
 pub(crate) struct Device {
     /// The store: a directory, or a DAX device

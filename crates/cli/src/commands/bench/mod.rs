@@ -38,7 +38,7 @@ const RANGE_COUNT: usize = 16;
 /// The store is a new directory under DIR, removed in the end. A workload runs twice: untimed one by one for the throughput, then with each
 /// operation timed for the percentiles. Beside the figures stand what the same loop takes without a store (`own ns`, of the thread's time
 /// for an operation), what the machine takes at least for such an operation with the same flushes and fences (`bound ns`, where the store
-/// lies in memory), and how many times that the workload took. SIGINT and SIGTERM end a run early: what was measured until then is
+/// lies in memory), and how many times that the workload took. SIGINT, SIGTERM and SIGHUP end a run early: what was measured until then is
 /// reported, of the workload under way, too. The exit code is 1 if any result was wrong.
 #[derive(Args)]
 pub(crate) struct Bench {
