@@ -174,9 +174,8 @@ pub(super) fn secret(path: &Path) -> Result<Secret, Failure> {
     if fs::metadata(path).map_err(Failure::at_path(path))?.permissions().mode() & READABLE_BY_ALL != 0 {
         return Err(Failure::at(path.display(), "everybody may read it, and it is to hold a secret: chmod o-r"));
     }
-    let text = fs::read(path).map_err(Failure::at_path(path))?;
-    let text = server::without_mark(&text).map_err(Failure::at_path(path))?;
-    Secret::parse(&String::from_utf8_lossy(text)).map_err(|error| Failure::at(path.display(), error))
+    let text = server::read_unmarked(path).map_err(Failure::at_path(path))?;
+    Secret::parse(&String::from_utf8_lossy(&text)).map_err(|error| Failure::at(path.display(), error))
 }
 
 /// Permissions in octal digits.

@@ -1,6 +1,11 @@
-//! The mark that some editors put before a text.
+//! Small texts that are read whole, and the mark that some editors put before a text.
 
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// More than any file of parameters, users, passwords or certificates has.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 const UTF_8: &[u8] = b"\xef\xbb\xbf";
 const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
@@ -23,10 +28,26 @@ pub fn looks_marked(bytes: &[u8]) -> bool {
     bytes.starts_with(UTF_8) || UTF_16.iter().any(|mark| bytes.starts_with(mark))
 }
 
-/// The text, in UTF-8, without a mark.
-pub(crate) fn text_of(bytes: &[u8]) -> io::Result<String> {
-    let text = without_mark(bytes)?;
-    String::from_utf8(text.to_vec()).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
+/// The bytes of a small file, without a mark. A file without an end is not read until there is no memory left.
+///
+/// # Errors
+/// The operating system's; if the file is longer than any such file; as for [`without_mark`].
+pub fn read_unmarked(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let what = format!("it has more than {FILE_BYTES_MAX} bytes, which no such file needs");
+        return Err(io::Error::new(ErrorKind::InvalidData, what));
+    }
+    let mark_bytes = bytes.len() - without_mark(&bytes)?.len();
+    bytes.drain(..mark_bytes);
+    Ok(bytes)
+}
+
+/// As [`read_unmarked`], in UTF-8.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    let text = String::from_utf8(read_unmarked(path)?);
+    text.map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }
 
 #[cfg(test)]
@@ -41,6 +62,17 @@ mod tests {
         for mark in UTF_16 {
             assert!(without_mark(mark).unwrap_err().to_string().contains("iconv"));
         }
-        assert!(text_of(b"\xef\xbb\xbf\xff").is_err());
+    }
+
+    #[test]
+    fn small_files_have_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, b"\xef\xbb\xbftext").unwrap();
+        assert_eq!(read_text(&file).unwrap(), "text");
+        std::fs::write(&file, b"\xef\xbb\xbf\xff").unwrap();
+        assert!(read_text(&file).is_err());
+        let endless = read_unmarked(Path::new("/dev/zero")).unwrap_err();
+        assert!(endless.to_string().contains("more than 67108864 bytes"), "{endless}");
     }
 }

@@ -1,6 +1,5 @@
 //! From the options of `serve` to what the server and the store are to be.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -159,8 +158,7 @@ fn whole(error: std::io::Error) -> Failure {
 
 /// The first line of the file. It is not given as an argument, since others can see those.
 fn read_password(path: &Path) -> Result<Secret, Failure> {
-    let text = fs::read(path).map_err(Failure::at_path(path))?;
-    let text = server::without_mark(&text).map_err(Failure::at_path(path))?;
+    let text = server::read_unmarked(path).map_err(Failure::at_path(path))?;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let password = line.strip_suffix(b"\r").unwrap_or(line);
     if password.is_empty() {

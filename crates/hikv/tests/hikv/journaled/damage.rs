@@ -203,7 +203,7 @@ fn a_base_that_is_cut_is_refused() {
     let len_bytes = base.metadata().unwrap().len().to_string();
     base.set_len(1 << 20).unwrap();
     let error = Store::open(place.path()).unwrap_err().to_string();
-    for word in ["store.hikv", &len_bytes, "1048576"] {
+    for word in ["store.hikv", len_bytes.as_str(), "1048576"] {
         assert!(error.contains(word), "'{word}' is missing: {error}");
     }
 }

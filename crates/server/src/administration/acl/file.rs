@@ -1,7 +1,6 @@
 //! A file of users: a line `user NAME RULES…` for each.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,8 +22,8 @@ impl AclFile {
     /// The users that the file names; nothing is taken from one that is wrong anywhere.
     pub(crate) fn read(&self) -> io::Result<BTreeMap<String, Arc<User>>> {
         let path = self.path.display();
-        let text = fs::read(&self.path).and_then(|bytes| byte_order_mark::text_of(&bytes));
-        let text = text.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
+        let text = byte_order_mark::read_text(&self.path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
         let mut users = BTreeMap::new();
         for (number, line) in text.lines().map(str::trim).enumerate() {
             if line.is_empty() || line.starts_with('#') {
@@ -63,6 +62,8 @@ pub(crate) fn user_of(line: &str) -> Result<User, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -21,8 +21,7 @@ const DEPTH_MAX: usize = 16;
 const READABLE_BY_ALL: u32 = 0o004;
 
 pub(super) fn text_of(path: &Path) -> io::Result<String> {
-    let text = fs::read(path).and_then(|bytes| byte_order_mark::text_of(&bytes));
-    text.map_err(|error| at(path.display(), error.kind(), error))
+    byte_order_mark::read_text(path).map_err(|error| at(path.display(), error.kind(), error))
 }
 
 /// Takes the lines of the file `path`, which holds `text`, and lies so deep within others. What is wrong in it comes to `errors`.
@@ -63,8 +62,7 @@ fn include(
         return Err(wrong("too many files within files"));
     }
     let path = within.parent().map_or_else(|| PathBuf::from(named), |dir| dir.join(named));
-    let text = fs::read(&path).and_then(|bytes| byte_order_mark::text_of(&bytes));
-    let text = text.map_err(|error| wrong(&error.to_string()))?;
+    let text = byte_order_mark::read_text(&path).map_err(|error| wrong(&error.to_string()))?;
     take(parameters, &path, &text, depth + 1, errors);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! The server's certificate and key, and whose certificates it trusts: read from files at start, and anew when asked.
 
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
 use parking_lot::Mutex;
 use rustls::crypto::ring;
@@ -14,7 +14,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
 use super::refusal::explained;
-use crate::administration::byte_order_mark::without_mark;
+use crate::administration::byte_order_mark::read_unmarked;
 
 /// Whether clients must show a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -181,8 +181,7 @@ fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
 
 /// The text of a file, without the mark that some editors put before it.
 fn read_pem(path: &Path) -> Result<Vec<u8>, pem::Error> {
-    let text = fs::read(path).and_then(|text| without_mark(&text).map(<[u8]>::to_vec));
-    text.map_err(pem::Error::Io)
+    read_unmarked(path).map_err(pem::Error::Io)
 }
 
 /// Names the file and what was sought in it.
