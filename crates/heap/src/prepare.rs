@@ -13,6 +13,7 @@ use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
 use crate::region::GROWTH_BYTES;
 use crate::space::Space;
+use crate::superblock::FEATURE_JOURNAL;
 
 /// Pages prepared in one step: a huge page.
 const POPULATE_BYTES: u64 = 2 << 20;
@@ -65,10 +66,10 @@ fn growth_bytes(spare_bytes: u64, lacking_bytes: u64) -> u64 {
 }
 
 impl<D: Dram> Heap<D> {
-    /// Spare space that [`Heap::prepare`] should be asked for. None in a region shorter than its first growth: a small store stays
-    /// small, and its writer grows the region once.
+    /// Spare space that [`Heap::prepare`] should be asked for. None in a journaled region shorter than its first growth: a small store
+    /// stays small, and its writer grows the region once (`docs/decisions/0114-a-small-first-region-on-disks.md`).
     pub fn ahead_bytes(&self) -> u64 {
-        if self.region.len_bytes() < GROWTH_BYTES {
+        if self.region.len_bytes() < GROWTH_BYTES && self.region.has_features(FEATURE_JOURNAL) {
             return 0;
         }
         let footprint_bytes = self.footprint_bytes();
