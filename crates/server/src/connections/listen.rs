@@ -92,7 +92,7 @@ impl Wanted<'_> {
         let required = shown.strip_prefix('-');
         let addr = required.unwrap_or(shown);
         if !addr.contains(':') {
-            return Err(invalid(format!("'{shown}' has no port: HOST:PORT, such as 127.0.0.1:6379, is wanted")));
+            return Err(invalid(format!("{shown}: HOST:PORT is wanted, such as 127.0.0.1:6379")));
         }
         let addrs: Vec<SocketAddr> = addr.to_socket_addrs().map_err(|error| about(shown, &error))?.collect();
         match addrs.is_empty() {
