@@ -76,8 +76,8 @@ fn told_of(place: &Place, injection: &str) -> Option<(Serving, Strace, Vec<Strin
     let kept: String = (0..KEPT_COUNT).map(|key| format!("SET kept:{key} {key}\r\n")).collect();
     assert_eq!(ask(&serving, &kept), "+OK\r\n".repeat(KEPT_COUNT as usize));
     // The region has the space for a batch: a growth would be refused before anything is written.
-    let batch = ask(&serving, "MULTI\r\nSET first 1\r\nDEL first\r\nSET first 2\r\nEXEC\r\nDEL first\r\n");
-    assert!(batch.ends_with(":1\r\n"), "{batch}");
+    let batch = ask(&serving, "MULTI\r\nSET first 1\r\nSET second 1\r\nEXEC\r\nDEL first second\r\n");
+    assert!(batch.ends_with(":2\r\n"), "{batch}");
     let strace = Strace::attach(place, &serving, &["trace=fdatasync,fsync", injection])?;
     let sockets = REQUESTS.map(|(request, _)| asking(serving.address(), request));
     Some((serving, strace, sockets.map(told).into()))
