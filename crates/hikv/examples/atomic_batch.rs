@@ -45,7 +45,8 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     })?;
 
     let balances = store.multi_get(&ACCOUNTS)?;
+    let balances: Vec<i64> = balances.iter().flatten().map(|bytes| balance(bytes)).collect::<Result<_, _>>()?;
     println!("alice and bob: {balances:?}");
-    assert_eq!(balances, [Some(b"90".to_vec()), Some(b"110".to_vec())], "ten transfers of 3, ten of 2 back");
+    assert_eq!(balances, [90, 110], "ten transfers of 3, ten of 2 back");
     Ok(store.close()?)
 }
