@@ -1,17 +1,22 @@
-//! The README against the code: its program, its count of tests, its engines, its limits.
+//! The README, the limits and 'coming from' pages against the code: programs, the count of tests, engines, limits.
 
 use std::path::Path;
 use std::{fs, io};
 
+use heap::layout::{BATCH_WORD_COUNT, REGION_BYTES_MAX};
 use hikv::{EngineKind, Limits};
 
 const README: &str = include_str!("../../../../README.md");
+const LIMITS: &str = include_str!("../../../../docs/limits.md");
+const COMING_FROM: &str = include_str!("../../../../docs/coming-from.md");
 
 #[test]
-fn readme_shows_the_first_program() {
+fn pages_show_the_first_program() {
     let program = include_str!("../../examples/first.rs");
     let shown = &program[program.find("use hikv").expect("the program uses hikv")..];
-    assert!(README.contains(&format!("```rust\n{shown}```")), "README.md shows another program than examples/first.rs");
+    for (name, page) in [("README.md", README), ("docs/coming-from.md", COMING_FROM)] {
+        assert!(page.contains(&format!("```rust\n{shown}```")), "{name} shows another program than examples/first.rs");
+    }
 }
 
 fn tests_below(dir: &Path) -> io::Result<usize> {
@@ -46,7 +51,21 @@ fn readme_has_a_row_for_each_engine() {
 }
 
 #[test]
-fn readme_states_the_limits_of_the_library() {
-    assert_eq!((Limits::KEY_BYTES_MAX, Limits::VALUE_BYTES_MAX, heap::layout::REGION_BYTES_MAX), (65_535, 1 << 30, 1 << 40));
+fn pages_state_the_limits_of_the_library() {
+    assert_eq!((Limits::KEY_BYTES_MAX, Limits::VALUE_BYTES_MAX, REGION_BYTES_MAX), (65_535, 1 << 30, 1 << 40));
     assert!(README.contains("- Keys: 65,535 bytes. Values: 1 GiB;") && README.contains("- Stores: 1 TiB;"));
+    assert_eq!((Limits::BATCH_BYTES_MAX, Limits::BATCH_OP_BYTES, BATCH_WORD_COUNT), (1 << 30, 512, 16));
+    let rows = [
+        "| key | 65,535 bytes |",
+        "| value | 1 GiB; ",
+        "| batch | 1 GiB: keys, values, and 512 bytes for each operation",
+        "| batches carried out at the same time | 16;",
+        "| store | 1 TiB |",
+    ];
+    rows.iter().for_each(|row| assert!(LIMITS.contains(row), "docs/limits.md lacks '{row}'"));
+    assert_eq!((Limits::MOVED_VALUE_BYTES_MAX, pmem_os::KEPT_BYTES), (256 << 10, 32 << 30));
+    assert!(
+        LIMITS.contains("more than 256 KiB are not moved")
+            && LIMITS.contains("reserves 32 GiB of the process's addresses")
+    );
 }
