@@ -1,9 +1,9 @@
-//! The architecture in one figure: layers, each of which uses only layers below it.
+//! The architecture in one figure: the layers through which a call goes down, from the front ends to the storage.
 
 use super::svg::{Drawing, Text};
 use crate::failure::Failure;
 
-/// A box: its name, what it is for, and the folder of its source, which must exist.
+/// A box: a name, a purpose, and the folder of the source.
 struct Part(&'static str, &'static str, &'static str);
 
 struct Layer {
@@ -20,7 +20,7 @@ const LAYERS: [Layer; 7] = [
             Part("cli", "the program hikv", "crates/cli"),
             Part("server", "Redis clients", "crates/server"),
             Part("device", "NVMe Key Value hosts", "crates/device"),
-            Part("kernel/ink", "a Linux module", "kernel/ink"),
+            Part("kernel/ink", "Linux module, own path to ink", "kernel/ink"),
         ],
     },
     Layer {
@@ -54,12 +54,12 @@ const LAYERS: [Layer; 7] = [
         fill: "#e3e6ea",
         parts: &[Part(
             "pmem",
-            "every store to persistent memory passes here: counted, and crashed by tests",
+            "the interface of media: every store to persistent memory passes here, counted and crashed by tests",
             "crates/pmem",
         )],
     },
     Layer {
-        title: "Storage",
+        title: "Media",
         fill: "#f2f3f4",
         parts: &[
             Part("pmem-os", "persistent memory, tmpfs", "crates/pmem-os"),
@@ -89,7 +89,7 @@ const GAP: u32 = 8;
 /// The figure.
 pub(super) fn drawing() -> String {
     let mut drawing = Drawing::new(WIDTH, LAYERS.len() as u32 * LAYER_HEIGHT + 44, "hikv: the crates as layers");
-    drawing.text(20, 24, Text::Title, "hikv: each layer uses only layers below it");
+    drawing.text(20, 24, Text::Title, "hikv: a call goes down, from the front ends to the storage");
     for (number, layer) in LAYERS.iter().enumerate() {
         let top = 36 + number as u32 * LAYER_HEIGHT;
         drawing.text(20, top + 31, Text::Strong, layer.title);

@@ -6,8 +6,8 @@
 //! | `docs/pictures/rivals.svg` | the same table |
 //! | `docs/pictures/architecture.svg` | the layers in [`layers`], whose crates must exist |
 //!
-//! `write` makes all three, `check` demands that they are as `write` would make them. So the figures stand in one place, and a
-//! picture that is older than its table is an error.
+//! `write` makes all three, and `check` demands the same contents. So the figures stand in one place, and a picture that is older
+//! than its table is an error.
 
 mod layers;
 mod rates;

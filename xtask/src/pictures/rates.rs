@@ -44,12 +44,13 @@ fn columns(line: &str) -> impl Iterator<Item = &str> {
     line.trim_matches('|').split('|').map(str::trim)
 }
 
-/// Thousands a second: with a decimal below 100, with a comma from 1,000 on.
+/// Thousands a second, rounded: with a decimal below 100, with a comma from 1,000 on.
 fn thousands(per_second: u64) -> String {
-    match per_second {
-        0..100_000 => format!("{}.{}", per_second / 1_000, per_second % 1_000 / 100),
-        100_000..1_000_000 => format!("{}", per_second / 1_000),
-        _ => format!("{},{:03}", per_second / 1_000_000, per_second / 1_000 % 1_000),
+    let (tenths, whole) = ((per_second + 50) / 100, (per_second + 500) / 1_000);
+    match tenths {
+        0..1_000 => format!("{}.{}", tenths / 10, tenths % 10),
+        _ if whole < 1_000 => whole.to_string(),
+        _ => format!("{},{:03}", whole / 1_000, whole % 1_000),
     }
 }
 
@@ -106,7 +107,7 @@ mod tests {
 
     fn page(lacking: &str) -> String {
         let rows = SHOWN.iter().filter(|(cell, _)| *cell != lacking);
-        let rows = rows.map(|(cell, _)| format!("| `{cell}` | 1,234,567; 1 | 99,999; 2 | 100,000 | 7 |\n"));
+        let rows = rows.map(|(cell, _)| format!("| `{cell}` | 1,234,567; 1 | 99,949; 2 | 99,950 | 7 |\n"));
         format!("Words\n\n| cell | hikv | RocksDB | LMDB | redb |\n|---|---|---|---|---|\n{}", rows.collect::<String>())
     }
 
@@ -114,7 +115,7 @@ mod tests {
     fn table_shows_each_rate_in_thousands() {
         let table = table(&read(&page("")).unwrap());
         assert_eq!(table.lines().count(), SHOWN.len() + 2);
-        assert!(table.ends_with("| get, 1 reader | 1,234 | 99.9 | 100 | 0.0 |\n"), "{table}");
+        assert!(table.ends_with("| get, 1 reader | 1,235 | 99.9 | 100 | 0.0 |\n"), "{table}");
     }
 
     #[test]
