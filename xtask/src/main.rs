@@ -8,7 +8,8 @@
 //! house` prints which crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a
 //! paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of
 //! the documentation whose subject is no noun of the field, and those with more than one pronoun. `cargo xtask steps` compares the steps
-//! that docs/durability.md shows with the heads of the modules that take them.
+//! that docs/durability.md shows with the heads of the modules that take them. `cargo xtask pictures` checks the pictures of the pages and the
+//! README's table of speed, which `pictures write` makes.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;
@@ -19,6 +20,7 @@ mod figures;
 mod house;
 mod kernel;
 mod mutants;
+mod pictures;
 mod prose;
 mod rustc;
 mod steps;
@@ -31,7 +33,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES|speed | explore [NAME] | figures … | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]] | vm cached COUNT [SEED]";
+const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES|speed | explore [NAME] | figures … | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | pictures [write] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]] | vm cached COUNT [SEED]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
         ["mutants", "list"] => mutants::list(Path::new(".")),
         ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
         ["mutants", ref which @ ..] => run_mutants(false, which),
+        ["pictures"] => pictures::check(),
+        ["pictures", "write"] => pictures::write(),
         ["prose"] => prose::check(),
         ["steps"] => steps::check(),
         ["steps", "write"] => steps::write(),

@@ -1,0 +1,43 @@
+//! A cache: computed values stay for a minute, then the next reader computes them again.
+//!
+//! usage: cache_with_expiry [DIR]
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::env;
+use std::error::Error;
+use std::time::Duration;
+
+use hikv::{Clock, Durability, Options, Store};
+
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// Returns the cached value of `key`, or computes it and keeps it for [`LIFETIME`].
+fn cached(store: &Store, key: &str, compute: impl FnOnce() -> String) -> Result<String, Box<dyn Error>> {
+    if let Some(value) = store.get(key)? {
+        return Ok(String::from_utf8(value)?);
+    }
+    let value = compute();
+    store.put_with_ttl(key, &value, LIFETIME)?;
+    Ok(value)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let dir = env::args().nth(1).unwrap_or_else(|| "./cache".into());
+    // A program uses the default clock; this example moves its own, so that it need not wait.
+    let clock = Clock::manual(0);
+    // A cache can lose its last writes with the power, which makes them cheap.
+    let store = Options::new().durability(Durability::Process).clock(clock.clone()).open(dir)?;
+    store.clear()?;
+
+    let mut computed = 0;
+    for seconds_later in [0, 30, 31] {
+        clock.advance(Duration::from_secs(seconds_later));
+        let page = cached(&store, "page:/index", || {
+            computed += 1;
+            format!("version {computed}")
+        })?;
+        println!("{seconds_later:2} s later: {page}, expires in {:?}", store.ttl("page:/index")?);
+    }
+    assert_eq!(computed, 2, "the second request is within the minute, the third is not");
+    Ok(store.close()?)
+}

@@ -1,0 +1,69 @@
+//! A queue of jobs: producers append, several workers take the oldest job, and a job is never lost or done twice.
+//!
+//! usage: job_queue [DIR]
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::error::Error;
+use std::{env, thread};
+
+use hikv::{Error as StoreError, Store, WriteBatch};
+
+type Job = (Vec<u8>, Vec<u8>);
+
+/// Appends a job. Numbers with leading zeros sort as they count.
+fn push(store: &Store, job: &str) -> Result<(), StoreError> {
+    let number = store.increment("jobs", 1)?;
+    store.put(format!("waiting:{number:020}"), job)
+}
+
+/// Takes the oldest job that waits: one step moves it to the jobs that run.
+fn take(store: &Store) -> Result<Option<Job>, StoreError> {
+    loop {
+        let Some(first) = store.ordered()?.prefix("waiting:")?.next() else { return Ok(None) };
+        let (waiting, _) = first?;
+        let Some((version, job)) = store.get_versioned(&waiting)? else { continue };
+        let running = [b"running:", &waiting[b"waiting:".len()..]].concat();
+        let mut batch = WriteBatch::new();
+        batch.expect_version(&waiting, version).delete(&waiting).put(&running, &job);
+        match store.write(&batch) {
+            Ok(()) => return Ok(Some((running, job))),
+            // Another worker was faster.
+            Err(StoreError::Unmet { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Makes jobs wait again that an earlier run of the program began and did not finish.
+fn recover(store: &Store) -> Result<(), StoreError> {
+    for item in store.ordered()?.prefix("running:")? {
+        let (running, job) = item?;
+        let waiting = [b"waiting:", &running[b"running:".len()..]].concat();
+        store.write(WriteBatch::new().delete(&running).put(waiting, job))?;
+    }
+    Ok(())
+}
+
+fn work(store: &Store) -> Result<usize, StoreError> {
+    let mut count = 0;
+    while let Some((running, _job)) = take(store)? {
+        // The work itself stands here. The job is gone once it is done.
+        store.delete(running)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let store = Store::open(env::args().nth(1).unwrap_or_else(|| "./jobs".into()))?;
+    recover(&store)?;
+    (1..=20).try_for_each(|number| push(&store, &format!("mail {number}")))?;
+
+    let counts = thread::scope(|scope| {
+        let workers: Vec<_> = (0..2).map(|_| scope.spawn(|| work(&store))).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect::<Result<Vec<_>, _>>()
+    })?;
+    println!("two workers did {counts:?} jobs");
+    assert_eq!(store.ordered()?.count("running:".."waiting;")?, 0, "no job waits or runs");
+    Ok(store.close()?)
+}
