@@ -5,6 +5,7 @@
 
 use std::ops::Bound;
 
+use engine::canary;
 use engine::{Before, Compaction, Compacts, Error, Moved, Pass, Verify};
 use heap::Heap;
 use pbtree::{Direction, Page, Value};
@@ -86,8 +87,13 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             found => found?.filter(|found| found.stamp == stamp && !self.tree.options().in_place),
         };
         let Some(found) = found else { return Ok(Moved::Unexpected) };
-        let is_same =
-            &mut |held: Option<&Value<'_>>| held.is_some_and(|held| held.stamp == stamp).then_some(Before::Present);
+        if self.medium().breaks(canary::MOVE_FREES_EARLY) {
+            self.heap().free(self.medium(), found.place);
+        }
+        let is_checked = !self.medium().breaks(canary::MOVE_UNCHECKED);
+        let is_same = &mut |held: Option<&Value<'_>>| {
+            held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(Before::Present)
+        };
         match self.write(key, put(&found.bytes, found.expiry), is_same) {
             Ok(Some(_)) => Ok(Moved::Done { item_bytes: found.bytes.len() as u64 }),
             Ok(None) => Ok(Moved::Unexpected),

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use engine::{Error, Expiry, Witness};
+use heap::Place;
 use pbtree::Value;
 
 thread_local! {
@@ -18,6 +19,8 @@ pub(crate) struct Copy {
     pub(crate) bytes: Vec<u8>,
     pub(crate) expiry: Expiry,
     pub(crate) stamp: u64,
+    /// Where the value lies.
+    pub(crate) place: Place,
 }
 
 /// When a value expires, in the engines' words.
@@ -46,7 +49,7 @@ impl Copy {
         let mut bytes = SPARE.take();
         bytes.clear();
         bytes.extend_from_slice(value.bytes);
-        Copy { bytes, expiry: expiry_of(value), stamp: value.stamp }
+        Copy { bytes, expiry: expiry_of(value), stamp: value.stamp, place: value.place }
     }
 
     pub(crate) fn witness(&self) -> Witness {

@@ -7,6 +7,7 @@ use index::partitioned_hash::Entry;
 use index::partitioned_hash::salvage::{Interrupted, chain_from, entries};
 use pmem::{Medium, Offset};
 
+use super::orphans::page_of;
 use super::survey::Survey;
 use super::vouched::Vouched;
 use super::{Finding, SalvageError, Sink, Taken, WRONG_BITS_MAX, Weight};
@@ -27,6 +28,8 @@ pub(super) struct Run<'a, M> {
     losses: Vec<(u64, Finding)>,
     /// Entries whose signatures are damaged: a key that they hid may have been put again.
     astray: Vec<Entry>,
+    /// Pages of the index that lie at the place of others.
+    pub(super) strays: HashSet<Offset>,
     /// Segments that could not be read gave something.
     pub(super) gaps_gave: bool,
 }
@@ -35,7 +38,8 @@ impl<'a, M: Medium> Run<'a, M> {
     pub(super) fn new(medium: &'a M, survey: &'a Survey, sink: &'a mut dyn Sink) -> Run<'a, M> {
         let (batches, vouched) = (Interrupted::read(medium), Vouched::read(medium, survey));
         let met = Places::new(medium.len_bytes());
-        Run { medium, survey, batches, vouched, sink, met, losses: Vec::new(), astray: Vec::new(), gaps_gave: false }
+        let (losses, astray, strays) = (Vec::new(), Vec::new(), HashSet::new());
+        Run { medium, survey, batches, vouched, sink, met, losses, astray, strays, gaps_gave: false }
     }
 
     pub(super) fn all(mut self) -> Result<(), SalvageError> {
@@ -82,10 +86,17 @@ impl<'a, M: Medium> Run<'a, M> {
             let weight = if self.vouched.is_some() { Weight::Doubtful } else { Weight::Lost };
             self.tell(weight, at, None, what.into());
         }
+        let strays = self.stray_pages(segment);
+        for &page in &strays {
+            let what = "a page of the index is at the place of another one: what that one named may be lost";
+            self.tell(Weight::Doubtful, page, None, what.into());
+        }
         for segment in chain {
             entries(self.medium, segment)
+                .filter(|entry| !strays.contains(&page_of(entry.slot.position)))
                 .try_for_each(|entry| self.decided(entry).map_or(Ok(()), |entry| self.entry(&entry)))?;
         }
+        self.strays.extend(strays);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Items whose entries a disk lost: whole items that no entry names, where the page of the index that would name them is zeros.
+//! Items whose entries a disk lost: whole items that no entry names, where the page of the index that would name them is zeros, or is another page.
 //!
 //! The places of old values and of deleted items look the same, so an item is taken on further evidence alone:
 //! - No clean image says what is in use.
@@ -7,6 +7,9 @@
 //!   segment, and so no page of zeros.
 //! - A segment that a split or a `clear` has made begins with zeros. There a page of zeros counts only if the segment's other pages have
 //!   [`PAGE_TRACES_MIN`] signatures on average.
+//!
+//! - The same counts of a page that a disk has written to another one's place: most of its entries belong elsewhere. These entries count for nothing
+//!   here: their own page names the same items, or newer ones.
 //!
 //! What is taken is told as doubtful: it may be an older value, or of a key that was deleted before a split.
 
@@ -31,7 +34,8 @@ impl<M: Medium> Run<'_, M> {
     /// Takes the whole items that lost pages of the index named.
     pub(super) fn take_orphans(&mut self) -> Result<(), SalvageError> {
         let survey = self.survey;
-        let bare: HashSet<Offset> = survey.live.iter().flat_map(|&segment| self.bare_pages(segment)).collect();
+        let mut bare: HashSet<Offset> = survey.live.iter().flat_map(|&segment| self.bare_pages(segment)).collect();
+        bare.extend(std::mem::take(&mut self.strays));
         // Of a segment whose page of zeros had its header, among others.
         let unread: Vec<Offset> = survey.unreadable.iter().flat_map(|&segment| self.bare_pages(segment)).collect();
         if survey.hasher.is_none() || bare.is_empty() && unread.is_empty() {
@@ -62,7 +66,7 @@ impl<M: Medium> Run<'_, M> {
         }
         for (page, count) in given {
             let what =
-                format!("a page of the index is zeros: {count} items that it named are there, and others may not be");
+                format!("a page of the index is lost: {count} items that it named are there, and others may not be");
             self.tell(Weight::Doubtful, page, None, what);
         }
         Ok(())
@@ -72,6 +76,23 @@ impl<M: Medium> Run<'_, M> {
     fn may_name(&self, page: Offset, signature: u64) -> bool {
         let segment = segment_at(page);
         page_in(signature, segment) == page || page == segment && leads_to_stash(self.medium, signature, segment)
+    }
+
+    /// The pages of a live segment that lie at another one's place, but for the first: that one's header tells. A damaged signature is one of few in its page.
+    pub(super) fn stray_pages(&self, segment: Offset) -> HashSet<Offset> {
+        let mut counts = BTreeMap::<Offset, (u64, u64)>::new();
+        for entry in entries(self.medium, segment).filter(|entry| entry.signature != 0) {
+            let page = page_of(entry.slot.position);
+            let (entry_count, foreign_count) = counts.entry(page).or_default();
+            let is_its =
+                self.survey.segment_of(entry.signature) == Some(segment) && page_in(entry.signature, segment) == page;
+            *entry_count += 1;
+            *foreign_count += u64::from(!is_its);
+        }
+        let is_stray = |(page, (entry_count, foreign_count))| {
+            (page != segment && foreign_count > 1 && foreign_count * 2 > entry_count).then_some(page)
+        };
+        counts.into_iter().filter_map(is_stray).collect()
     }
 
     /// The pages of zeros of a segment that were not always so.
@@ -97,8 +118,11 @@ impl<M: Medium> Run<'_, M> {
 
 /// The page of a segment that has the home of a signature.
 fn page_in(signature: u64, segment: Offset) -> Offset {
-    let home = Home::of(signature).offset(segment);
-    Offset(home.0 - home.0 % PAGE_BYTES)
+    page_of(Home::of(signature).offset(segment))
+}
+
+pub(super) fn page_of(at: Offset) -> Offset {
+    Offset(at.0 - at.0 % PAGE_BYTES)
 }
 
 fn segment_at(page: Offset) -> Offset {

@@ -4,7 +4,7 @@
 use pmem_sim::{Model, Sim};
 use testkit::{
     Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, evacuating, explore, hunt,
-    rules_hold,
+    rules_hold, writes_undone_by_moves,
 };
 
 use crate::subject::OfInk;
@@ -93,11 +93,37 @@ fn it_survives_every_crash() {
     explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
 }
 
-/// Values that are moved, and what uses the space that was given back. What a move is made of has its broken variants elsewhere: the tree's conditional write
-/// (`pbtree`), and holes (`heap`).
+/// As [`evacuating`], and more values than the chunk that the moved value came to has slots for: they need the space that was given back.
+fn evacuating_and_filling() -> Script {
+    let mut script = evacuating();
+    script.explored.truncate(1);
+    script.explored.extend((20..30).map(|number| Op::Put(vec![b'k', number], vec![number; 30_000])));
+    script.explored.push(Op::Reopen);
+    script
+}
+
+/// Values that are moved, and what uses the space that was given back.
 #[test]
 fn compactions_survive_every_crash() {
-    let counts =
-        explore::<Crashed<OfInk>>(&[evacuating()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let scripts = [evacuating(), evacuating_and_filling()];
+    let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 10), "{counts:?}");
+}
+
+#[test]
+fn broken_compactions_are_caught() {
+    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
+    let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
+    for canary in [engine::canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
+        let verdict = hunt::<Crashed<OfInk>>(canary, &[evacuating_and_filling()], &settings);
+        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_compaction_undoes_no_write() {
+    let undone = |sim: Sim| writes_undone_by_moves::<OfInk>(&sim);
+    assert_eq!(undone(Sim::new(0, Model::Line)), 0);
+    let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
+    assert_eq!(undone(twin), 1, "the twin does not undo the other's write");
 }

@@ -9,6 +9,7 @@ mod head;
 mod image;
 mod items;
 mod level;
+mod misplaced;
 mod names;
 mod paths;
 mod processes;

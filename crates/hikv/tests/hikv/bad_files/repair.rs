@@ -285,3 +285,23 @@ fn a_zeroed_page_of_the_index_is_told() {
     }
     assert!(taken_count > 100, "{taken_count} show little");
 }
+
+/// A disk that writes a page of the index to another one's place. What the lost page named is taken and told, and what the other one names is taken from its own place.
+#[test]
+fn a_page_of_the_index_at_anothers_place_is_told() {
+    const PAGE: usize = 4_096;
+    let store = Aged::new(MANY, End::Killed);
+    // A segment's first page has its header, and one that repeats says so.
+    let pages: Vec<_> =
+        store.segments(LIVE).into_iter().flat_map(|at| (at + PAGE..at + SEGMENT).step_by(PAGE)).collect();
+    for (&to, &from) in pages.iter().zip(pages.iter().cycle().skip(2)) {
+        let salvaged = Salvaged::from(&store.altered(|bytes| bytes.copy_within(from..from + PAGE, to))).unwrap();
+        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        for (key, value) in &store.items {
+            let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{from:#x} at {to:#x}: {key:?} is lost"));
+            assert!(found == value || is_told(key), "{from:#x} at {to:#x}: an older value of {key:?} is taken, unsaid");
+        }
+        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{from:#x} at {to:#x}");
+        assert!(salvaged.report.doubtful_count > 0, "{from:#x} at {to:#x}: entries went with the page");
+    }
+}

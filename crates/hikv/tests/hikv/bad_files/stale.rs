@@ -9,35 +9,42 @@ use hikv::{Durability, EngineKind, Error, Options, Store};
 use super::aged::home;
 
 const PAGE_BYTES: usize = 4096;
-const KEY_COUNT: usize = 600;
+pub(super) const KEY_COUNT: usize = 600;
+/// So many times all values are replaced.
+const ROUND_COUNT: usize = 6;
 
-fn key(i: usize) -> Vec<u8> {
+pub(super) fn key(i: usize) -> Vec<u8> {
     format!("key of item {i:05}").into_bytes()
 }
 
 /// Values of a few lengths, so that slots that come free are filled by other keys' values.
-fn value(i: usize, version: usize) -> Vec<u8> {
+pub(super) fn value(i: usize, version: usize) -> Vec<u8> {
     format!("{i:05}, version {version}, ").bytes().cycle().take(40 + (i + version) % 3 * 100).collect()
 }
 
 /// Whether a value of any time is this key's.
-fn is_of(key: &[u8], value: &[u8]) -> bool {
+pub(super) fn is_of(key: &[u8], value: &[u8]) -> bool {
     key.ends_with(&value[..5])
 }
 
 /// The region of a store before and after keys were deleted, replaced and added.
-fn regions(engine: EngineKind) -> [Vec<u8>; 2] {
+pub(super) fn regions_of(engine: EngineKind, first: usize) -> [Vec<u8>; 3] {
     let home = home();
     let options = Options::new().engine(engine).partition_count(1).background(false).durability(Durability::Process);
     let store = options.open(home.path()).unwrap();
     let region = || fs::read(home.path().join("store.hikv")).unwrap();
-    (0..KEY_COUNT).for_each(|i| store.put(key(i), value(i, 0)).unwrap());
+    (0..KEY_COUNT).for_each(|i| store.put(key(i), value(i, first)).unwrap());
     let before = region();
     (0..KEY_COUNT).step_by(5).for_each(|i| assert!(store.delete(key(i)).unwrap()));
-    // Longer or shorter than before, so that another key's slot is taken.
-    (0..KEY_COUNT).filter(|i| i % 5 != 0).for_each(|i| store.put(key(i), value(i, 1 + i % 2)).unwrap());
-    (KEY_COUNT..KEY_COUNT + KEY_COUNT / 4).for_each(|i| store.put(key(i), value(i, 0)).unwrap());
-    [before, region()]
+    // Longer or shorter than before, and several times, so that other keys' slots are taken.
+    for round in 1..=ROUND_COUNT {
+        let changed = (0..KEY_COUNT).filter(|i| i % 5 != 0).map(|i| (i * 7 + round * 100) % KEY_COUNT);
+        changed.for_each(|i| store.put(key(i), value(i, first + round + i % 2)).unwrap());
+    }
+    (KEY_COUNT..KEY_COUNT + KEY_COUNT / 4).for_each(|i| store.put(key(i), value(i, first)).unwrap());
+    let after = region();
+    store.close().unwrap();
+    [before, after, region()]
 }
 
 /// Reads everything; how many answers were errors.
@@ -69,7 +76,7 @@ fn opened(dir: &Path, region: &[u8]) -> Option<Store> {
 #[test]
 fn a_stale_page_gives_no_key_another_value() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
-        let [before, after] = regions(engine);
+        let [before, after, _] = regions_of(engine, 0);
         let home = home();
         let pages = after.len().min(before.len()) / PAGE_BYTES;
         let at = |page: usize| page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
