@@ -65,6 +65,13 @@ thread_local! {
     static LATE: RefCell<Option<VecDeque<Late>>> = const { RefCell::new(None) };
 }
 
+/// True on a thread that is inside of a callback for an expired key, of any store. Writes of the callback do no step of a reaper: if each reported
+/// key led to another one that expires, the write that called back would never return.
+#[must_use]
+pub fn in_expired_callback() -> bool {
+    LATE.with_borrow(Option::is_some)
+}
+
 impl fmt::Debug for ExpiredHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ExpiredHook")
@@ -96,7 +103,7 @@ impl ExpiredHook {
         let before = std::mem::replace(&mut *self.0.lock(), callback.map(told).map(Arc::new));
         let Some(before) = before else { return };
         before.is_over.store(true, Ordering::Release);
-        if !LATE.with_borrow(Option::is_some) {
+        if !in_expired_callback() {
             drop(before.telling.write());
         }
     }

@@ -49,18 +49,9 @@ impl HeldUp {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Comes before a write, once, that leaves garbage in `limbo`; `collect` frees what it can. The caller holds no lock. Costs a load while
-    /// garbage is within its bound.
-    #[inline(always)]
-    pub fn bound<T: Send>(&self, limbo: &Limbo<T>, collect: impl FnMut()) {
-        if limbo.is_over() {
-            self.hold_up(limbo, collect);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn hold_up<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
+    /// Comes before a write, once, that leaves garbage in `limbo`, while that is [over its bound](Limbo::is_over); `collect` frees what it can.
+    /// The caller holds no lock.
+    pub fn hold_up<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
         if epoch::is_pinned() {
             return;
         }

@@ -47,7 +47,7 @@ pub use engine::{Damage, Decide, Decision, Engine, Held, OnExpired, OnExpiredIte
 pub use engine_stats::EngineStats;
 pub use error::{Error, Limits, OpenError};
 pub use expectation::Expectation;
-pub use expired_hook::{COPIED_BYTES_MAX, ExpiredHook, ExpiredItem};
+pub use expired_hook::{COPIED_BYTES_MAX, ExpiredHook, ExpiredItem, in_expired_callback};
 pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
 pub use garbage::HeldUp;

@@ -3,9 +3,15 @@
 //! A thread's retired things go into an inbox, without a lock. A thread whose inbox is full takes the lane's lock,
 //! hands everything on to the queue, tagged with the epoch of that moment, and frees as many as it may. A later tag holds back longer and
 //! is right for things that were unlinked earlier, whichever thread reads it (`protocol`). A thread that collects hands on, too.
+//!
+//! Later retirements free what waits. Where none may follow, another thread is to collect: so a lane returns how much waits, if that is much.
+
+#[cfg(test)]
+mod tests;
 
 use std::array;
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
@@ -22,6 +28,8 @@ const ADVANCE_EVERY: u32 = 512;
 
 /// What all inboxes keep together is this part of what may wait, at the most: it is not counted yet.
 const UNCOUNTED_SHARE: u64 = 16;
+/// A lane in which this part of what may wait does returns it from [`Limbo::retire`]: the background is to free it.
+const REPORTED_SHARE: u64 = 64;
 /// Things freed at once for each that was retired: so a backlog shrinks, and no more, since a long batch is somebody's tail latency.
 const FREED_FOR_EACH: usize = 2;
 /// What one [`Limbo::retire`] frees at the most: for what was in the inbox, and the one that found it full.
@@ -34,6 +42,7 @@ pub struct Limbo<T> {
     bytes_max: u64,
     /// What keeps more does not wait in an inbox, where it would not be counted.
     light_bytes_max: u64,
+    reported_bytes_min: u64,
     is_over: AtomicBool,
 }
 
@@ -52,6 +61,8 @@ struct Lane<T> {
 struct Waiting<T> {
     queue: VecDeque<Retired<T>>,
     until_advance: u32,
+    /// No more than wait.
+    unreported_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -71,50 +82,70 @@ impl<T: Send> Limbo<T> {
     /// One that [`Limbo::is_over`] when things of more than `bytes_max` wait. It takes them all the same.
     #[must_use]
     pub fn bounded(bytes_max: u64) -> Limbo<T> {
-        let waiting = || Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY };
+        let waiting = || Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY, unreported_bytes: 0 };
         let lane = |_| Lane { inbox: Inbox::new(), waiting: Mutex::new(waiting()), bytes: AtomicU64::new(0) };
         let light_bytes_max = bytes_max / UNCOUNTED_SHARE / (LANE_COUNT * PLACE_COUNT) as u64;
-        Limbo { lanes: Box::new(array::from_fn(lane)), bytes_max, light_bytes_max, is_over: AtomicBool::new(false) }
+        Limbo {
+            lanes: Box::new(array::from_fn(lane)),
+            bytes_max,
+            light_bytes_max,
+            reported_bytes_min: bytes_max / REPORTED_SHARE,
+            is_over: AtomicBool::new(false),
+        }
     }
 
     /// Takes `thing`, which was unlinked before this call and keeps so many bytes from being used anew. Now and then it hands earlier ones,
     /// now free, to `free`.
+    ///
+    /// Returns 0, or the bytes of things that wait and should not do so until the next write: a thread is to [collect](Limbo::collect)
+    /// them. Each is returned once.
     #[inline(always)]
-    pub fn retire(&self, thing: T, bytes: u64, free: impl FnMut(T)) {
+    pub fn retire(&self, thing: T, bytes: u64, free: impl FnMut(T)) -> u64 {
         let index = thread_index();
         let mut thing = thing;
         if index < LANE_COUNT && bytes <= self.light_bytes_max {
             // SAFETY: no other live thread has this index, and a thread that takes it over knows what the earlier one did.
             match unsafe { self.lanes[index].inbox.put((thing, bytes)) } {
-                Ok(()) => return,
+                Ok(()) => return 0,
                 Err((full, _)) => thing = full,
             }
         }
-        self.retire_in(&self.lanes[index % LANE_COUNT], thing, bytes, free);
+        self.retire_in(&self.lanes[index % LANE_COUNT], thing, bytes, free)
     }
 
     #[cold]
     #[inline(never)]
-    fn retire_in(&self, lane: &Lane<T>, thing: T, bytes: u64, free: impl FnMut(T)) {
+    fn retire_in(&self, lane: &Lane<T>, thing: T, bytes: u64, free: impl FnMut(T)) -> u64 {
         let mut waiting = lane.waiting.lock();
+        let before_bytes = lane.bytes();
         let count = 1 + lane.hand_on(&mut waiting);
         waiting.queue.push_back(Retired { tag: tag(), bytes, thing });
         lane.count(bytes, 0);
+        let more_bytes = lane.bytes() - before_bytes;
         let (is_heavy, due) = (self.is_heavy(lane), waiting.is_due(count));
         let freed = lane.pop_some(&mut waiting, FREED_FOR_EACH * count);
+        let reported_bytes = self.report(lane, &mut waiting, more_bytes);
         drop(waiting);
         freed.into_iter().for_each(free);
         if is_heavy || due {
             self.look_after(is_heavy, due);
         }
+        reported_bytes
+    }
+
+    /// The bytes that [`Limbo::retire`] returns, now that so many more wait.
+    fn report(&self, lane: &Lane<T>, waiting: &mut Waiting<T>, more_bytes: u64) -> u64 {
+        waiting.unreported_bytes = lane.bytes().min(waiting.unreported_bytes + more_bytes);
+        if waiting.unreported_bytes < self.reported_bytes_min { 0 } else { mem::take(&mut waiting.unreported_bytes) }
     }
 
     /// As [`Limbo::retire`], of many things, each with the bytes that it keeps. They share a lock, under which `things` is asked for them,
     /// and an epoch.
     #[inline]
-    pub fn retire_all(&self, things: impl Iterator<Item = (T, u64)>, mut free: impl FnMut(T)) {
+    pub fn retire_all(&self, things: impl Iterator<Item = (T, u64)>, mut free: impl FnMut(T)) -> u64 {
         let lane = &self.lanes[thread_index() % LANE_COUNT];
         let mut waiting = lane.waiting.lock();
+        let before_bytes = lane.bytes();
         let (mut count, tag, mut more_bytes) = (lane.hand_on(&mut waiting), tag(), 0);
         waiting.queue.reserve(things.size_hint().1.unwrap_or(0));
         things.for_each(|(thing, bytes)| {
@@ -123,6 +154,8 @@ impl<T: Send> Limbo<T> {
         });
         lane.count(more_bytes, 0);
         let (is_heavy, due) = (self.is_heavy(lane), waiting.is_due(count));
+        let all_bytes = lane.bytes() - before_bytes;
+        let reported_bytes = self.report(lane, &mut waiting, all_bytes);
         drop(waiting);
         let mut left = FREED_FOR_EACH * count;
         while left > 0 {
@@ -136,10 +169,11 @@ impl<T: Send> Limbo<T> {
         if is_heavy || due {
             self.look_after(is_heavy, due);
         }
+        reported_bytes
     }
 
     fn is_heavy(&self, lane: &Lane<T>) -> bool {
-        lane.bytes.load(Ordering::Relaxed) > self.bytes_max / LANE_COUNT as u64
+        lane.bytes() > self.bytes_max / LANE_COUNT as u64
     }
 
     #[cold]
@@ -196,7 +230,7 @@ impl<T: Send> Limbo<T> {
 
     /// As [`Limbo::bytes`], without the few of inboxes, and without a lock.
     pub fn queued_bytes(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.bytes.load(Ordering::Relaxed)).sum()
+        self.lanes.iter().map(Lane::bytes).sum()
     }
 
     #[cold]
@@ -269,129 +303,11 @@ impl<T> Lane<T> {
     /// The caller holds the lock.
     #[inline]
     fn count(&self, more: u64, fewer: u64) {
-        self.bytes.store(self.bytes.load(Ordering::Relaxed) + more - fewer, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-    use std::thread;
-
-    use super::*;
-    use crate::pin;
-
-    #[test]
-    fn nothing_is_freed_under_a_pin_and_everything_after_it() {
-        let limbo = Limbo::bounded(3 * u64::from(ADVANCE_EVERY));
-        let pin = pin();
-        for thing in 0..2 * u64::from(ADVANCE_EVERY) {
-            limbo.retire(thing, 3, |_| panic!("freed under a pin"));
-        }
-        assert_eq!((limbo.bytes(), limbo.is_over()), (6 * u64::from(ADVANCE_EVERY), true));
-        drop(pin);
-        let mut freed = Vec::new();
-        while !limbo.is_empty() {
-            limbo.collect(|thing| freed.push(thing));
-        }
-        assert_eq!(freed, (0..2 * u64::from(ADVANCE_EVERY)).collect::<Vec<_>>());
-        assert_eq!((limbo.bytes(), limbo.is_over()), (0, false));
+        self.bytes.store(self.bytes() + more - fewer, Ordering::Relaxed);
     }
 
-    /// Light things wait in the thread's inbox: they count, and are freed, as those of the queue.
-    #[test]
-    fn what_lies_in_an_inbox_waits_as_the_others_do() {
-        let limbo = Limbo::bounded(u64::MAX);
-        let pin = pin();
-        (0..PLACE_COUNT as u64).for_each(|thing| limbo.retire(thing, 8, |_| panic!("freed under a pin")));
-        let in_queues: usize = limbo.lanes.iter().map(|lane| lane.waiting.lock().queue.len()).sum();
-        assert!(in_queues == 0 || thread_index() >= LANE_COUNT, "{in_queues} are in queues");
-        assert_eq!((limbo.len(), limbo.bytes()), (PLACE_COUNT as u64, 8 * PLACE_COUNT as u64));
-        drop(pin);
-        let mut freed = Vec::new();
-        while !limbo.is_empty() {
-            limbo.collect(|thing| freed.push(thing));
-        }
-        assert_eq!((freed, limbo.bytes()), ((0..PLACE_COUNT as u64).collect::<Vec<_>>(), 0));
-    }
-
-    /// Each waits as if it were alone, behind what was in the inbox, and goes as that does.
-    #[test]
-    fn things_that_are_retired_together_wait_and_are_freed() {
-        const COUNT: u64 = 3 * ADVANCE_EVERY as u64;
-        let limbo = Limbo::bounded(u64::MAX);
-        let pin = pin();
-        limbo.retire(0, 8, |_| panic!("freed under a pin"));
-        limbo.retire_all((1..COUNT).map(|thing| (thing, 8)), |_| panic!("freed under a pin"));
-        assert_eq!((limbo.len(), limbo.bytes()), (COUNT, 8 * COUNT));
-        drop(pin);
-        let (mut freed, mut next) = (Vec::new(), COUNT);
-        while (freed.len() as u64) < COUNT {
-            advance();
-            limbo.retire_all((next..next + 20).map(|thing| (thing, 8)), |thing| freed.push(thing));
-            next += 20;
-        }
-        while !limbo.is_empty() {
-            limbo.collect(|thing| freed.push(thing));
-        }
-        assert_eq!((freed, limbo.bytes()), ((0..next).collect::<Vec<_>>(), 0));
-    }
-
-    /// What was over, and went two by two, is noticed by the next collection.
-    #[test]
-    fn an_empty_limbo_is_not_over() {
-        let limbo = Limbo::bounded(10);
-        let pin = pin();
-        (0..3).for_each(|thing| limbo.retire(thing, 5, |_| panic!("freed under a pin")));
-        assert!(limbo.is_over());
-        drop(pin);
-        let mut freed_count = 0;
-        while limbo.bytes() > 0 {
-            advance();
-            // Of no bytes: nobody weighs for that.
-            limbo.retire(3, 0, |_| freed_count += 1);
-        }
-        assert!(freed_count >= 3);
-        while !limbo.is_empty() {
-            limbo.collect(|_| ());
-        }
-        limbo.collect(|_| ());
-        assert!(!limbo.is_over());
-    }
-
-    /// Readers follow a pointer that a writer replaces and frees; a freed cell is poisoned before its memory goes.
-    #[test]
-    fn readers_never_meet_freed_memory() {
-        const POISON: u64 = u64::MAX;
-        const UPDATE_COUNT: u64 = if cfg!(miri) { 1_000 } else { 100_000 };
-        let cell = |value| Box::into_raw(Box::new(AtomicU64::new(value)));
-        let (shared, stop, limbo) = (AtomicPtr::new(cell(0)), AtomicBool::new(false), Limbo::default());
-        thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    while !stop.load(Ordering::Relaxed) {
-                        let _pin = pin();
-                        // SAFETY: pinned since before the load, so that the cell is not freed.
-                        let value = unsafe { &*shared.load(Ordering::Acquire) }.load(Ordering::Relaxed);
-                        assert_ne!(value, POISON);
-                    }
-                });
-            }
-            let free = |old: AtomicPtr<AtomicU64>| {
-                // SAFETY: unlinked, and no pin can reach it.
-                let old = unsafe { Box::from_raw(old.into_inner()) };
-                old.store(POISON, Ordering::Relaxed);
-            };
-            for value in 1..UPDATE_COUNT {
-                let old = shared.swap(cell(value), Ordering::AcqRel);
-                limbo.retire(AtomicPtr::new(old), 8, free);
-            }
-            stop.store(true, Ordering::Relaxed);
-            while !limbo.is_empty() {
-                limbo.collect(free);
-            }
-        });
-        // SAFETY: the last cell was never retired, and all readers are gone.
-        drop(unsafe { Box::from_raw(shared.into_inner()) });
+    /// What waits in the queue keeps so many.
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 }

@@ -9,7 +9,7 @@ const COUNT: u64 = 20_000;
 #[test]
 fn whoever_retires_on_and_on_has_earlier_things_freed() {
     let (limbo, mut freed_count) = (Limbo::default(), 0);
-    (0..COUNT).for_each(|thing| limbo.retire(thing, 1, |_| freed_count += 1));
+    (0..COUNT).for_each(|thing| _ = limbo.retire(thing, 1, |_| freed_count += 1));
     assert!(freed_count > COUNT / 2, "{freed_count} of {COUNT} were freed");
     assert_eq!(limbo.len() + freed_count, COUNT);
 }

@@ -51,6 +51,13 @@ impl<D: Dram> Heap<D> {
         self.figures.loosened_units() * UNIT_BYTES
     }
 
+    /// Counts bytes that become free once readers have moved on as [loosened](Heap::loosened_bytes): so the background looks for them, though no
+    /// thread may write any more.
+    #[cold]
+    pub fn expect_loosened(&self, bytes: u64) {
+        self.figures.loosen((bytes / UNIT_BYTES) as u32);
+    }
+
     /// Counts from zero.
     pub fn forget_loosened(&self) {
         self.figures.forget_loosened();

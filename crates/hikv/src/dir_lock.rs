@@ -1,7 +1,7 @@
 //! The lock file of a store's directory.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::ErrorKind::{self, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -27,7 +27,9 @@ pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Locks, OpenError
     let file = dir.join(LOCK_NAME);
     if options.read_only && !exists(&file)? {
         match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file) {
-            Err(error) if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
+            Err(error)
+                if matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied | StorageFull | QuotaExceeded) =>
+            {
                 return Ok(Locks::new());
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

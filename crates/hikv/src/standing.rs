@@ -111,7 +111,7 @@ impl Files {
             return Standing::Removed;
         }
         let is_elsewhere = |found: io::Result<bool>| match found {
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Err(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
             Ok(is_ours) => !is_ours,
         };
         // Files have the last two names until the store is whole: a copy's (`partial`) as long as the copy is written.

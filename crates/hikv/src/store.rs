@@ -385,8 +385,10 @@ impl Store {
             Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
             Wanted::All => self.ask_workers(),
         }
-        // A step that fails is the background's to try again: this write is done.
-        let _ = self.inner.engine.keep_pace();
+        if !engine::in_expired_callback() {
+            // A step that fails is the background's to try again: this write is done.
+            let _ = self.inner.engine.keep_pace();
+        }
     }
 
     /// The engine that keeps the store.

@@ -19,6 +19,7 @@ fn a_backup_is_a_store_and_comes_back() {
     let (out, back) = (place.file("out"), place.file("back"));
     let ended = place.run("backup", &[&out]);
     assert!(ended.messages().contains("backed up 500 items"), "{}", ended.messages());
+    assert!(!ended.messages().contains("WARN"), "{}", ended.messages());
     ended.succeeded();
     let got = hikv("get", &out, &["key-77"]).output().unwrap();
     assert_eq!(got.stdout, b"value-77");

@@ -195,7 +195,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Comes before a write takes a lock: its old record may wait for readers.
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
-        self.held_up.bound(&self.limbo, || _ = self.collect());
+        if self.limbo.is_over() {
+            self.hold_up();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hold_up(&self) {
+        self.held_up.hold_up(&self.limbo, || _ = self.collect());
     }
 
     /// Frees the records that no reader can look at any more; true if there were any.

@@ -231,7 +231,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn retire(&self, old: Position) -> Result<(), Error> {
         let bytes = self.heap.place_bytes(place_of(old)?);
         let mut free = ArrayVec::<_, FREED_COUNT_MAX>::new();
-        self.limbo.retire(old, bytes, |record| free.push(record));
+        let waiting_bytes = self.limbo.retire(old, bytes, |record| free.push(record));
+        if waiting_bytes > 0 {
+            self.heap.expect_loosened(waiting_bytes);
+        }
         if !free.is_empty() {
             self.free_all(&free);
         }

@@ -86,7 +86,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Comes before a write that leaves garbage. The caller holds no lock.
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
-        self.held_up.bound(&self.limbo, || _ = self.collect());
+        if self.limbo.is_over() {
+            self.hold_up();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hold_up(&self) {
+        self.held_up.hold_up(&self.limbo, || _ = self.collect());
     }
 
     /// True while readers may keep something.

@@ -2,11 +2,12 @@
 
 use std::io::Read;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use hikv::{Clock, EngineKind, OpenError, Options, Store, Ttl};
+use hikv::{Clock, Durability, EngineKind, OpenError, Options, Store, Ttl};
 use tempfile::TempDir;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -119,6 +120,38 @@ fn a_sleeping_worker_wakes_for_what_expires() {
         store.put_with_ttl("goes", "value", SECOND / 20).unwrap();
         wait_until("nothing was reaped", &|| store.stats().reaped_count > 0);
         assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1), "{engine}");
+    }
+}
+
+/// The writers alone reap, each put a step of it at most, whatever the callback puts.
+#[test]
+fn callbacks_that_put_expiring_keys_keep_no_writer() {
+    const CALL_COUNT_MAX: u64 = 200_000;
+    for &engine in EngineKind::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::new().engine(engine).background(false).durability(Durability::Process);
+        let store = Arc::new(options.open(dir.path()).unwrap());
+        if !store.features().expiry {
+            continue;
+        }
+        assert!(store.is_empty().unwrap(), "what a store holds is known before its writers reap");
+        let (call_count, of_callback) = (Arc::new(AtomicU64::new(0)), Arc::downgrade(&store));
+        let counted = Arc::clone(&call_count);
+        let put_again = move |_: &[u8]| {
+            let call = counted.fetch_add(1, Ordering::Relaxed);
+            let store = of_callback.upgrade().filter(|_| call < CALL_COUNT_MAX);
+            store
+                .into_iter()
+                .for_each(|store| store.put_with_ttl(format!("again {call}"), "v", Duration::ZERO).unwrap());
+        };
+        store.on_expired(Some(Arc::new(put_again))).unwrap();
+        for number in 0..20_000u64 {
+            let before = call_count.load(Ordering::Relaxed);
+            store.put_with_ttl(number.to_be_bytes(), "value", Duration::ZERO).unwrap();
+            let calls = call_count.load(Ordering::Relaxed) - before;
+            assert!(calls < 10_000, "{engine}: {calls} calls by one put");
+        }
+        assert!(call_count.load(Ordering::Relaxed) > 0, "{engine}: no put has reaped");
     }
 }
 

@@ -93,6 +93,16 @@ fn moved_stores_are_written_and_saved_elsewhere() {
 }
 
 #[test]
+fn paths_through_a_file_lead_nowhere() {
+    let place = tempfile::tempdir().unwrap();
+    let (above, moved) = (place.path().join("above"), place.path().join("moved"));
+    let store = Store::open(above.join("store")).unwrap();
+    fs::rename(&above, &moved).unwrap();
+    fs::write(&above, "a file").unwrap();
+    assert_eq!(store.look_at_files(), Standing::Moved);
+}
+
+#[test]
 fn stopped_copies_leave_nothing() {
     let place = tempfile::tempdir().unwrap();
     let store = Store::open(place.path().join("store")).unwrap();

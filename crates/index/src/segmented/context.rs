@@ -33,7 +33,10 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
     #[inline(always)]
     pub fn retire(&self, garbage: Garbage) {
         let (context, bytes) = (*self, self.bytes_of(&garbage));
-        self.limbo.retire(garbage, bytes, move |free| context.free(free));
+        let waiting_bytes = self.limbo.retire(garbage, bytes, move |free| context.free(free));
+        if waiting_bytes > 0 {
+            self.heap.expect_loosened(waiting_bytes);
+        }
     }
 
     /// As [`Context::retire`], of many.
@@ -42,7 +45,10 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
             let bytes = self.bytes_of(&one);
             (one, bytes)
         });
-        self.limbo.retire_all(garbage, |free| self.free(free));
+        let waiting_bytes = self.limbo.retire_all(garbage, |free| self.free(free));
+        if waiting_bytes > 0 {
+            self.heap.expect_loosened(waiting_bytes);
+        }
     }
 
     /// Bytes that it keeps from being used for anything else.

@@ -8,7 +8,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Comes before a write, once, that leaves garbage. The caller holds no lock.
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
-        self.garbage.bound(&self.limbo, || _ = self.collect());
+        if self.limbo.is_over() {
+            self.hold_up();
+        }
+    }
+
+    /// Takes the engine alone: an address that is passed here would keep a register for the whole write.
+    #[cold]
+    #[inline(never)]
+    fn hold_up(&self) {
+        self.garbage.hold_up(&self.limbo, || _ = self.collect());
     }
 
     /// Frees what no reader can reach any more; true if there was any.

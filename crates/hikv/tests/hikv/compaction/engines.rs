@@ -46,6 +46,26 @@ fn an_emptied_store_of_any_engine_takes_little() {
     }
 }
 
+/// Less than what slows writers, and no write follows: nothing else would have the background free it.
+#[test]
+fn a_sleeping_store_gives_back_what_was_deleted_last() {
+    const COUNT: u64 = 40;
+    let delete_each = |store: &Store| {
+        (0..COUNT).for_each(|number| assert!(store.delete(number.to_be_bytes()).unwrap()));
+    };
+    for engine in engines() {
+        for empty in [&delete_each as &dyn Fn(&Store), &|store| store.clear().unwrap()] {
+            let place = place();
+            let store = options(engine).open(place.path()).unwrap();
+            fill(&store, COUNT, 1 << 20);
+            wait_until(&format!("{engine} sleeps"), || store.stats().awake_worker_count == 0);
+            assert!(allocated_bytes(&store) > 40 << 20, "{engine}");
+            empty(&store);
+            wait_until(&format!("{engine} gives space back"), || allocated_bytes(&store) < 12 << 20);
+        }
+    }
+}
+
 /// Nothing is written behind the `clear`: what the background does then it does by itself.
 #[test]
 fn a_cleared_store_of_any_engine_takes_little() {
