@@ -31,7 +31,7 @@ impl Number {
 
     fn parse_exact(text: &str) -> Option<i128> {
         let (mantissa, exponent) = match text.find(['e', 'E']) {
-            Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
+            Some(at) => (&text[..at], exponent_of(&text[at + 1..])),
             None => (text, 0),
         };
         let (is_negative, digits) = match mantissa.as_bytes() {
@@ -41,14 +41,8 @@ impl Number {
         };
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let all = [whole, fraction].concat();
-        let units: i128 = if all.trim_start_matches('0').is_empty() { 0 } else { all.parse().ok()? };
-        let shift =
-            i32::try_from(PLACES).ok()?.checked_add(exponent)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
-        let scaled = match u32::try_from(shift) {
-            Ok(_) if units == 0 => 0,
-            Ok(shift) => units.checked_mul(10i128.checked_pow(shift)?)?,
-            Err(_) => divide_rounding(units, 10i128.checked_pow(shift.unsigned_abs())?),
-        };
+        let shift = i64::from(PLACES).saturating_add(exponent).saturating_sub(i64::try_from(fraction.len()).ok()?);
+        let scaled = scaled_by(all.trim_start_matches('0'), shift)?;
         Some(if is_negative { -scaled } else { scaled })
     }
 
@@ -71,8 +65,25 @@ impl Number {
     }
 }
 
-fn divide_rounding(units: i128, by: i128) -> i128 {
-    (units + by / 2) / by
+/// The exponent; one that is too long for an integer is as good as the longest.
+fn exponent_of(text: &str) -> i64 {
+    text.parse().unwrap_or(if text.starts_with('-') { i64::MIN } else { i64::MAX })
+}
+
+/// These digits as an integer, times ten to the power of `shift`, rounded; none if it is too large. Digits that the integer has no place
+/// for take no part, however many they are.
+fn scaled_by(digits: &str, shift: i64) -> Option<i128> {
+    let integer = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<i128>().ok() };
+    if digits.is_empty() {
+        return Some(0);
+    }
+    if let Ok(shift) = u32::try_from(shift) {
+        return integer(digits)?.checked_mul(10i128.checked_pow(shift)?);
+    }
+    let kept_count = i64::try_from(digits.len()).ok()?.saturating_add(shift);
+    let Ok(kept_count) = usize::try_from(kept_count) else { return Some(0) };
+    let (kept, lost) = digits.split_at_checked(kept_count)?;
+    integer(kept)?.checked_add(lost.starts_with(['5', '6', '7', '8', '9']).into())
 }
 
 impl fmt::Display for Number {
@@ -109,6 +120,25 @@ mod tests {
             ("10.5", "0.1", "10.6"),
             ("0.024390243902439025", "-0.024390243902439025", "0"),
             ("-0", "0", "0"),
+            // Less than the last place is nothing, and takes no place from the other number.
+            ("730840855862382193", "1e-38", "730840855862382193"),
+            ("730840855862382193", "-4.9e-324", "730840855862382193"),
+            ("-215130606621070684.5", "1e-99999999999", "-215130606621070684.5"),
+            ("18446744073709551896", "1e-99999999999999999999", "18446744073709551896"),
+            (
+                "16537916856059448.40808824450266411",
+                "0.0000000000000000000000000000000000000000001",
+                "16537916856059448.40808824450266411",
+            ),
+            (
+                "730840855862382193",
+                "0.12345678901234567890123456789012345678901234567890",
+                "730840855862382193.12345678901234568",
+            ),
+            ("0", "0.000000000000000005", "0.00000000000000001"),
+            ("0", "4e-18", "0"),
+            ("9007199254740993", "0e99999999999999999999", "9007199254740993"),
+            ("100000000000000000000000e-20", "1", "1001"),
             (".5", "3.", "3.5"),
             (
                 "1e300",

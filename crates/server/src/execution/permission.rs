@@ -1,4 +1,7 @@
 //! Whether a client may send a request, and what comes of one that it may not.
+//!
+//! A request is judged again whenever it has waited between the judgement and its execution: for all other loops, or in the queue of
+//! errands. Another client may have killed its client meanwhile, or taken rights away, and has its answer.
 
 use std::time::Instant;
 
@@ -6,10 +9,22 @@ use resp::{Protocol, Request};
 
 use crate::administration::acl::{LogEntry, Reason};
 use crate::clients::session::Session;
+use crate::connections::output::Output;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::accounts;
 use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
+use crate::telemetry::{Kind, Tally};
+
+/// Whether the client is still served: no other client has killed it or deleted its user. Its rights are up to date then.
+#[inline]
+pub(crate) fn stays(session: &mut Session, shared: &Shared) -> bool {
+    let stays = !session.record.is_killed() && shared.administration.acl.refresh(&mut session.login);
+    if !stays {
+        session.closing = true;
+    }
+    stays
+}
 
 /// The command that a request names, if the client may use it now.
 #[inline]
@@ -65,8 +80,30 @@ pub(crate) fn note_refused(refusal: &Refusal, session: &mut Session, shared: &Sh
     }
 }
 
+/// Answers a request that its client may not send.
+pub(crate) fn refuse(
+    refusal: Refusal,
+    request: &Request<'_>,
+    session: &mut Session,
+    shared: &Shared,
+    output: &mut Output,
+    tally: &mut Tally,
+) {
+    accounts::note_rejected(request, session, shared);
+    let refusal = end_refused(refusal, request, session, shared);
+    tally.batch.add_requests(Kind::Other, 1);
+    tally.add_error(Kind::Other);
+    note_refused(&refusal, session, shared);
+    session.forget_caching();
+    let text = refusal.text();
+    shared.telemetry.errors.note(&text);
+    if session.takes_reply() {
+        output.reply(session.protocol).error(&text);
+    }
+}
+
 /// The refusal of a request by which a transaction would have been executed: that is over, as in Redis. Any other stays as it is.
-pub(crate) fn end_refused(refusal: Refusal, request: &Request<'_>, session: &mut Session, shared: &Shared) -> Refusal {
+fn end_refused(refusal: Refusal, request: &Request<'_>, session: &mut Session, shared: &Shared) -> Refusal {
     let Some(entry) = table::by_name(request.name()).filter(|entry| entry.command.executes()) else { return refusal };
     note_refused(&refusal, session, shared);
     session.transaction = None;

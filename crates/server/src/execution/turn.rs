@@ -4,7 +4,8 @@ use std::mem;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::accounts;
+use resp::Request;
+
 use super::cross_protocol;
 use super::dispatch::Execution;
 use super::errands::errand::{Errand, Way};
@@ -86,9 +87,7 @@ impl Pipeline {
     fn step(&mut self, turn: &mut Turn<'_, '_>) {
         let Turn { input, session, worker, output, tally, .. } = turn;
         let shared = worker.shared;
-        if session.record.is_killed() || !shared.administration.acl.refresh(&mut session.login) {
-            // Its user was deleted, or another client has killed it.
-            session.closing = true;
+        if !permission::stays(session, shared) {
             return;
         }
         let first = self.cursor.request;
@@ -97,9 +96,7 @@ impl Pipeline {
             Ok(entry) => entry,
             Err(refusal) => {
                 if !cross_protocol::ends(request.name(), session, shared) {
-                    accounts::note_rejected(&request, session, shared);
-                    let refusal = permission::end_refused(refusal, &request, session, shared);
-                    refuse(&refusal, session, shared, output, tally);
+                    permission::refuse(refusal, &request, session, shared, output, tally);
                 }
                 self.cursor.request += 1;
                 return;
@@ -140,13 +137,16 @@ impl Pipeline {
         self.cursor.request += 1;
     }
 
-    /// Executes the request at the cursor while nobody else does, unless an errand that has just begun keeps it out.
+    /// Executes the request at the cursor while nobody else does, unless an errand that has just begun keeps it out. If it may not be
+    /// executed any more, the next step finds out why.
     fn step_alone(&mut self, entry: Entry, turn: &mut Turn<'_, '_>) {
         let Turn { input, session, worker, output, tally, pass, .. } = turn;
         let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
         *pass = None;
         let alone = shared.gate.close();
-        if session.may_be_away && shared.gate.keeps_out(entry, &request, session) {
+        if !is_still_admitted(entry, &request, session, shared) {
+            // The next step answers.
+        } else if session.may_be_away && shared.gate.keeps_out(entry, &request, session) {
             self.leave(Way::Queued, entry, session, worker.woke);
         } else {
             Execution::answered(entry, request, session, shared, output, tally);
@@ -183,19 +183,81 @@ impl Pipeline {
     }
 }
 
-fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
-    tally.batch.add_requests(Kind::Other, 1);
-    tally.add_error(Kind::Other);
-    permission::note_refused(refusal, session, shared);
-    session.forget_caching();
-    let text = refusal.text();
-    shared.telemetry.errors.note(&text);
-    if session.takes_reply() {
-        output.reply(session.protocol).error(&text);
-    }
+/// Whether the request may be executed still, which has waited until its client is alone.
+fn is_still_admitted(entry: Entry, request: &Request<'_>, session: &mut Session, shared: &Shared) -> bool {
+    permission::stays(session, shared)
+        && permission::admit(request, session).is_ok()
+        && !shared.pause.holds(entry, session)
 }
 
 /// Whether messages may come of a request.
 fn may_send(entry: Entry, session: &Session, shared: &Shared) -> bool {
     session.changes_by(entry) || !shared.observers.monitors.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    use hikv::Store;
+    use resp::{Limits, Parser};
+
+    use super::*;
+    use crate::administration::acl::User;
+    use crate::clients::Record;
+    use crate::connections::buffers::Buffers;
+    use crate::execution::errands::Errands;
+    use crate::testing;
+
+    /// The server has admitted RENAME, which waits until it is alone, when `change` happens. Returns whether RENAME was executed, and the
+    /// session.
+    fn renamed(change: impl FnOnce(&Shared, &Record)) -> (bool, Session) {
+        let (server, _dir) = testing::server();
+        let (shared, mut session) = (server.shared(), testing::session(server.shared()));
+        let store: &Store = &shared.keyspace.store;
+        store.put("k", "v").expect("the store takes it");
+        let record = Arc::clone(&session.record);
+        thread::scope(|scope| {
+            let first_lane = shared.gate.pass(0);
+            scope.spawn(|| {
+                let counters = &shared.telemetry.loops[1];
+                let (errands, mut buffers) = (Errands::default(), Buffers::default());
+                let (woke, errands, buffers) = (Instant::now(), &errands, &mut buffers);
+                let worker = Worker { shared, errands, lane: 1, counters, woke, buffers };
+                let (mut pipeline, mut output) = (Pipeline::default(), Output::default());
+                let input = b"SET begun 1\r\nRENAME k l\r\n";
+                pipeline.parse(&mut Parser::new(Limits::default()), input, false);
+                pipeline.run(input, &mut session, &worker, &mut output);
+            });
+            while !store.contains("begun").expect("the store answers") {
+                thread::yield_now();
+            }
+            // The loop gives its lane up behind the first judgement.
+            drop(shared.gate.pass(1));
+            change(shared, &record);
+            drop(first_lane);
+        });
+        (store.contains("l").expect("the store answers"), session)
+    }
+
+    fn forbid(shared: &Shared, _: &Record) {
+        let user = shared.administration.acl.user("default").expect("it is there");
+        let mut user = User::clone(&user);
+        user.apply(b"-rename").expect("a rule");
+        shared.administration.acl.put(user);
+    }
+
+    #[test]
+    fn requests_are_judged_again_once_alone() {
+        let (is_renamed, session) = renamed(|_, _| {});
+        assert!(is_renamed && !session.closing, "nothing has changed");
+        let (is_renamed, session) = renamed(|_, record| record.kill());
+        assert!(!is_renamed && session.closing, "killed");
+        let (is_renamed, session) = renamed(forbid);
+        assert!(!is_renamed && !session.closing, "forbidden");
+        let (is_renamed, session) = renamed(|shared, _| shared.pause.begin(Duration::from_secs(60), false));
+        assert!(!is_renamed && session.is_postponed, "paused");
+    }
 }

@@ -34,6 +34,7 @@ use crate::connections::output::Output;
 use crate::execution::claims::Claim;
 use crate::execution::dispatch::Execution;
 use crate::execution::panics::{self, Abandoned};
+use crate::execution::permission;
 use crate::mail::Letter;
 use crate::shared::Shared;
 use crate::telemetry::Tally;
@@ -54,11 +55,16 @@ impl Job {
             let (request, session) = (desk.pipeline.request(number, desk.input.pending()), &mut desk.session);
             let done = panics::catch(|| {
                 let _claimed = (way == Way::Queued).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
-                if is_killed(session, shared) {
-                    session.closing = true;
+                await_turn(session, shared);
+                if !permission::stays(session, shared) {
                     return;
                 }
-                Execution::answered(entry, request, session, shared, &mut output, &mut tally);
+                match permission::admit(&request, session) {
+                    Ok(_) => Execution::answered(entry, request, session, shared, &mut output, &mut tally),
+                    Err(refusal) => {
+                        permission::refuse(refusal, &request, session, shared, &mut output, &mut tally);
+                    }
+                }
             });
             if let Err(caught) = done {
                 let request = desk.pipeline.request(number, desk.input.pending());
@@ -75,11 +81,10 @@ impl Job {
     }
 }
 
-/// Whether the client was killed before its errand begins. A thread that kills has all lanes, or takes each once it has killed: this
-/// sees what was done before.
-fn is_killed(session: &Session, shared: &Shared) -> bool {
+/// Waits for the turn that the client's loop is at. A thread that kills clients or changes rights has all lanes, or takes each once it has
+/// done so: what follows sees it.
+fn await_turn(session: &Session, shared: &Shared) {
     drop(shared.gate.pass(session.record.place.loop_index));
-    session.record.is_killed()
 }
 
 /// The threads that do errands.
@@ -145,5 +150,45 @@ impl Errands {
         for thread in threads {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::administration::acl::User;
+    use crate::connections::input::Input;
+    use crate::execution::pipeline::Pipeline;
+    use crate::{table, testing};
+
+    /// Whether an errand is executed if `change` happens while it waits in the queue.
+    fn is_done(change: impl FnOnce(&Shared, &Session)) -> bool {
+        let (server, _dir) = testing::server();
+        let (shared, session) = (server.shared(), testing::session(server.shared()));
+        shared.keyspace.store.put("k", "v").expect("the store takes it");
+        let mut pipeline = Pipeline::default();
+        pipeline.requests.push_words(&["RENAME", "k", "l"]);
+        let entry = table::find(&pipeline.request(0, &[])).expect("a command");
+        change(shared, &session);
+        let errand = Errand { way: Way::Queued, entry, number: 0, woke: Instant::now() };
+        Job { errand, desk: Desk { session, pipeline, input: Input::default() } }.do_it(shared);
+        shared.keyspace.store.contains("l").expect("the store answers")
+    }
+
+    #[test]
+    fn errands_are_judged_again_behind_the_queue() {
+        assert!(is_done(|_, _| {}), "nothing has changed");
+        assert!(!is_done(|_, session| session.record.kill()), "killed");
+        let change_user = |shared: &Shared, rule: &[u8]| {
+            let user = shared.administration.acl.user("default").expect("it is there");
+            let mut user = User::clone(&user);
+            user.apply(rule).expect("a rule");
+            shared.administration.acl.put(user);
+        };
+        assert!(!is_done(|shared, _| change_user(shared, b"-rename")), "forbidden");
+        assert!(!is_done(|shared, _| change_user(shared, b"resetkeys")), "no keys");
+        assert!(is_done(|shared, _| change_user(shared, b"-get")), "another right");
     }
 }
