@@ -1,7 +1,8 @@
 //! Whether a client may send a request, and what comes of one that it may not.
 //!
-//! A request is judged again whenever it has waited between the judgement and its execution: for all other loops, or in the queue of
-//! errands. Another client may have killed its client meanwhile, or taken rights away, and has its answer.
+//! A request is checked again whenever it has waited between the check and its execution: for all other loops, or in the queue of
+//! background jobs. Another client may have killed the sender or reduced the user's rights in that time, and may already have the
+//! reply to that.
 
 use std::time::Instant;
 

@@ -16,7 +16,7 @@
 //! - Entries whose signature is damaged come behind all others of live segments: their keys were absent, and may have been put
 //!   again.
 //! - Of two entries for one key the first one in this order wins; the other is told.
-//! - Entries of a page of the index that lies at another one's place count for nothing: their own page has them, or newer ones.
+//! - A page of the index that lies at another page's place is ignored: its own place holds the same entries, or newer ones.
 //! - A whole item that no entry names is taken where the page of the index that would name it is lost (`orphans`).
 //! - Without a superblock the hash's seed is lost, and no key can be held against its signature: items are taken by their
 //!   checksums alone, which is told; segments that cannot be read are left out.
