@@ -1,8 +1,7 @@
 //! Whether a client may send a request, and what comes of one that it may not.
 //!
 //! A request is checked again whenever it has waited between the check and its execution: for all other loops, or in the queue of
-//! background jobs. Another client may have killed the sender or reduced the user's rights in that time, and may already have the
-//! reply to that.
+//! background jobs. Another client may have killed the sender or reduced the user's rights in that time.
 
 use std::time::Instant;
 
