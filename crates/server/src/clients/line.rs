@@ -1,4 +1,4 @@
-//! A client as `CLIENT LIST` shows it.
+//! The line of a client in `CLIENT LIST`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use crate::connections::output::FULL_BYTES;
 use crate::table;
 
 impl Record {
-    /// The line that `CLIENT LIST` shows.
+    /// Formats the line of `CLIENT LIST`.
     pub(crate) fn line(&self) -> Vec<u8> {
         let names = self.names.lock().clone();
         let get = |figure: &AtomicUsize| figure.load(Ordering::Relaxed);
@@ -17,7 +17,7 @@ impl Record {
         let (input_bytes, room_bytes) = (get(&self.input_bytes), get(&self.input_room_bytes));
         let unread_bytes = get(&self.output_bytes);
         let backlog_bytes = unread_bytes.saturating_sub(FULL_BYTES);
-        // What each client takes whatever it does, and its buffers.
+        // The fixed size of a client, and its buffers.
         let own_bytes = size_of::<Record>() + size_of::<Session>();
         let memory_bytes = own_bytes + input_bytes + room_bytes + unread_bytes + get(&self.queued_bytes);
         let mut line =

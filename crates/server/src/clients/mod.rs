@@ -1,5 +1,5 @@
-//! What the server remembers of each client between its requests: the session, which goes where the client is served, and the
-//! record, which all may look at.
+//! The state of each client between requests: the session, which moves with the client, and the record, which all
+//! threads may read.
 
 mod line;
 mod peer;
@@ -20,7 +20,7 @@ pub(crate) use record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, PO
 pub(crate) use subscriptions::{Kind, Subscriptions};
 pub(crate) use tracks::{Mode, Tracks};
 
-/// Every client, by its number.
+/// All clients by client ID.
 #[derive(Default)]
 pub(crate) struct Clients {
     records: Mutex<BTreeMap<u64, Arc<Record>>>,
@@ -35,17 +35,17 @@ impl Clients {
         self.records.lock().remove(&client_id);
     }
 
-    /// The place of the client with this number.
+    /// Returns the place of the client with this ID.
     pub(crate) fn place_of(&self, client_id: u64) -> Option<Place> {
         self.records.lock().get(&client_id).map(|record| record.place)
     }
 
-    /// How many have this flag, as far as their last turn told.
+    /// Returns the number of clients that had this flag at the end of their last turn.
     pub(crate) fn count_with(&self, flag: u32) -> usize {
         self.records.lock().values().filter(|record| record.has(flag)).count()
     }
 
-    /// All of them, in the order in which they came.
+    /// Returns all records in order of arrival.
     pub(crate) fn all(&self) -> Vec<Arc<Record>> {
         self.records.lock().values().cloned().collect()
     }

@@ -1,11 +1,11 @@
-//! The other end of a client's connection.
+//! The remote end of a client's connection.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An address of the network, or the path of the socket by which the client came.
+/// A network address, or the path of the Unix socket that the client connected to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Peer {
     Ip(SocketAddr),
@@ -13,7 +13,7 @@ pub(crate) enum Peer {
 }
 
 impl Peer {
-    /// True for an address of another host.
+    /// Returns whether the address is on another host.
     pub(crate) fn is_elsewhere(&self) -> bool {
         match self {
             Peer::Ip(addr) => !addr.ip().to_canonical().is_loopback(),
@@ -25,7 +25,7 @@ impl Peer {
         matches!(self, Peer::Unix(_))
     }
 
-    /// As `MONITOR` shows it, in the form of Redis.
+    /// Formats the peer as in Redis' `MONITOR` output.
     pub(crate) fn monitored(&self) -> String {
         match self {
             Peer::Ip(addr) => addr.to_string(),
@@ -34,7 +34,7 @@ impl Peer {
     }
 }
 
-/// As `CLIENT LIST` shows it: a path has port 0, as in Redis.
+/// Formats the peer as in `CLIENT LIST`: a path has port 0, as in Redis.
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,10 +1,10 @@
-//! Where a client is served.
+//! The event loop and connection of a client.
 
-/// Where a client is.
+/// The event loop and connection of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) loop_index: usize,
-    /// Its number among the loop's connections, which a later client may get as well.
+    /// Its index among the loop's connections, which may be reused by a later client.
     pub(crate) key: usize,
     pub(crate) client_id: u64,
 }

@@ -1,4 +1,4 @@
-//! One client, as the others see it.
+//! One client as seen by other threads.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use super::peer::Peer;
 use super::place::Place;
 
-/// What is told of a client. Its event loop writes the figures after each turn; a reader may see the last turn's.
+/// The public data of a client. Its event loop updates the figures after each turn, so readers may see the previous
+/// turn's figures.
 pub(crate) struct Record {
     pub(crate) place: Place,
     pub(crate) addr: Peer,
@@ -19,32 +20,32 @@ pub(crate) struct Record {
     pub(crate) resp: AtomicU8,
     /// Milliseconds from `connected` to its last request.
     pub(crate) active_ms: AtomicU64,
-    /// The number of its last command in the table.
+    /// The index of its last command in the command table.
     pub(crate) command: AtomicUsize,
     pub(crate) channel_count: AtomicUsize,
     pub(crate) pattern_count: AtomicUsize,
     pub(crate) shard_count: AtomicUsize,
-    /// Requests of its transaction; -1 without.
+    /// Number of queued requests in its transaction; -1 without a transaction.
     pub(crate) queued_count: AtomicI64,
     pub(crate) queued_bytes: AtomicUsize,
     pub(crate) watch_count: AtomicUsize,
     pub(crate) input_bytes: AtomicUsize,
     pub(crate) input_room_bytes: AtomicUsize,
     pub(crate) output_bytes: AtomicUsize,
-    /// What its unread replies take beyond what each client may have (`connections/backlog.rs`).
+    /// Unread reply bytes beyond those that every client may have (`connections/backlog.rs`).
     pub(crate) backlog_bytes: AtomicUsize,
-    /// Milliseconds from `connected` to when some of those were last sent, or more allowed.
+    /// Milliseconds from `connected` to the last time that backlog was sent or allowed to grow.
     pub(crate) progress_ms: AtomicU64,
     pub(crate) flags: AtomicU32,
     pub(crate) is_evictable: AtomicBool,
-    /// The client that gets its messages about tracked keys; 0 for itself, and -1 if it tracks none.
+    /// The client that receives its tracking messages; 0 for itself, and -1 if it tracks none.
     pub(crate) redirect: AtomicI64,
     /// That client was gone when the last message was due.
     pub(crate) is_redirect_broken: AtomicBool,
     is_killed: AtomicBool,
 }
 
-/// What a client says of itself.
+/// Information that a client gives about itself.
 #[derive(Default, Clone)]
 pub(crate) struct Names {
     pub(crate) name: Vec<u8>,
@@ -94,23 +95,23 @@ impl Record {
         }
     }
 
-    /// Whether it has one of these flags, as far as its last turn told.
+    /// Returns whether it had one of these flags at the end of its last turn.
     pub(crate) fn has(&self, flags: u32) -> bool {
         self.flags.load(Ordering::Relaxed) & flags != 0
     }
 
-    /// Has no further request of the client executed, once each loop that executes now has ended its turn.
+    /// Marks the client as killed: no further request is executed once each loop has finished its current turn.
     pub(crate) fn kill(&self) {
         self.is_killed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the client was killed: a thread that has taken a lane of the gate since then sees it.
+    /// Returns whether the client was killed. A thread that has locked a lane of the gate after the kill sees it.
     #[inline]
     pub(crate) fn is_killed(&self) -> bool {
         self.is_killed.load(Ordering::Relaxed)
     }
 
-    /// `normal` or `pubsub`.
+    /// Returns `normal` or `pubsub`.
     pub(crate) fn kind(&self) -> &'static str {
         if self.has(SUBSCRIBED) { "pubsub" } else { "normal" }
     }

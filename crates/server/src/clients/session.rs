@@ -1,4 +1,4 @@
-//! What is known of a client between its requests.
+//! A client's state between its requests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,61 +14,61 @@ use crate::keyspace::database::Database;
 use crate::observers::watch::{Watched, Watches, Watching};
 use crate::table::Entry;
 
-/// Which replies a client wants.
+/// Which replies a client receives.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) enum Replies {
     #[default]
     On,
     Off,
-    /// None to the request that asks for this.
+    /// No reply to the current request.
     SkipThis,
-    /// None to the next request.
+    /// No reply to the next request.
     SkipNext,
 }
 
-/// Requests that wait for `EXEC`.
+/// Requests queued for `EXEC`.
 #[derive(Default)]
 pub(crate) struct Transaction {
     pub(crate) requests: Requests,
-    /// A request was refused: nothing will be executed.
+    /// A request was refused, so nothing will be executed.
     pub(crate) is_broken: bool,
-    /// One of them needs room.
+    /// One of them needs memory.
     pub(crate) needs_room: bool,
-    /// One of them does what others may notice.
+    /// One of them has effects that other clients may see.
     pub(crate) changes: bool,
 }
 
 pub(crate) struct Session {
-    /// The client's number, from 1.
+    /// The client ID, from 1.
     pub(crate) id: u64,
     pub(crate) record: Arc<Record>,
     pub(crate) protocol: Protocol,
-    /// Nothing more is executed; the connection closes when its replies are sent.
+    /// Nothing more is executed; the connection closes after its replies are sent.
     pub(crate) closing: bool,
     pub(crate) db: Database,
     pub(crate) login: Login,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<Box<Transaction>>,
-    /// What the replies to the client's requests tell of that they did not read themselves.
+    /// The ticket of data that replies reveal although the requests did not read it from the store.
     pub(crate) heard: Ticket,
-    /// A transaction's requests are being executed.
+    /// A transaction is being executed.
     pub(crate) is_executing: bool,
-    /// Its next request waits for the end of a pause, or for room in the mail.
+    /// Its next request waits for the end of a pause, or for space in the mailboxes.
     pub(crate) is_postponed: bool,
-    /// It may have errands.
+    /// Its requests may run in the background.
     pub(crate) may_be_away: bool,
-    /// Nothing is executed before an errand is done: this one, or one that is on its way.
+    /// Nothing is executed until a background job is done: `job`, or one that is already running.
     pub(crate) is_away: bool,
     pub(crate) errand: Option<Errand>,
     pub(crate) watching: Watching,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) monitors: bool,
-    /// It wants to know of keys that are changed.
+    /// Its key tracking (`CLIENT TRACKING`), if enabled.
     pub(crate) tracks: Option<Tracks>,
 }
 
 impl Session {
-    /// That of a client that has said nothing, and has no user.
+    /// Creates the session of a new client that is not logged in.
     pub(crate) fn new(record: Arc<Record>) -> Session {
         Session {
             id: record.place.client_id,
@@ -92,44 +92,45 @@ impl Session {
         }
     }
 
-    /// What its connection has instead while the client is away. Nothing is executed for it.
+    /// Returns the placeholder for the connection while a background job has the session. Nothing is executed for it.
     pub(crate) fn stand_in(&self) -> Session {
         Session { protocol: self.protocol, is_away: true, ..Session::new(Arc::clone(&self.record)) }
     }
 
-    /// The client is this user from now on.
+    /// Logs the client in.
     pub(crate) fn log_in(&mut self, login: Login) {
         self.record.names.lock().user = login.name().to_owned();
         self.login = login;
     }
 
-    /// Whether its next request may be executed now.
+    /// Returns whether the next request may be executed now.
     pub(crate) fn goes_on(&self) -> bool {
         !self.closing && !self.is_postponed && !self.is_away
     }
 
-    /// The client is away until the errand is done.
+    /// Suspends the client until the background job is done.
     pub(crate) fn leave_for(&mut self, errand: Errand) {
         (self.errand, self.is_away) = (Some(errand), true);
     }
 
-    /// Whether its requests may be executed in any way that gives the same replies.
+    /// Returns whether its requests may be executed in any way that gives the same replies.
     pub(crate) fn is_plain(&self) -> bool {
         self.transaction.is_none() && self.replies == Replies::On && self.tracks.is_none()
     }
 
-    /// Whether the client's transaction keeps the command for `EXEC`.
+    /// Returns whether the command is queued for `EXEC`.
     pub(crate) fn queues(&self, entry: Entry) -> bool {
         self.transaction.is_some() && entry.command.policy.when.waits()
     }
 
-    /// Whether others may notice the command: it writes or publishes, or ends a transaction that does.
+    /// Returns whether other clients may see the command's effects: it writes, publishes, or executes a transaction
+    /// that does.
     pub(crate) fn changes_by(&self, entry: Entry) -> bool {
         let ends_writes = || self.transaction.as_ref().is_some_and(|transaction| transaction.changes);
         if entry.command.executes() { ends_writes() } else { entry.command.is_noticed() }
     }
 
-    /// Forgets `CLIENT CACHING` behind the request that it was for; it stays for a whole transaction.
+    /// Clears `CLIENT CACHING` after the request that it applied to; in a transaction it stays until EXEC.
     #[inline]
     pub(crate) fn forget_caching(&mut self) {
         if let Some(tracks) = &mut self.tracks
@@ -139,7 +140,7 @@ impl Session {
         }
     }
 
-    /// Whether the client wants the reply to the request just executed, and what it wants from now on.
+    /// Returns whether the client receives the reply to the current request, and updates the reply mode.
     pub(crate) fn takes_reply(&mut self) -> bool {
         let replies = self.replies;
         self.replies = match replies {
@@ -162,7 +163,7 @@ impl Session {
         self.watching.mark.store(false, Ordering::SeqCst);
     }
 
-    /// The client is again as on arrival, but for the login and what others know it by.
+    /// Resets the client to its state on arrival, except for its login and the data visible to other clients.
     pub(crate) fn reset(&mut self) {
         self.transaction = None;
         (self.db, self.protocol, self.replies) = (Database::FIRST, Protocol::Resp2, Replies::On);
@@ -170,7 +171,7 @@ impl Session {
         self.record.names.lock().name.clear();
     }
 
-    /// Lets others see the client as it is.
+    /// Publishes the client's state to its record.
     pub(crate) fn show(&self, now: Instant) {
         let record = &self.record;
         let transaction = self.transaction.as_deref();

@@ -1,13 +1,13 @@
-//! What a client listens to.
+//! A client's subscriptions.
 
 use std::collections::BTreeSet;
 
-/// What a subscription names.
+/// Kinds of subscriptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Channel,
     Pattern,
-    /// A channel of the shard, which is the whole server here. It has its own names, and no patterns.
+    /// A shard channel. The shard is the entire server. Shard channels have their own name space, and no patterns.
     Shard,
 }
 
@@ -15,12 +15,12 @@ impl Kind {
     pub(crate) const ALL: [Kind; 3] = [Kind::Channel, Kind::Pattern, Kind::Shard];
 }
 
-/// The names that one client subscribes to.
+/// The channels and patterns that one client subscribes to.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     channels: BTreeSet<Vec<u8>>,
     patterns: BTreeSet<Vec<u8>>,
-    /// Channels of the shard.
+    /// Shard channels.
     shards: BTreeSet<Vec<u8>>,
 }
 
@@ -41,7 +41,7 @@ impl Subscriptions {
         }
     }
 
-    /// How many channels and patterns, those of the shard among them.
+    /// Returns the number of channels, patterns and shard channels.
     pub(crate) fn count(&self) -> usize {
         Kind::ALL.into_iter().map(|kind| self.of(kind).len()).sum()
     }

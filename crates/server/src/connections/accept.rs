@@ -1,4 +1,4 @@
-//! Accepting connections and handing each to an event loop.
+//! Accepts connections and assigns each to an event loop.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::connections::unix::SocketFile;
 use crate::mail::Letter;
 use crate::shared::Shared;
 
-/// How long to leave the backlog alone after the operating system ran out of files or memory: it reports a waiting
-/// connection only once, and nothing tells when there is room again.
+/// Delay before accepting again after the operating system ran out of files or memory. The poller reports a waiting
+/// connection only once, and nothing signals that resources are available again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// In the first words of Redis, which clients match on.
+/// Starts with Redis' words, which clients match on.
 const PROTECTED: &[u8] =
     b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default \
       user. In this mode connections are only accepted from the loopback interface. Give the user a password with CONFIG SET \
@@ -29,11 +29,11 @@ const PROTECTED: &[u8] =
 /// A listening socket.
 pub(crate) enum Door {
     Tcp(TcpListener),
-    /// With its file, which goes with it.
+    /// With its socket file, which is removed with it.
     Unix(UnixListener, SocketFile),
 }
 
-/// The socket of a client that has connected.
+/// An accepted socket.
 enum Comer {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -58,7 +58,7 @@ impl Door {
 }
 
 impl Comer {
-    /// The transport for the reason why a client is turned away.
+    /// Returns an unencrypted transport for the message that the client is refused.
     fn plain(self) -> Transport {
         match self {
             Comer::Tcp(socket) => Transport::Plain(socket),
@@ -66,7 +66,7 @@ impl Comer {
         }
     }
 
-    /// The transport of a client that is served.
+    /// Returns the transport of a client that is served.
     fn transport(self, certificates: Option<&Certificates>) -> io::Result<Transport> {
         match self {
             Comer::Tcp(socket) => Transport::new(socket, certificates),
@@ -78,11 +78,11 @@ impl Comer {
 pub(crate) struct Acceptor {
     door: Door,
     shared: Arc<Shared>,
-    /// By TLS, if there are any.
+    /// Set if connections use TLS.
     certificates: Option<Arc<Certificates>>,
-    /// Connections wait, as far as is known.
+    /// Connections may be waiting.
     waiting: bool,
-    /// The last one that waited could not be accepted, and that was said.
+    /// The last connection could not be accepted, and that was logged.
     is_refused: bool,
 }
 
@@ -95,17 +95,17 @@ impl Acceptor {
         self.door.source().register(poll.registry(), token, Interest::READABLE)
     }
 
-    /// Takes note that the poller reports a connection.
+    /// Records that the poller has reported a connection.
     pub(crate) fn expect_some(&mut self) {
         self.waiting = true;
     }
 
-    /// When to call [`Acceptor::accept_waiting`] again though nothing is reported.
+    /// Returns when to call [`Acceptor::accept_waiting`] again without an event.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         self.waiting.then_some(RETRY_AFTER)
     }
 
-    /// Accepts all clients that wait.
+    /// Accepts all waiting clients.
     pub(crate) fn accept_waiting(&mut self) {
         while self.waiting {
             match self.door.accept() {
@@ -125,7 +125,7 @@ impl Acceptor {
         }
     }
 
-    /// Says once that the system has no room for the clients that wait, until it has.
+    /// Logs that the system lacks resources for waiting clients, once until it has them again.
     fn note_refused(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.is_refused, true) {
             tracing::warn!(%error, "clients wait that cannot be accepted; it is tried again, and those there are go on");
@@ -146,21 +146,21 @@ impl Acceptor {
             return;
         };
         tracing::debug!(addr = %peer, client = admission.client_id, "client connected");
-        // Without the one replies wait for acknowledgements; both can only fail on a connection that is gone.
+        // Without TCP_NODELAY, replies wait for acknowledgements. Both calls fail only on a closed connection.
         if let Comer::Tcp(socket) = &comer {
             let _ = socket.set_nodelay(true);
             let _ = idle::keep_alive(socket, administration.settings.keep_alive_seconds());
         }
-        // A failure leaves the socket to be dropped, which closes it.
+        // On failure the socket is dropped, which closes it.
         if let Ok(transport) = comer.transport(self.certificates.as_deref()) {
             self.shared.post.give(admission.loop_index, Letter::Arrival(transport, peer, admission));
         }
     }
 
-    /// Says why, which only a client without TLS can read.
+    /// Sends the reason for the refusal, which only a client without TLS can read.
     fn turn_away(&self, comer: Comer, why: &[u8]) {
         if self.certificates.is_none() {
-            // A courtesy: the client may be gone, and is dropped in any case.
+            // Best effort: the client may be gone, and is dropped in any case.
             let _ = comer.plain().write(why);
         }
     }

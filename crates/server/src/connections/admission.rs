@@ -1,18 +1,18 @@
-//! The bound on how many clients there are.
+//! The limit on the number of clients.
 
 use crate::telemetry::Loops;
 
-/// A client's place among as many as may be, on one loop; dropping it frees the place.
+/// A client's slot on one loop; dropping it frees the slot.
 pub(crate) struct Admission {
     loops: Loops,
     pub(crate) loop_index: usize,
-    /// Clients are numbered in the order they came.
+    /// Client IDs are assigned in order of arrival.
     pub(crate) client_id: u64,
 }
 
 impl Admission {
-    /// A place on the loop with the fewest clients; none if there are `clients_max`. Only the accepting loop calls it, so
-    /// the limit holds without a lock.
+    /// Reserves a slot on the loop with the fewest clients; `None` if there are `clients_max`. Only the accepting loop
+    /// calls this, so the limit holds without a lock.
     pub(crate) fn try_new(loops: &Loops, clients_max: usize) -> Option<Admission> {
         let (loop_index, client_id) = loops.admit(clients_max)?;
         Some(Admission { loops: loops.clone(), loop_index, client_id })

@@ -1,18 +1,19 @@
-//! Replies that clients leave unread: how much memory those may take together, and which client has to wait.
+//! Unread replies: how much memory they may use in total, and which clients have to wait.
 //!
-//! Many clients send a whole pipeline before the first reply is read. While such a client still sends, its replies are held, because
-//! otherwise neither side would go on. Each client may leave [`FULL_BYTES`] unread in any case. Replies beyond that are the client's
-//! *backlog*, and count here.
+//! Many clients send an entire pipeline before they read the first reply. While such a client sends, its replies are
+//! held, because otherwise neither side would make progress. Each client may leave [`FULL_BYTES`] unread in any case.
+//! Replies beyond that are the client's *backlog* and are counted here.
 //!
 //! # Which client may hold more
-//! All backlogs together may take `maxmemory-clients` bytes. A client may hold more while its own backlog is smaller than what is left
-//! of those. So one client alone gets half of them, two get a third each, and there is always something left for one that comes later.
-//! A client that may not hold more is *held back*: none of its requests is executed or read until that client, or another, has read.
-//! A client that has not logged in has no backlog.
+//! All backlogs together may use `maxmemory-clients` bytes. A client's backlog may grow while it is smaller than the
+//! unused part of that limit. So a single client gets half of the limit, two clients get a third each, and some memory
+//! is always left for a later client. A client whose backlog may not grow is *held back*: its requests are neither
+//! executed nor read until it, or another client, has read replies. A client that is not logged in gets no backlog.
 //!
-//! # Which client is given up
-//! A client is *stuck* if its backlog has neither shrunk nor grown for [`STUCK_MIN`]. A client that is held back and stuck may wait
-//! for ever. Then the stuck client with the largest backlog is disconnected: one a second for each loop that has such clients.
+//! # Which client is disconnected
+//! A client is *stuck* if its backlog has neither shrunk nor grown for [`STUCK_MIN`]. A client that is held back and
+//! stuck may wait forever. In that case the stuck client with the largest backlog is disconnected: one per second for
+//! each loop that has such clients.
 //!
 //! [`FULL_BYTES`]: super::output::FULL_BYTES
 
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use crate::clients::{Clients, Place, Record};
 
-/// Longer than a client that reads at all takes between two reads, unless it is stopped.
+/// Longer than a reading client takes between two reads, unless its process is stopped.
 const STUCK_MIN: Duration = Duration::from_secs(5);
 
 /// The backlogs of all clients.
@@ -32,22 +33,22 @@ pub(crate) struct Backlogs {
 }
 
 impl Backlogs {
-    /// What they take together.
+    /// Returns their total length.
     pub(crate) fn len_bytes(&self) -> usize {
         self.len_bytes.load(Ordering::Relaxed)
     }
 
-    /// Clients that were disconnected to make room.
+    /// Returns the number of clients that were disconnected to free memory.
     pub(crate) fn evicted_count(&self) -> u64 {
         self.evicted_count.load(Ordering::Relaxed)
     }
 
-    /// Whether a client may hold more, whose own backlog is so long; 0 is no bound.
+    /// Returns whether a client's backlog of `own_bytes` may grow; a limit of 0 means no limit.
     pub(crate) fn allow(&self, own_bytes: usize, bytes_max: u64) -> bool {
         bytes_max == 0 || (own_bytes as u64) < bytes_max.saturating_sub(self.len_bytes() as u64)
     }
 
-    /// The client to disconnect, since one has been held back for too long. Nothing more is executed for it.
+    /// Chooses the client to disconnect when a client has been held back for too long. Nothing more is executed for it.
     pub(crate) fn choose(&self, clients: &Clients) -> Option<Place> {
         let stuck = clients.all().into_iter().filter(|record| is_stuck(record) && !record.is_killed());
         let largest = stuck.max_by_key(|record| record.backlog_bytes.load(Ordering::Relaxed))?;
@@ -57,26 +58,26 @@ impl Backlogs {
     }
 }
 
-/// Whether the client has a backlog that nothing has changed for long.
+/// Returns whether the client has a backlog that has not changed for a long time.
 pub(crate) fn is_stuck(record: &Record) -> bool {
     let now_ms = record.connected.elapsed().as_millis() as u64;
     record.backlog_bytes.load(Ordering::Relaxed) > 0
         && now_ms.saturating_sub(record.progress_ms.load(Ordering::Relaxed)) >= STUCK_MIN.as_millis() as u64
 }
 
-/// Takes note that something was sent to a client with a backlog, or that the backlog begins or may grow.
+/// Records progress: bytes of a client with a backlog were sent, or its backlog began or may grow.
 pub(crate) fn note_progress(record: &Record) {
     record.progress_ms.store(record.connected.elapsed().as_millis() as u64, Ordering::Relaxed);
 }
 
-/// What one connection counts for.
+/// One connection's part of all backlogs.
 #[derive(Default)]
 pub(crate) struct Share {
     len_bytes: usize,
 }
 
 impl Share {
-    /// The connection's backlog takes so much now.
+    /// Sets the length of the connection's backlog.
     pub(crate) fn set(&mut self, len_bytes: usize, record: &Record, all: &Backlogs) {
         if len_bytes == self.len_bytes {
             return;

@@ -1,14 +1,14 @@
-//! An event loop's buffers, lent to the connection whose turn it is. Connections that are between requests hold none,
-//! so that ten thousand idle ones need little memory.
+//! An event loop's buffers, borrowed by a connection during its turn. Idle connections hold none, so ten thousand of
+//! them need little memory.
 //!
-//! What a burst of long requests took is freed with the buffers, but the allocator keeps it for the next burst. So what is freed
-//! is counted, and from [`FREED_BYTES_MIN`] on the allocator is asked to give it back to the system.
+//! The memory of a burst of long requests is freed with the buffers, but the allocator keeps it for the next burst.
+//! Freed bytes are counted; after [`FREED_BYTES_MIN`] the allocator is asked to return them to the system.
 
 use std::mem;
 
 use resp::Requests;
 
-/// The largest buffer that is kept for the next turn; one that a large request made is given back to the system.
+/// The largest buffer that is kept for the next turn; a larger one is freed.
 pub(crate) const KEPT_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Default)]
@@ -17,18 +17,19 @@ pub(crate) struct Buffers {
     /// One for each connection whose replies are about to be sent.
     pub(crate) outputs: Vec<Vec<u8>>,
     pub(crate) requests: Requests,
-    /// Freed since the allocator was last asked.
+    /// Bytes freed since the last trim.
     freed_bytes: usize,
 }
 
-/// So much that asking, which looks at all that is free, costs little beside what has come and gone meanwhile.
+/// Large enough that a trim, which scans all free memory, costs little compared to the allocations since the last one.
 const FREED_BYTES_MIN: usize = 16 << 20;
 
-/// As many outputs as are kept: those of a group of connections, which hold little more than a full one together.
+/// Maximum number of outputs kept: those of a group of connections, which together hold little more than one full
+/// output.
 const KEPT_OUTPUT_COUNT_MAX: usize = 64;
 
 impl Buffers {
-    /// Puts an emptied output back, unless there are many, or it has grown large.
+    /// Keeps an emptied output, unless there are many or it has grown large.
     pub(crate) fn keep_output(&mut self, mut buffer: Vec<u8>) {
         let bytes_max = if self.outputs.is_empty() { KEPT_BYTES_MAX } else { KEPT_BYTES_MAX / KEPT_OUTPUT_COUNT_MAX };
         if self.outputs.len() < KEPT_OUTPUT_COUNT_MAX && (1..=bytes_max).contains(&buffer.capacity()) {
@@ -39,7 +40,7 @@ impl Buffers {
         }
     }
 
-    /// Puts an emptied buffer back, unless it has grown large.
+    /// Keeps an emptied buffer, unless it has grown large.
     pub(crate) fn keep_input(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() <= KEPT_BYTES_MAX {
             buffer.clear();
@@ -48,12 +49,12 @@ impl Buffers {
         self.note_freed(buffer.capacity());
     }
 
-    /// A buffer with so much room goes.
+    /// Records that a buffer of `room_bytes` capacity is freed.
     pub(crate) fn note_freed(&mut self, room_bytes: usize) {
         self.freed_bytes += room_bytes;
     }
 
-    /// Has the allocator give back what was freed, if that is much.
+    /// Has the allocator return freed memory to the system, if it is much.
     pub(crate) fn give_back(&mut self) {
         if self.freed_bytes >= FREED_BYTES_MIN {
             self.freed_bytes = 0;
@@ -65,10 +66,10 @@ impl Buffers {
 #[cfg(target_env = "gnu")]
 #[cold]
 fn trim() {
-    // SAFETY: it takes no pointer, and may be called by any thread at any time.
+    // SAFETY: it has no pointer arguments, and may be called by any thread at any time.
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Other allocators are not asked.
+/// Other allocators have no such call.
 #[cfg(not(target_env = "gnu"))]
 fn trim() {}

@@ -1,8 +1,8 @@
 //! One client's connection.
 //!
-//! The poller reports a change of readiness once, so readiness is remembered here until the socket says otherwise. A
-//! turn is bounded, by one read and by what [`Output::send`] sends; a connection that has more to do gets another turn after the
-//! others.
+//! The poller reports each change of readiness once, so readiness is remembered here until a call returns `WouldBlock`.
+//! A turn is limited to one read and to the bytes that [`Output::send`] sends; a connection with more work gets another
+//! turn after the other connections.
 
 mod unread;
 
@@ -38,14 +38,14 @@ use crate::shared::Shared;
 use crate::telemetry::LoopCounters;
 use crate::telemetry::Unanswered;
 
-/// What a connection waits for after its turn.
+/// What a connection needs after its turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// For nothing but the other connections.
+    /// Another turn after the other connections.
     Again,
-    /// For its socket.
+    /// An event of its socket.
     Wait,
-    /// It is over.
+    /// To be closed.
     Close,
 }
 
@@ -53,28 +53,28 @@ pub(crate) struct Connection {
     transport: Transport,
     input: Input,
     parser: Parser,
-    /// The parser's limits are those for strangers.
+    /// The parser uses the limits for clients that are not logged in.
     is_limited: bool,
     pipeline: Pipeline,
     output: Output,
     unanswered: Unanswered,
     unread: Unread,
-    /// What it counts for among all clients' backlogs.
+    /// Its part of all clients' backlogs.
     share: Share,
-    /// Of messages that wait in the loop.
+    /// Bytes of messages for it that wait in the loop.
     expected_bytes: usize,
     session: Session,
-    /// The socket has something to read, as far as is known.
+    /// The socket may have data to read.
     readable: bool,
-    /// The client has closed its side: what it sent before must be read up to the end.
+    /// The client has closed its side; data that it sent before must be read to the end.
     hung_up: bool,
     /// Nothing more will be read.
     ended: bool,
-    /// Nothing is read after the next read.
+    /// One more read, then none.
     finishing: bool,
     /// The input holds no complete request.
     starved: bool,
-    /// The client is not answered any more.
+    /// No more replies are sent.
     abandoned: bool,
     shared: Arc<Shared>,
     admission: Admission,
@@ -118,7 +118,7 @@ impl Connection {
         self.session.id == client_id
     }
 
-    /// Takes a message for the client, to be sent when `ticket` is durable. One that is abandoned needs none.
+    /// Adds a message for the client, to be sent when `ticket` is durable. Does nothing if the connection is abandoned.
     pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
         self.expected_bytes -= parcel.len_bytes();
         if !self.abandoned {
@@ -128,7 +128,7 @@ impl Connection {
         self.look_at_unread();
     }
 
-    /// Takes the reply of the errand that the client waits for.
+    /// Resumes the client with the result of its background job.
     pub(crate) fn come_back(&mut self, done: Done) {
         Desk { session: self.session, pipeline: self.pipeline, input: self.input } = done.desk;
         let (shared, counters) = (&self.shared, &self.shared.telemetry.loops[self.admission.loop_index]);
@@ -153,18 +153,18 @@ impl Connection {
         !self.session.is_away && idle::is_idle(&self.session.record, seconds_max)
     }
 
-    /// Whether it holds replies until they are durable.
+    /// Returns whether it holds replies until they are durable.
     pub(crate) fn holds(&self) -> bool {
         self.output.holds()
     }
 
-    /// What has to be durable until it holds none.
+    /// Returns the ticket that must be durable before all its replies can be sent.
     pub(crate) fn held_ticket(&self) -> Ticket {
         self.output.held_ticket()
     }
 
-    /// Lets replies go that are durable, and says whether it wants a turn. One that waits for what will never be durable is
-    /// closed.
+    /// Releases durable replies, and returns whether the connection needs a turn. Closes a connection that waits for
+    /// data that will never be durable.
     pub(crate) fn release(&mut self) -> bool {
         let shared = &self.shared;
         let released = self.output.release(&shared.keyspace.store);
@@ -173,7 +173,7 @@ impl Connection {
         released.unwrap_or(true)
     }
 
-    /// Lets the connection be closed at its next turn, whatever was not sent.
+    /// Has the connection closed at its next turn; unsent replies are dropped.
     pub(crate) fn abandon(&mut self) {
         self.abandoned = true;
     }
@@ -182,25 +182,25 @@ impl Connection {
         self.transport.register(poll, token)
     }
 
-    /// Whether a request waits for the end of a pause.
+    /// Returns whether a request waits for the end of a pause.
     pub(crate) fn is_postponed(&self) -> bool {
         self.session.is_postponed
     }
 
-    /// Takes note of what the poller reports.
+    /// Records an event of the poller.
     pub(crate) fn note(&mut self, event: &Event) {
         self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
         self.hung_up |= event.is_read_closed();
         self.output.writable |= event.is_writable();
     }
 
-    /// Lets the connection end: it reads once more, answers what it has got and closes.
+    /// Ends the connection: it reads once more, answers the requests it has, and closes.
     pub(crate) fn finish(&mut self) {
         self.readable = !self.ended;
         self.finishing = true;
     }
 
-    /// Executes as far as the socket and the bounds allow; [`Connection::conclude`] follows.
+    /// Executes as far as the socket and the limits allow; [`Connection::conclude`] follows.
     pub(crate) fn turn(&mut self, worker: &mut Worker<'_>) {
         self.input.borrow(worker.buffers);
         self.output.borrow(worker.buffers);
@@ -213,14 +213,14 @@ impl Connection {
         self.pipeline.give_back(worker.buffers);
     }
 
-    /// A connection that breaks needs no line; a client that cannot come in does, for the operator of that client.
+    /// Logs a failed handshake, for the operator of that client. Other connection failures are not logged.
     fn note_failure(&self, error: &io::Error, shared: &Shared) {
         if error.kind() == io::ErrorKind::InvalidData && self.transport.is_shaking_hands() {
             shared.administration.log.handshake_failed("client", &self.session.record.addr, error);
         }
     }
 
-    /// Gives up a client that has not agreed on keys in time, if it has not.
+    /// Abandons a client whose TLS handshake is not complete in time.
     pub(crate) fn end_handshake(&mut self) {
         if self.transport.is_shaking_hands() {
             self.abandoned = true;
@@ -242,7 +242,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a turn: sends its replies.
+    /// Ends a turn: sends the replies.
     pub(crate) fn conclude(&mut self, counters: &LoopCounters, buffers: &mut Buffers) -> Turn {
         self.abandoned = self.abandoned || self.output.send(&mut self.transport).is_err();
         let sent_bytes = self.output.take_count();
@@ -254,12 +254,12 @@ impl Connection {
         if self.abandoned { Turn::Close } else { self.next_turn() }
     }
 
-    /// Replies and messages that were not sent.
+    /// Returns the bytes of unsent replies and messages.
     pub(crate) fn unsent_bytes(&self) -> usize {
         self.output.len_bytes()
     }
 
-    /// Room that its own buffers have, whatever is in it.
+    /// Returns the capacity of its own buffers.
     pub(crate) fn room_bytes(&self) -> usize {
         self.input.pending().len() + self.input.room_bytes() + self.output.room_bytes()
     }
@@ -289,7 +289,8 @@ impl Connection {
         self.readable && self.session.goes_on() && !self.output.is_full()
     }
 
-    /// Executes complete requests until none is left or the output is full. Nobody waits for a disk: replies are held instead.
+    /// Executes complete requests until none is left or the output is full. It never waits for a disk: replies are held
+    /// instead.
     fn execute(&mut self, worker: &mut Worker<'_>) {
         let store = &worker.shared.keyspace.store;
         let may_execute = |session: &Session| !session.closing && !session.is_away;
@@ -317,7 +318,7 @@ impl Connection {
         }
     }
 
-    /// The client is away, with all that is before it.
+    /// Moves the client's state to a background job.
     fn send(&mut self, errand: Errand, errands: &Errands) {
         let stand_in = self.session.stand_in();
         let desk = Desk {
@@ -338,7 +339,7 @@ impl Connection {
         !self.starved
     }
 
-    /// Holds the client to what may be sent, which depends on whether the client has said who it is.
+    /// Sets the parser's limits, which depend on whether the client is logged in.
     fn limit(&mut self) {
         let is_stranger = self.session.login.user().is_none();
         if mem::replace(&mut self.is_limited, is_stranger) != is_stranger {
@@ -350,8 +351,8 @@ impl Connection {
     fn read(&mut self) -> io::Result<()> {
         match self.input.read(&mut self.transport, self.parser.wanted_bytes())? {
             Arrived::Some => {}
-            // A read that leaves room has emptied the socket, and what comes later is reported, but an end that was
-            // reported with the data is not reported again.
+            // A read that does not fill the buffer has emptied the socket. Later data causes an event, but an end of
+            // stream that was reported with the data does not.
             Arrived::All => self.readable = self.hung_up,
             Arrived::End => self.ended = true,
         }

@@ -1,23 +1,24 @@
-//! What a loop does for the order of keys, between its clients' requests.
+//! Order maintenance on an event loop, between its clients' requests.
 //!
-//! A connection stays with one loop, so a loop that did nothing but apply would let its own clients wait. Therefore
-//! 1. a loop that has the backend's role serves, too: after each round of requests it applies one group, of sixteen changes at most, and
-//!    looks at the sockets again without waiting;
-//! 2. a loop that has nothing to serve applies, whatever its role is, one group between two looks at the sockets, and sleeps when nothing
-//!    waits;
-//! 3. a loop that sleeps has no role: it gives the role back before, for a loop that is awake;
-//! 4. the store's own threads do what takes longer than a group (building the order, room, keys that expire, compaction), and help where a
-//!    queue is more than half full.
+//! A connection stays with one loop, so a loop that only applied changes would delay its own clients. Therefore:
+//! 1. A loop with the backend role also serves: after each round of requests it applies one group of at most sixteen
+//!    changes, and polls the sockets again without waiting.
+//! 2. A loop without requests applies changes whatever its role, one group between two polls, and sleeps when the
+//!    queues are empty.
+//! 3. A sleeping loop has no role: it releases the role first, for a loop that is awake.
+//! 4. The store's own threads do everything that takes longer than a group (building the order, freeing space, expiry,
+//!    compaction), and help when a queue is more than half full.
 //!
-//! So a client waits for one group at most, some ten microseconds, whatever waits to be applied: by 1 and 2 there is a look at the
-//! sockets between two groups, and a group's length is bounded by [`hikv::Store::apply_queued`].
+//! So a client waits for at most one group, some ten microseconds, however many changes are queued: by rules 1 and 2
+//! the sockets are polled between two groups, and [`hikv::Store::apply_queued`] bounds a group's length.
 //!
 //! # No change is left behind
-//! A loop whose clients have written finds the changes queued before sleeping: the loop queued them. It does not sleep until either the
-//! changes are applied, by this loop or another thread, or [`FRUITLESS_MAX`] looks were in vain since the loop was awake: then a thread is
-//! at them that does not get on, and that one, the next loop that wakes up, a scan, or a worker once the queue is half full, goes on. A
-//! loop that is held up by a long command in its role takes the role from others, but no queue: by 2 the others apply what they have
-//! written.
+//! A loop whose clients have written finds the changes queued before it sleeps, because it queued them itself. It
+//! sleeps only after the changes are applied, by this loop or another thread, or after [`FRUITLESS_MAX`] failed
+//! attempts since it woke. In that case another thread is applying them but does not progress; then that thread, the
+//! next loop that wakes, a scan, or a worker (once the queue is half full) applies them. A loop that executes a long
+//! command while it has the backend role keeps the role but blocks no queue: by rule 2 other loops apply the changes
+//! that they have written.
 
 use std::time::Instant;
 
@@ -27,25 +28,25 @@ use crate::pool::Queues;
 use crate::shared::Shared;
 use crate::telemetry::LoopCounters;
 
-/// Looks for changes that find some, but none to take, before the loop sleeps all the same.
+/// Attempts to apply queued changes that may fail in a row before the loop sleeps anyway.
 const FRUITLESS_MAX: u32 = 64;
 
-/// The kinds in the order in which loops count them.
+/// The kinds in the order of the loops' counters.
 const KINDS: [Kind; 3] = [Kind::Get, Kind::Scan, Kind::Write];
 
-/// A loop as a thread of the pool.
+/// A loop as a member of the thread pool.
 pub(crate) struct Duty<'s> {
     member: Member<'s, Queues>,
     counters: &'s LoopCounters,
-    /// What those said before this round.
+    /// The counters before this round.
     before: [Sampled; KINDS.len()],
-    /// Loops apply; else they are sampled alone.
+    /// The loop applies changes; otherwise it only reports samples.
     applies: bool,
     fruitless_count: u32,
 }
 
 impl<'s> Duty<'s> {
-    /// That of the loop with this number.
+    /// Creates the maintenance of loop number `index`.
     pub(crate) fn of(shared: &'s Shared, index: usize) -> Duty<'s> {
         let counters = &shared.telemetry.loops[index];
         Duty {
@@ -57,7 +58,7 @@ impl<'s> Duty<'s> {
         }
     }
 
-    /// After a round of requests, which began when the loop `woke`: rule 1.
+    /// Rule 1: called after a round of requests that began when the loop `woke`.
     pub(crate) fn end_round(&mut self, woke: Instant) {
         self.sample(woke);
         if self.applies && self.member.role() == Role::Apply && self.has_work() {
@@ -65,25 +66,26 @@ impl<'s> Duty<'s> {
         }
     }
 
-    /// Whether rule 2 keeps the loop awake.
+    /// Returns whether rule 2 keeps the loop awake.
     pub(crate) fn has_work(&self) -> bool {
         self.applies && self.fruitless_count < FRUITLESS_MAX && self.member.pool().work().queued_count() > 0
     }
 
-    /// Applies one group. One that fails (for want of memory) has given the order up: a caller that asks for it is told.
+    /// Applies one group. If a group fails because memory is exhausted, the store drops the order, and callers that
+    /// need it get an error.
     pub(crate) fn apply(&mut self) {
         let count = self.member.apply().unwrap_or(0);
         self.fruitless_count = if count > 0 { 0 } else { self.fruitless_count + 1 };
     }
 
-    /// Rule 3. Awake again, the loop looks anew, whatever woke it.
+    /// Rule 3. After it wakes, the loop tries again, whatever woke it.
     pub(crate) fn rest(&mut self) {
         self.member.rest();
         self.fruitless_count = 0;
     }
 
-    /// Tells the pool what was served. What a round took beyond its commands (sockets, parsing) is shared among its requests: it is work of the
-    /// serving side.
+    /// Reports the served requests to the pool. The time of a round outside its commands (sockets, parsing) is divided
+    /// among its requests, as work of the serving side.
     fn sample(&mut self, woke: Instant) {
         let now = self.counters.served();
         let new: [Sampled; KINDS.len()] = std::array::from_fn(|kind| since(now[kind], self.before[kind]));
@@ -127,7 +129,7 @@ mod tests {
         shared.pool.work().queued_count()
     }
 
-    /// The loop that has the role does nothing any more, as in a command that takes long.
+    /// The loop with the role makes no progress, as in a long command.
     #[test]
     fn a_loop_that_stalls_in_its_role_leaves_no_queue_unserved() {
         let (server, _dir) = testing::server_with(Sharing::default());
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!(shared.pool.figures().backend_count, 0);
     }
 
-    /// It was bound and never ran.
+    /// The server was bound and never ran.
     #[test]
     fn a_server_that_is_gone_leaves_its_changes_to_the_stores_threads() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -174,7 +176,7 @@ mod tests {
         assert!((0..10_000_000).any(is_idle));
     }
 
-    /// As after a thread that was in its way for long; its next round has no requests.
+    /// As after a thread that blocked it for long; its next round has no requests.
     #[test]
     fn a_loop_that_has_looked_in_vain_looks_again_once_it_has_slept() {
         let (server, _dir) = testing::server_with(Sharing::default());

@@ -1,32 +1,32 @@
-//! Replies that wait until what they tell is durable.
+//! Replies that wait until the changes they report are durable.
 //!
-//! Requests are executed without waiting for the disk. What came of them is written to the output at once and held there, behind a
-//! ticket; later replies of the connection queue behind it. So a connection's replies keep their order, one sync serves all
-//! connections that wait, and the output's bound is the bound of what is held.
+//! Requests are executed without waiting for the disk. Their replies are written to the output immediately and held
+//! there behind a ticket; later replies of the connection queue behind them. So a connection's replies keep their
+//! order, one sync serves all waiting connections, and the output's limit also limits held replies.
 //!
-//! If the store cannot make something durable any more, the connections that wait for that are closed: what a crash would leave
-//! of their requests is unknown. From then on writes are refused with an error, and reads are answered.
+//! If the store can no longer make data durable, the connections that wait for it are closed, because it is unknown how
+//! much of their requests would survive a crash. From then on writes are refused with an error, and reads are answered.
 
 use std::collections::VecDeque;
 
 use hikv::{Error, Store, Ticket};
 
-/// The parts of an output that are held.
+/// The held parts of an output.
 #[derive(Default)]
 pub(crate) struct Held {
     parts: VecDeque<Part>,
-    /// For all of them, and perhaps for some that were let go.
+    /// Covers all of them, and possibly some that were already released.
     all: Ticket,
 }
 
-/// From `start` to the next part's start, or to the end.
+/// The bytes from `start` to the next part's start, or to the end.
 struct Part {
     start: usize,
     ticket: Ticket,
 }
 
 impl Held {
-    /// What lies from `start` on, and behind all parts so far, waits for `ticket`.
+    /// Holds the bytes from `start` on, after all present parts, until `ticket` is durable.
     pub(crate) fn add(&mut self, start: usize, ticket: Ticket) {
         self.all = self.all.and(ticket);
         match self.parts.back_mut() {
@@ -35,12 +35,12 @@ impl Held {
         }
     }
 
-    /// What has to be durable until nothing is held.
+    /// Returns the ticket that must be durable before nothing is held.
     pub(crate) fn ticket(&self) -> Ticket {
         self.all
     }
 
-    /// Where the first part begins.
+    /// Returns where the first part begins.
     #[inline]
     pub(crate) fn start(&self) -> Option<usize> {
         self.parts.front().map(|part| part.start)
@@ -50,7 +50,7 @@ impl Held {
         self.parts.is_empty()
     }
 
-    /// Lets go what is durable, and says whether that was anything.
+    /// Releases the durable parts, and returns whether there were any.
     pub(crate) fn release(&mut self, store: &Store) -> Result<bool, Error> {
         let mut released = false;
         while let Some(part) = self.parts.front()
@@ -65,49 +65,49 @@ impl Held {
         Ok(released)
     }
 
-    /// So many bytes were taken away before all parts.
+    /// Adjusts the parts after `len_bytes` were removed before all of them.
     pub(crate) fn move_down(&mut self, len_bytes: usize) {
         self.parts.iter_mut().for_each(|part| part.start -= len_bytes);
     }
 }
 
-/// The connections of one loop that hold replies, and what they wait for.
+/// The connections of one loop that hold replies, and the ticket they wait for.
 pub(crate) struct Holders {
     waker: hikv::Waker,
     keys: Vec<usize>,
-    /// What was not asked for yet.
+    /// The ticket that has not been requested from the store yet.
     owed: Ticket,
 }
 
 impl Holders {
-    /// `wake` has the loop call [`Holders::release`].
+    /// Creates the list. `wake` makes the loop call [`Holders::release`].
     pub(crate) fn new(store: &Store, wake: impl Fn() + Send + Sync + 'static) -> Holders {
         Holders { waker: store.waker(wake), keys: Vec::new(), owed: Ticket::default() }
     }
 
-    /// Whether nobody holds replies.
+    /// Returns whether no connection holds replies.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Replies are held behind `ticket`, for which the loop asks before it sleeps.
+    /// Records that replies are held behind `ticket`, which the loop requests before it sleeps.
     pub(crate) fn owe(&mut self, ticket: Ticket) {
         self.owed = self.owed.and(ticket);
     }
 
-    /// Connection number `key` begins to hold replies, whose ticket is owed.
+    /// Adds connection number `key`; its ticket is already recorded as owed.
     pub(crate) fn add(&mut self, key: usize) {
         self.keys.push(key);
     }
 
-    /// Asks for what is owed, and says whether it is durable already, or never will be.
+    /// Requests the owed ticket, and returns whether it is already durable, or never will be.
     pub(crate) fn ask(&mut self) -> bool {
         let owed = std::mem::take(&mut self.owed);
         owed != Ticket::default() && self.waker.ask(owed).unwrap_or(true)
     }
 
-    /// Has `release` look at each connection, and say whether it goes on waiting.
+    /// Calls `release` for each connection, and keeps those for which it returns true.
     pub(crate) fn release(&mut self, mut release: impl FnMut(usize) -> bool) {
         self.keys.retain(|key| release(*key));
     }

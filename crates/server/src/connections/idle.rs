@@ -1,5 +1,4 @@
-//! Clients that say nothing for long (`timeout`), and those that went without closing their connection
-//! (`tcp-keepalive`).
+//! Idle clients (`timeout`), and clients that vanished without closing their connection (`tcp-keepalive`).
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,12 +9,12 @@ use rustix::net::sockopt;
 
 use crate::clients::{MONITORS, Record, SUBSCRIBED};
 
-/// How often a loop looks at its clients, while there is something to look for.
+/// Interval of a loop's checks of its clients, while checks are needed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Unanswered probes after which the kernel gives a connection up, as in Redis.
+/// Unanswered probes after which the kernel closes a connection, as in Redis.
 const PROBE_COUNT: u32 = 3;
 
-/// When a loop looks next.
+/// The time of a loop's last check of its clients.
 pub(crate) struct Watchman {
     looked: Instant,
 }
@@ -27,12 +26,12 @@ impl Default for Watchman {
 }
 
 impl Watchman {
-    /// How long until the next look, if there is to be one.
+    /// Returns the time until the next check, if one is needed.
     pub(crate) fn sleep_time(&self, has_to_look: bool) -> Option<Duration> {
         has_to_look.then(|| LOOK_EVERY.saturating_sub(self.looked.elapsed()))
     }
 
-    /// Whether it is time to look.
+    /// Returns whether a check is due.
     pub(crate) fn is_due(&mut self, has_to_look: bool) -> bool {
         let is_due = has_to_look && self.looked.elapsed() >= LOOK_EVERY;
         if is_due {
@@ -42,14 +41,14 @@ impl Watchman {
     }
 }
 
-/// Whether the client has said nothing for so long. A client that waits for messages may.
+/// Returns whether the client has sent nothing for `seconds_max`. Clients that wait for messages are exempt.
 pub(crate) fn is_idle(record: &Record, seconds_max: u64) -> bool {
     let idle_ms =
         (record.connected.elapsed().as_millis() as u64).saturating_sub(record.active_ms.load(Ordering::Relaxed));
     record.flags.load(Ordering::Relaxed) & (SUBSCRIBED | MONITORS) == 0 && idle_ms > seconds_max.saturating_mul(1_000)
 }
 
-/// Has the kernel ask a silent client every so often whether it is there; 0 for not at all.
+/// Sets the socket's TCP keepalive interval; 0 disables it.
 pub(crate) fn keep_alive(socket: impl AsFd, seconds: u32) -> io::Result<()> {
     if seconds == 0 {
         return Ok(());

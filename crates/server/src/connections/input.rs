@@ -1,4 +1,4 @@
-//! What has been read from a connection and not yet been understood.
+//! Bytes read from a connection and not yet parsed.
 
 use std::io;
 use std::mem;
@@ -6,10 +6,11 @@ use std::mem;
 use crate::connections::buffers::Buffers;
 use crate::connections::transport::{Arrived, Transport};
 
-/// Room for one read: what a socket delivers at once to a busy server, and a bound on one connection's turn.
+/// Maximum bytes per read: as many as a socket delivers at a time on a busy server, and a limit on one connection's
+/// turn.
 const READ_BYTES: usize = 64 << 10;
 
-/// The longest part of a request that is moved out of the lent buffer, to be kept while the rest is on its way.
+/// The longest partial request that is copied out of the borrowed buffer and kept until the remainder arrives.
 const MOVED_BYTES_MAX: usize = 8 << 10;
 
 #[derive(Default)]
@@ -22,7 +23,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Takes the loop's buffer for a turn, unless a long request is arriving in an own one.
+    /// Borrows the loop's buffer for a turn, unless a long request is arriving in the connection's own buffer.
     pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
         if self.bytes.capacity() <= MOVED_BYTES_MAX {
             let mut lent = mem::take(&mut buffers.input);
@@ -31,7 +32,7 @@ impl Input {
         }
     }
 
-    /// Gives the loop's buffer back after a turn, and keeps what is left of an own one.
+    /// Returns the loop's buffer after a turn, and keeps the remaining bytes in the connection's own buffer.
     pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
         if self.pending().len() <= MOVED_BYTES_MAX {
             let rest = self.pending().to_vec();
@@ -44,12 +45,12 @@ impl Input {
         &self.bytes[self.start..]
     }
 
-    /// Bytes read since this was last called.
+    /// Returns the bytes read since the last call.
     pub(crate) fn take_count(&mut self) -> u64 {
         mem::take(&mut self.read_bytes)
     }
 
-    /// Room that the own buffer, or the lent one, has beside what it holds.
+    /// Returns the unused capacity of the buffer.
     pub(crate) fn room_bytes(&self) -> usize {
         self.bytes.capacity() - self.pending().len()
     }
@@ -58,7 +59,7 @@ impl Input {
         self.start += len_bytes;
     }
 
-    /// Gives up an own buffer that has become larger than what is left in it.
+    /// Frees an own buffer that is larger than its contents.
     pub(crate) fn shrink(&mut self) {
         if self.pending().len() <= MOVED_BYTES_MAX {
             (self.bytes, self.start) = (self.pending().to_vec(), 0);
@@ -74,8 +75,8 @@ impl Input {
         Ok(arrived)
     }
 
-    /// Makes room at the end. The buffer grows with what has arrived and not with what is announced, at most to twice
-    /// of it, and for a long argument exactly to its end.
+    /// Makes space at the end. The buffer grows with the bytes that have arrived and not with the announced length, at
+    /// most to twice their size; for a long argument it grows exactly to the argument's end.
     fn make_room(&mut self, wanted_bytes: usize) {
         self.bytes.drain(..mem::take(&mut self.start));
         let len_bytes = self.bytes.len();

@@ -1,10 +1,10 @@
-//! Listening at addresses, `HOST:PORT` each, as a server is given them.
+//! Listening on the addresses `HOST:PORT` of a server.
 //!
-//! The addresses of a list have one port; where it is 0, a free one of the first address. `-` before an address says that it
-//! is no error if the host has no such address, as in Redis; one of a protocol that the kernel does not know is none in any
-//! case. `::` takes IPv4 as well, unless the list has addresses of its own for that.
+//! All addresses of a list use the same port; if it is 0, a free port of the first address. `-` before an address makes
+//! it optional, as in Redis: no error if the host lacks the address. An address of a protocol that the kernel does not
+//! support is always optional. `::` also accepts IPv4, unless the list has IPv4 addresses.
 //!
-//! Addresses are bound first, and listened at once the server is ready: until then clients are refused.
+//! Addresses are bound first. The sockets listen as soon as the server is ready; until then connections are refused.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener as Listener, ToSocketAddrs};
@@ -15,30 +15,31 @@ use rustix::net::{self as socket, AddressFamily, SocketFlags, SocketType, sockop
 
 use crate::Config;
 
-/// Addresses of one list, as in Redis.
+/// Maximum number of addresses in a list, as in Redis.
 pub(crate) const ADDR_COUNT_MAX: usize = 16;
 
-/// Connections that wait to be accepted, as mio has it.
+/// Maximum number of connections that wait to be accepted, as in mio.
 pub(super) const BACKLOG_COUNT_MAX: i32 = 1024;
 
-/// What the kernel says of a protocol that it was built, or booted, without.
+/// Errors of a kernel that was built or booted without a protocol.
 const UNKNOWN_PROTOCOL: [Errno; 5] =
     [Errno::AFNOSUPPORT, Errno::PFNOSUPPORT, Errno::PROTONOSUPPORT, Errno::SOCKTNOSUPPORT, Errno::NOPROTOOPT];
 
 /// An address of a list.
 struct Wanted<'a> {
-    /// As it was given.
+    /// As given by the user.
     shown: &'a str,
-    /// What its name stands for.
+    /// The addresses that the name resolves to.
     addrs: Vec<SocketAddr>,
     is_optional: bool,
 }
 
-/// Binds each of the addresses, the first that can be of those that a name has; beyond this host only if `is_open`, which
-/// says that nobody needs a password, does not hold, or the configuration does not care.
+/// Binds each of the addresses; for a name, the first resolved address that can be bound. Addresses beyond this host
+/// are bound only if a password is required (`is_open` returns false) or the configuration permits them.
 ///
 /// # Errors
-/// If an address is none, or cannot be bound and is not optional; if none can. The error names it.
+/// An address that is invalid, or that cannot be bound and is not optional; or no address could be bound. The error
+/// names the address.
 pub(crate) fn bind_all(
     addrs: &[String],
     config: &Config,
@@ -68,7 +69,7 @@ pub(crate) fn bind_all(
     }
 }
 
-/// Listens at what was bound.
+/// Listens on the bound addresses.
 pub(crate) fn at(bound: Vec<Listener>) -> io::Result<Vec<TcpListener>> {
     let listener = |listener: Listener| {
         let listening = socket::listen(&listener, BACKLOG_COUNT_MAX);
@@ -82,7 +83,7 @@ fn shown(listener: &Listener) -> String {
     listener.local_addr().map_or_else(|_| "an address".to_owned(), |addr| addr.to_string())
 }
 
-/// Listens at one address, bound as by [`bind_all`].
+/// Listens on one address, bound as by [`bind_all`].
 pub(crate) fn on(addr: &str, config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<TcpListener> {
     bind_all(&[addr.to_owned()], config, is_open).and_then(at).map(|mut listeners| listeners.remove(0))
 }
@@ -109,7 +110,7 @@ impl Wanted<'_> {
         self.addrs[0].port()
     }
 
-    /// Binds the first address that can be; none, if the host may be without.
+    /// Binds the first address that can be bound; `None` if an optional address is missing.
     fn bind(&self, only_v6: bool) -> io::Result<Option<Listener>> {
         let mut failed = None;
         for addr in &self.addrs {
@@ -145,7 +146,7 @@ fn have_one_port(wanted: &[Wanted<'_>]) -> io::Result<()> {
     }
 }
 
-/// Refuses addresses that others can reach, if everybody could do everything.
+/// Refuses addresses that other hosts can reach if no password is required.
 fn check_reach(wanted: &[Wanted<'_>], config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<()> {
     let mut elsewhere = wanted.iter().flat_map(|wanted| &wanted.addrs).filter(|addr| !addr.ip().is_loopback());
     match elsewhere.next() {

@@ -1,4 +1,4 @@
-//! Clients' connections: what listens and accepts, the loops that serve them, and what each reads and sends.
+//! Client connections: listening, accepting, the event loops, and the input and output of each connection.
 
 pub(crate) mod accept;
 pub(crate) mod admission;

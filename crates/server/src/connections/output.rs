@@ -1,11 +1,12 @@
 //! Replies that have not been sent yet.
 //!
-//! At [`FULL_BYTES`] the connection stops executing and reading until the client has read. Exception: a client that still sends while
-//! its socket takes nothing may hold more, by [`Output::grow`], as far as `backlog` allows.
+//! At [`FULL_BYTES`] the connection stops executing and reading until the client has read. Exception: a client that
+//! sends while its socket accepts nothing may hold more, by [`Output::grow`], as far as `backlog` allows.
 //!
-//! A large value is read from the store in pieces as the client takes them, and nothing else is executed for the client meanwhile; a
-//! client that may hold more has the pieces held like any reply. Nothing keeps a large value in place that long; if the value is
-//! replaced before all of it was read from the store, the connection is closed, since the length has been sent.
+//! A large value is read from the store in pieces as the client reads them, and nothing else is executed for the client
+//! until it is sent. A client that may hold more has the pieces held like any other reply. A large value is not pinned
+//! in the store for that time; if it is replaced before all of it was read, the connection is closed, because the
+//! length has already been sent.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem;
@@ -17,16 +18,17 @@ use crate::connections::buffers::{Buffers, KEPT_BYTES_MAX};
 use crate::connections::held::Held;
 use crate::connections::transport::Transport;
 
-/// Unsent bytes that stop a connection's execution: several socket buffers' worth, few enough for ten thousand clients.
+/// Unsent bytes at which a connection stops executing: several socket buffers, and little enough for ten thousand
+/// clients.
 pub(crate) const FULL_BYTES: usize = 256 << 10;
 
-/// A large value's piece: enough to make the system call cheap beside the copy.
+/// The size of a large value's piece: the system call is cheap compared to the copy.
 const PIECE_BYTES_MAX: u64 = 256 << 10;
 
-/// An output that grows gets so large a part of itself at least, so that a long one is seldom moved.
+/// A growing output grows by at least this fraction of its length, so that a long one is seldom moved.
 const GROWTH_PART: usize = 8;
 
-/// What one connection may send before others get their turn.
+/// Maximum bytes that one connection may send before the others get their turn.
 const TURN_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Default)]
@@ -36,16 +38,16 @@ pub(crate) struct Output {
     sent: usize,
     /// Bytes sent since they were last counted.
     sent_bytes: u64,
-    /// Which of the bytes may not be sent yet.
+    /// The bytes that may not be sent yet.
     held: Held,
     /// The value that follows the bytes.
     value: Option<StreamedValue>,
-    /// Messages that came while a value was being sent, and what they wait for.
+    /// Messages that arrived while a value was being sent, and their ticket.
     pushed: Vec<u8>,
     pushed_ticket: Ticket,
-    /// What [`Output::grow`] has allowed beyond [`FULL_BYTES`].
+    /// Bytes that [`Output::grow`] has allowed in addition to [`FULL_BYTES`].
     more_bytes: usize,
-    /// The socket takes more, as far as is known.
+    /// The socket may accept more.
     pub(crate) writable: bool,
 }
 
@@ -55,14 +57,14 @@ struct StreamedValue {
 }
 
 impl Output {
-    /// Takes a buffer of the loop's for a turn, unless an own one holds unsent replies.
+    /// Borrows a buffer of the loop for a turn, unless its own buffer holds unsent replies.
     pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
         if self.bytes.capacity() == 0 {
             self.bytes = buffers.outputs.pop().unwrap_or_default();
         }
     }
 
-    /// Gives it back after a turn if all was sent.
+    /// Returns the buffer after a turn if everything was sent.
     pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
         if self.unsent().is_empty() {
             self.sent = 0;
@@ -70,20 +72,20 @@ impl Output {
         }
     }
 
-    /// Where replies are written; not after [`Output::stream`] until that value has been sent.
+    /// Returns the writer of replies. Not valid after [`Output::stream`] until that value has been sent.
     pub(crate) fn reply(&mut self, protocol: Protocol) -> Reply<'_> {
         debug_assert!(self.value.is_none(), "a reply would overtake a value");
         Reply::new(&mut self.bytes, protocol)
     }
 
-    /// Replies with a value that is read as it is sent.
+    /// Replies with a value that is read while it is sent.
     pub(crate) fn stream(&mut self, reader: ValueReader) {
         let missing_bytes = reader.len_bytes();
         self.reply(Protocol::default()).bulk_header(missing_bytes);
         self.value = Some(StreamedValue { reader, missing_bytes });
     }
 
-    /// Adds something whole, a message or a reply, to be sent when `ticket` is durable.
+    /// Adds a complete message or reply, to be sent when `ticket` is durable.
     pub(crate) fn push(&mut self, message: [&[u8]; 2], ticket: Ticket) {
         if self.value.is_none() {
             let start = self.bytes.len();
@@ -99,40 +101,41 @@ impl Output {
         self.bytes.capacity() + self.pushed.capacity()
     }
 
-    /// What was written, of an output that nothing was streamed to.
+    /// Returns the bytes of an output that streams no value.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Where the next reply will begin.
+    /// Returns where the next reply begins.
     pub(crate) fn end(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Forgets what was written from `start` on, an earlier [`Output::end`] since which nothing was sent.
+    /// Discards the bytes from `start` on, which is an earlier [`Output::end`]; nothing must have been sent since.
     pub(crate) fn take_back(&mut self, start: usize) {
         self.bytes.truncate(start);
         self.value = None;
     }
 
-    /// What was written from `start` on, an earlier [`Output::end`], is sent when `ticket` is durable.
+    /// Holds the bytes from `start` on, which is an earlier [`Output::end`], until `ticket` is durable.
     pub(crate) fn hold(&mut self, start: usize, ticket: Ticket) {
         if ticket != Ticket::default() && start < self.bytes.len() {
             self.held.add(start, ticket);
         }
     }
 
-    /// Messages behind a value count from when they came, not from when the value has been sent: then nobody would ask.
+    /// Returns whether replies or messages are held. Messages behind a streamed value count from their arrival: if they
+    /// counted only after the value was sent, no loop would request their ticket.
     pub(crate) fn holds(&self) -> bool {
         !self.held.is_empty() || self.pushed_ticket != Ticket::default()
     }
 
-    /// What has to be durable until nothing is held.
+    /// Returns the ticket that must be durable before nothing is held.
     pub(crate) fn held_ticket(&self) -> Ticket {
         self.held.ticket().and(self.pushed_ticket)
     }
 
-    /// Lets go what is durable, and says whether that was anything.
+    /// Releases durable bytes, and returns whether there were any.
     pub(crate) fn release(&mut self, store: &Store) -> Result<bool, Error> {
         if store.is_durable(self.pushed_ticket)? {
             self.pushed_ticket = Ticket::default();
@@ -140,12 +143,12 @@ impl Output {
         self.held.release(store)
     }
 
-    /// Bytes that wait, messages among them.
+    /// Returns the number of waiting bytes, messages included.
     pub(crate) fn len_bytes(&self) -> usize {
         self.unsent().len() + self.pushed.len()
     }
 
-    /// Bytes sent since this was last called.
+    /// Returns the bytes sent since the last call.
     pub(crate) fn take_count(&mut self) -> u64 {
         mem::take(&mut self.sent_bytes)
     }
@@ -154,7 +157,7 @@ impl Output {
         self.value.is_some() || self.unsent().len() >= FULL_BYTES + self.more_bytes
     }
 
-    /// Lets as much more be written as an output may have at first, pieces of a value that is being sent among it.
+    /// Allows another [`FULL_BYTES`] to be held, pieces of a streamed value included.
     pub(crate) fn grow(&mut self) -> io::Result<()> {
         self.more_bytes = self.unsent().len();
         let step_bytes = FULL_BYTES.max(self.bytes.len() / GROWTH_PART);
@@ -165,7 +168,7 @@ impl Output {
         Ok(())
     }
 
-    /// Memory that a backlog takes: of an output that has grown, or has one long reply.
+    /// Returns the memory that counts as backlog: of an output that has grown, or holds one long reply.
     pub(crate) fn backlog_bytes(&self) -> usize {
         if self.len_bytes() > FULL_BYTES { self.room_bytes() } else { 0 }
     }
@@ -174,7 +177,7 @@ impl Output {
         self.value.is_none() && self.unsent().is_empty()
     }
 
-    /// Sends until nothing is left, the socket takes no more, or others should have a turn.
+    /// Sends until nothing is left, the socket accepts no more, or the turn's limit is reached.
     pub(crate) fn send(&mut self, transport: &mut Transport) -> io::Result<()> {
         let mut turn_bytes = 0;
         self.more_bytes = 0;
@@ -193,7 +196,7 @@ impl Output {
         self.flush(transport)
     }
 
-    /// Moves everything that waits to the end of `bytes`.
+    /// Moves all waiting bytes to the end of `bytes`.
     #[cfg(feature = "in-process")]
     pub(crate) fn drain_to(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
         while self.load()? {
@@ -219,14 +222,14 @@ impl Output {
         &self.bytes[self.sent..self.held.start().unwrap_or(self.bytes.len())]
     }
 
-    /// Whether there is anything that the socket would be given.
+    /// Returns whether there are bytes to send now.
     pub(crate) fn has_sendable(&self) -> bool {
         !self.sendable().is_empty() || self.value.is_some() && self.held.is_empty()
     }
 
-    /// Makes sure that there are bytes to send, if anything is left that may be.
+    /// Loads bytes to send, if any may be sent.
     fn load(&mut self) -> io::Result<bool> {
-        // What is left is moved by as much as was sent at the most.
+        // The bytes moved are at most as many as the bytes sent.
         if self.unsent().is_empty() || self.sent >= FULL_BYTES.max(self.unsent().len()) {
             self.forget_sent();
         }
@@ -245,8 +248,8 @@ impl Output {
         }
     }
 
-    /// Reads the next piece of the value, behind what waits. A value that fails midway, or ends early, fails the connection: its length
-    /// has been sent.
+    /// Reads the value's next piece behind the waiting bytes. A value that fails or ends early closes the connection,
+    /// because its length has been sent.
     fn load_piece(&mut self) -> io::Result<()> {
         let Some(value) = &mut self.value else { return Ok(()) };
         let (piece_bytes, start) = (value.missing_bytes.min(PIECE_BYTES_MAX), self.bytes.len());
@@ -269,7 +272,7 @@ impl Output {
 mod tests {
     use super::*;
 
-    /// A ticket for what is not durable yet; none where the file system for temporary files gives no journal.
+    /// Returns a ticket that is not durable yet; `None` if the file system of temporary files supports no journal.
     fn ticket(store: &Store) -> Option<Ticket> {
         let (written, ticket) = store.deferred(|store| store.put("k", "v"));
         written.expect("the store takes it");

@@ -1,9 +1,10 @@
-//! Waiting for events: asleep, or awake while they come soon.
+//! Waiting for events, with a short spin before sleeping if events arrive often.
 //!
-//! A thread that sleeps for microseconds pays more for the wake-up than for the wait, and may be woken on the processor that its
-//! client runs on. So a loop whose last events came soon polls for a while before it sleeps. An idle loop sleeps.
+//! A thread that sleeps for microseconds pays more for the wake-up than for the wait, and may be woken on the processor
+//! that its client runs on. So a loop whose last events arrived quickly polls for a short time before it sleeps. An
+//! idle loop sleeps.
 //!
-//! A loop that would wait for nothing else works off what its clients have left ([`Duty`]), and polls between two pieces of that.
+//! A loop without requests applies queued changes ([`OrderMaintenance`]), and polls between two groups of them.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,18 +13,18 @@ use mio::{Events, Poll};
 
 use crate::connections::duty::Duty;
 
-/// How long a loop stays awake for nothing: about what sleeping and being woken costs.
+/// Maximum time that a loop spins in vain: about the cost of sleeping and being woken.
 const AWAKE_MAX: Duration = Duration::from_micros(50);
 
-/// What a loop has learnt of its events.
+/// A poll that spins if the last events arrived quickly.
 #[derive(Default)]
 pub(crate) struct Patience {
-    /// The last ones came before a loop that stays awake would have gone to sleep.
+    /// The last events arrived before a spinning loop would have slept.
     come_soon: bool,
 }
 
 impl Patience {
-    /// As `poll.poll`, for as long as `timeout` says.
+    /// Like `poll.poll`, with this timeout.
     pub(crate) fn poll(
         &mut self,
         poll: &mut Poll,

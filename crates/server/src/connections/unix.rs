@@ -1,8 +1,8 @@
-//! Listening at a socket in the file system.
+//! Listening on a Unix socket.
 //!
-//! The file is made when the server is prepared, and listened at once the server is ready: until then clients are refused. Its
-//! permissions are set in between, so that no client comes in before. The file goes when the server stops, unless another file
-//! has taken that place.
+//! The socket file is created when the server is prepared, and listens as soon as the server is ready; until then
+//! connections are refused. Its permissions are set in between, so that no client connects before. The file is removed
+//! when the server stops, unless another file has replaced it.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -16,23 +16,24 @@ use rustix::net::{self as socket, AddressFamily, SocketAddrUnix, SocketFlags, So
 
 use super::listen::BACKLOG_COUNT_MAX;
 
-/// A socket's file, which is removed with this.
+/// A socket's file, which is removed on drop.
 pub(crate) struct SocketFile {
     pub(crate) path: Arc<Path>,
-    /// Device and number of the file.
+    /// Device and inode number of the file.
     identity: (u64, u64),
 }
 
-/// A socket with its file, at which no client can connect yet.
+/// A bound socket with its file, before it listens.
 pub(crate) struct Bound {
     listener: Listener,
     file: SocketFile,
 }
 
-/// Makes the socket file, with these permissions, in place of one on which no program listens.
+/// Creates the socket file with these permissions, replacing a file on which no program listens.
 ///
 /// # Errors
-/// If the path is too long, or there is another file, or a program that listens; if the file cannot be made. The error names it.
+/// A path that is too long, a file that is not a socket, a socket with a listening program, or a file that cannot be
+/// created. The error names the path.
 pub(crate) fn bind(path: &Path, mode: Option<u32>) -> io::Result<Bound> {
     let about = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     remove_stale(path).map_err(about)?;
@@ -48,7 +49,7 @@ pub(crate) fn bind(path: &Path, mode: Option<u32>) -> io::Result<Bound> {
     Ok(Bound { listener, file })
 }
 
-/// Removes the socket file of a server that has ended without removing it.
+/// Removes the socket file of a server that ended without removing it.
 fn remove_stale(path: &Path) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -69,7 +70,7 @@ fn identity_of(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 impl Bound {
-    /// Listens at what was bound.
+    /// Listens on the bound socket.
     pub(crate) fn listen(self) -> io::Result<(UnixListener, SocketFile)> {
         socket::listen(&self.listener, BACKLOG_COUNT_MAX)?;
         Ok((UnixListener::from_std(self.listener), self.file))
@@ -79,14 +80,14 @@ impl Bound {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity_of(&self.path).is_ok_and(|identity| identity == self.identity) {
-            // If it stays, the next server finds that no program listens there.
+            // If it stays, the next server finds that no program listens on it.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
 impl SocketFile {
-    /// Its path, for those that want to show it.
+    /// Returns its path for display.
     pub(crate) fn shown(&self) -> PathBuf {
         self.path.to_path_buf()
     }
@@ -107,7 +108,7 @@ mod tests {
         let (listener, file) = bound.listen().expect("it listens");
         let refused = bind(&path, None).err().expect("a program listens");
         assert!(refused.kind() == ErrorKind::AddrInUse && refused.to_string().contains("socket: another program"));
-        // As after a crash: nobody listens, and the file is there.
+        // As after a crash: no program listens, and the file exists.
         std::mem::forget(file);
         drop(listener);
         let bound = bind(&path, Some(0o770)).expect("the old one is stale");

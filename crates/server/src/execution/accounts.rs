@@ -1,4 +1,4 @@
-//! What is checked before a request is executed whatever the command, and what is noted of it.
+//! Checks that apply to every command before it is executed, and the bookkeeping after it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
 use crate::telemetry::{CommandCounters, Tally};
 
-/// Refuses a request that needs room where there is none.
+/// Refuses a command that needs memory when the limit is reached.
 pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
     let executes = entry.command.executes();
     let needs_room = match &session.transaction {
@@ -32,7 +32,7 @@ pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared)
     Err(Sentence::OutOfMemory.into())
 }
 
-/// Refuses a request that needs of the engine what it lacks.
+/// Refuses a command that needs an engine feature which the store's engine lacks.
 #[inline]
 pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> Result<(), Refusal> {
     let keyspace = &shared.keyspace;
@@ -41,7 +41,7 @@ pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> 
     Err(Error::Unsupported { engine: keyspace.engine.name(), what }.into())
 }
 
-/// Shows the request to clients that monitor; an administrator's commands are not shown.
+/// Shows the request to `MONITOR` clients. Exception: administrative commands are not shown.
 #[inline]
 pub(crate) fn show_to_monitors(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared) {
     let monitors = &shared.observers.monitors;
@@ -50,7 +50,7 @@ pub(crate) fn show_to_monitors(entry: Entry, session: &Session, request: &Reques
     }
 }
 
-/// Takes note of how long a request took, where such times are wanted.
+/// Records how long a request took, if the slow log or the latency monitor is on.
 pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared, took: Duration) {
     if !entry.command.has(flag::SKIP_SLOWLOG) {
         shared.telemetry.slowlog.note(&shared.administration, session, request, (entry.command, took));
@@ -59,7 +59,7 @@ pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, 
     shared.telemetry.latency.note(&shared.administration.settings, event, took);
 }
 
-/// Counts a request that was refused before it was executed, if it names a command.
+/// Counts a refused request, if it names a command.
 #[cold]
 pub(crate) fn note_rejected(request: &Request<'_>, session: &Session, shared: &Shared) {
     if let Some(entry) = table::find(request).ok().or_else(|| table::by_name(request.name())) {
@@ -67,7 +67,7 @@ pub(crate) fn note_rejected(request: &Request<'_>, session: &Session, shared: &S
     }
 }
 
-/// Takes note of an executed request's refusal, and returns what its client is told.
+/// Records that an executed request failed, and returns the error for its client.
 #[cold]
 pub(crate) fn note_refusal(refusal: &Refusal, entry: Entry, shared: &Shared, tally: &mut Tally) -> Vec<u8> {
     tally.add_error(entry.kind());
@@ -80,7 +80,7 @@ pub(crate) fn note_refusal(refusal: &Refusal, entry: Entry, shared: &Shared, tal
     text
 }
 
-/// The store knows keys by longer names than clients: a client is told the length of its own.
+/// Converts a store error. The store's keys are longer than the client's, so the reply states the client's key length.
 #[cold]
 pub(crate) fn in_own_words(refusal: Refusal, entry: Entry, request: &Request<'_>, namespace: Namespace) -> Refusal {
     let Refusal::Store(Error::KeyTooLong { .. }) = refusal else { return refusal };
@@ -93,13 +93,13 @@ pub(crate) fn in_own_words(refusal: Refusal, entry: Entry, request: &Request<'_>
     })
 }
 
-/// Takes note of so many changes of keys.
+/// Counts `count` changed keys.
 #[inline]
 pub(crate) fn note_changes(count: u64, shared: &Shared, session: &Session) {
     shared.telemetry.loops[session.record.place.loop_index].note_changes(count);
 }
 
-/// What counts the commands of the loop that the client is on.
+/// Returns the command counters of the client's event loop.
 pub(crate) fn counters<'a>(shared: &'a Shared, session: &Session) -> &'a CommandCounters {
     &shared.telemetry.loops[session.record.place.loop_index].commands
 }

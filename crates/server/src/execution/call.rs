@@ -1,4 +1,4 @@
-//! A request and all that its execution may touch.
+//! A request and everything that its execution may use.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::observers::notify;
 use crate::shared::Shared;
 use crate::telemetry::Tally;
 
-/// Executes a request. It replies once, or refuses before it has replied.
+/// Executes a request. It writes one reply, or returns a refusal before it has written any.
 pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
 
 pub(crate) struct Call<'a> {
@@ -24,49 +24,50 @@ pub(crate) struct Call<'a> {
     pub(crate) request: Request<'a>,
     pub(crate) reply: Reply<'a>,
     pub(crate) tally: &'a mut Tally,
-    /// What the transaction has changed that the request is part of.
+    /// Changes made so far by the transaction that contains this request.
     pub(crate) pending: Option<&'a Pending>,
 }
 
 impl<'a> Call<'a> {
-    /// The items, as the request sees them.
+    /// Returns the items as this request sees them, including uncommitted changes of its transaction.
     #[inline]
     pub(crate) fn store(&self) -> Items<'a> {
         self.shared.keyspace.items(self.pending)
     }
 
-    /// Argument number `index`.
+    /// Returns argument number `index`.
     pub(crate) fn argument(&self, index: usize) -> &'a [u8] {
         self.request.argument(index)
     }
 
-    /// Argument number `index`, a whole number.
+    /// Parses argument number `index` as an integer.
     pub(crate) fn integer(&self, index: usize) -> Result<i64, Refusal> {
         resp::parse_integer(self.argument(index)).ok_or(Refusal::NotAnInteger)
     }
 
-    /// The selected database.
+    /// Returns the selected database.
     pub(crate) fn namespace(&self) -> Namespace {
         self.shared.keyspace.namespace(self.session.db)
     }
 
-    /// Argument number `index`, a key, as the store calls it.
+    /// Returns argument number `index` as a key of the store.
     pub(crate) fn key(&self, index: usize) -> Cow<'a, [u8]> {
         self.namespace().raw(self.argument(index))
     }
 
-    /// Counts a change, and reports it: the key that is argument number `index` was changed. Watchers, clients that keep a copy, and
-    /// subscribers hear of that. A command that leaves everything as it was must not call this.
+    /// Counts a change and reports that the key in argument number `index` was changed. Watchers, tracking clients and
+    /// keyspace subscribers are notified. A command that changed nothing must not call this.
     pub(crate) fn changed(&self, class: Class, event: &'static str, index: usize) {
         self.changed_key(1, class, event, self.session.db, self.argument(index));
     }
 
-    /// Reports a further event of a change that is counted already.
+    /// Reports one more event for a change that has already been counted.
     pub(crate) fn report(&self, class: Class, event: &'static str, index: usize) {
         self.changed_key(0, class, event, self.session.db, self.argument(index));
     }
 
-    /// As [`Call::changed`], of any key, and of so many changes. Those of a transaction are reported once they are written.
+    /// Like [`Call::changed`], for any key and for `change_count` changes. Changes of a transaction are reported after
+    /// it is written.
     pub(crate) fn changed_key(&self, change_count: u64, class: Class, event: &'static str, db: Database, key: &[u8]) {
         let namespace = self.shared.keyspace.namespace(db);
         match self.pending {

@@ -1,6 +1,7 @@
-//! The keys of a command that is executed beside the event loops (`errands`), so that other commands know whether to wait for it.
+//! The set of keys that a background job (`background`) uses, so that other commands know whether they have to wait for
+//! it.
 //!
-//! Keys are compared by the names that clients have for them, whatever the database: a few commands wait that need not.
+//! Keys are compared by their client-visible names, whatever the database, so a few commands wait unnecessarily.
 
 use std::collections::HashSet;
 
@@ -9,19 +10,19 @@ use resp::Request;
 use crate::clients::session::Session;
 use crate::table::{self, Entry, Touches, flag};
 
-/// What one request touches, or all that a transaction has waiting.
+/// The keys that one request uses, or all requests of a transaction.
 #[derive(Default)]
 pub(crate) struct Claim {
     keys: HashSet<Vec<u8>>,
-    /// It looks at keys that it does not name.
+    /// Reads keys that it does not name.
     reads_all: bool,
-    /// It changes keys that it does not name.
+    /// Changes keys that it does not name.
     writes_all: bool,
-    /// It changes keys.
+    /// Changes keys.
     writes: bool,
-    /// It is several steps, which others must not see, and between which they must change nothing.
+    /// Consists of several steps that other commands must neither see nor interleave with.
     is_alone: bool,
-    /// It changes what every command depends on: rights.
+    /// Changes access rights, on which every command depends.
     changes_rights: bool,
 }
 
@@ -65,7 +66,7 @@ impl Claim {
         self.reads_all || !self.keys.is_empty()
     }
 
-    /// Whether the two must come one after the other.
+    /// Returns whether the two must not run at the same time.
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
         if self.changes_rights || other.changes_rights {
             return true;
@@ -106,10 +107,10 @@ mod tests {
             (&["WATCH", "a"], &["SET", "a", "1"], true),
             (&["WATCH", "a"], &["GET", "a"], false),
             (&["WATCH", "a"], &["KEYS", "*"], false),
-            // Who may listen is decided by nobody else meanwhile.
+            // No other command may change subscription rights at the same time.
             (&["ACL", "SETUSER", "ada"], &["SUBSCRIBE", "a"], true),
             (&["ACL", "SETUSER", "ada"], &["GET", "a"], true),
-            // Each is one step of the store.
+            // Each is a single operation of the store.
             (&["SETRANGE", "a", "1", "x"], &["SET", "a", "1"], false),
             (&["KEYS", "*"], &["SET", "a", "1"], false),
         ];

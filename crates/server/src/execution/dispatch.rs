@@ -1,4 +1,5 @@
-//! From a request to the command that answers it: is there room, must the request wait in a transaction, who sees it.
+//! The path from a request to its command: checks memory, queues the request in a transaction, and shows it to
+//! monitors.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,22 +18,22 @@ use crate::shared::Shared;
 use crate::table::{Entry, flag};
 use crate::telemetry::Tally;
 
-/// Bytes of requests that a transaction may have waiting: as much as the longest request.
+/// Maximum bytes of queued requests in one transaction: the length of the longest request.
 const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
 
-/// A request that the client may send, on the way to its reply.
+/// An admitted request that is being executed.
 pub(crate) struct Execution<'e, 'c> {
     entry: Entry,
     call: &'e mut Call<'c>,
 }
 
 impl<'e, 'c> Execution<'e, 'c> {
-    /// That of a request which names the command of `entry`.
+    /// Creates the execution of a request that names the command of `entry`.
     pub(crate) fn new(entry: Entry, call: &'e mut Call<'c>) -> Execution<'e, 'c> {
         Execution { entry, call }
     }
 
-    /// Answers a request that its client may send.
+    /// Answers an admitted request.
     pub(crate) fn answered(
         entry: Entry,
         request: Request<'_>,
@@ -45,8 +46,8 @@ impl<'e, 'c> Execution<'e, 'c> {
         Execution::new(entry, &mut Call { shared, session, request, reply, tally, pending: None }).answer();
     }
 
-    /// Answers with what the command says, or keeps the request for later. A refusal takes the place of whatever the command has
-    /// said before it: there is one reply.
+    /// Executes or queues the request and writes the reply. A refusal replaces anything the command has written, so
+    /// there is exactly one reply.
     fn answer(mut self) {
         self.call.session.record.command.store(self.entry.number, Ordering::Relaxed);
         self.call.tally.batch.add_requests(self.entry.kind(), 1);
@@ -74,7 +75,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         if self.call.session.queues(self.entry) { self.queue() } else { self.run() }
     }
 
-    /// Adds the request to the client's transaction, which is broken if that cannot be.
+    /// Queues the request in the client's transaction. If that fails, the transaction is marked as broken.
     fn queue(&mut self) -> Result<(), Refusal> {
         let (command, request) = (self.entry.command, &self.call.request);
         let transaction = self.call.session.transaction.as_mut().expect("it is in one");
@@ -93,7 +94,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         Err(refusal.into())
     }
 
-    /// Answers with a refusal in place of what was said from `start` on.
+    /// Replaces the output from `start` on by a refusal.
     #[cold]
     fn refuse(&mut self, start: usize, refusal: &Refusal) {
         let Call { shared, tally, reply, .. } = &mut *self.call;
@@ -102,7 +103,8 @@ impl<'e, 'c> Execution<'e, 'c> {
         reply.error(&text);
     }
 
-    /// Executes the request, and says how it went. The caller holds a pass, or is alone if the command must be.
+    /// Executes the request and returns the outcome. The caller holds a pass, or exclusive access if the command needs
+    /// it.
     pub(crate) fn run(&mut self) -> Result<(), Refusal> {
         let (entry, shared) = (self.entry, self.call.shared);
         accounts::check_engine(entry, self.call.session, shared)?;
@@ -112,7 +114,8 @@ impl<'e, 'c> Execution<'e, 'c> {
         let tells_new = shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
         let absent = if tells_new { self.absent_keys()? } else { Vec::new() };
         let outcome = self.apply();
-        // Behind it, as in Redis: so EXEC comes behind its commands, and SELECT in the database that it has chosen.
+        // After execution, as in Redis: EXEC is shown after its commands, and SELECT with the database that it
+        // selected.
         accounts::show_to_monitors(entry, self.call.session, &self.call.request, shared);
         self.tell_new(&absent)?;
         outcome.map_err(|refusal| {
@@ -121,7 +124,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         })
     }
 
-    /// Does what the command says, and takes note of how long that took.
+    /// Calls the command's function and records its duration.
     fn apply(&mut self) -> Result<(), Refusal> {
         let began = Instant::now();
         let outcome = match functions::of(self.entry) {
@@ -130,7 +133,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         };
         let took = began.elapsed();
         if self.call.pending.is_none() {
-            // Else it is part of a transaction's time.
+            // Inside a transaction the time counts as part of EXEC.
             self.call.tally.add_time(self.entry.kind(), took);
         }
         let Call { shared, session, request, .. } = &*self.call;
@@ -139,7 +142,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         outcome
     }
 
-    /// The numbers of the arguments that are keys which the request may make.
+    /// Returns the indices of the arguments that are keys the request may create.
     #[cold]
     fn absent_keys(&self) -> Result<Vec<usize>, Refusal> {
         let (call, mut absent) = (&*self.call, Vec::new());
@@ -160,7 +163,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         Ok(())
     }
 
-    /// Notes the keys that a client is about to read.
+    /// Registers the keys that a tracking client is about to read.
     fn track(&self) {
         let (call, shared) = (&*self.call, self.call.shared);
         let key_count_max = shared.administration.settings.tracked_key_count_max();

@@ -1,17 +1,20 @@
-//! Which commands execute beside which.
+//! Mutual exclusion of commands.
 //!
-//! An event loop has its lane's lock while executing the requests of one turn, and gives the lock up before reading or
-//! sending. Only a command that must be alone takes other loops' locks: all of them, in order. So a usual command costs the
-//! loop one uncontended lock, on a cache line of its own, once a turn.
+//! An event loop holds its own lane's lock while it executes the requests of one turn, and releases it before it reads
+//! or sends. Only a command that needs exclusive access locks the lanes of all loops, in order. So a typical command
+//! costs its loop one uncontended lock per turn, on the loop's own cache line.
 //!
-//! Errands (`errands`) take no loop's lane. Each claims the keys that it touches, one errand at a time; loops look before each
-//! request whether a claim keeps it out. A claim is made in two steps: 1. it is set, 2. each lane is taken and given back. So
-//! whatever a loop does that did not see the claim has ended before the errand begins. A command that must be alone looks once more
-//! when it has all lanes: either that command sees the claim, or the errand waits for it at 2.
+//! Background jobs (`background`) take no loop's lane. Each job claims the keys that it uses, one job at a time; before
+//! each request a loop checks whether the claim blocks it. A claim is made in two steps:
+//! 1. The claim is published.
+//! 2. Each lane is locked and released.
+//!
+//! So every request that did not see the claim has finished before the job begins. A command with exclusive access
+//! checks again once it has all lanes: either it sees the claim, or the job waits for it in step 2.
 //!
 //! # Lock order
-//! The errands' lane, then the claim, then the loops' lanes, in order, or one at a time. The holder of a loop's lane takes the
-//! claim as a leaf, which no errand holds while it waits.
+//! The lane of the background jobs, then the claim, then the loops' lanes, in order or one at a time. The holder of a
+//! loop's lane locks the claim last; no job holds the claim's lock while it waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,23 +28,23 @@ use crate::table::Entry;
 pub(crate) struct Gate {
     lanes: Box<[Lane]>,
     errands: Lane,
-    /// What the errand touches that is under way.
+    /// Keys used by the running background job.
     claim: Mutex<Option<Claim>>,
     has_claim: AtomicBool,
 }
 
-/// Two lines wide, since neighbouring lines are fetched in pairs.
+/// Two cache lines, because the processor prefetches neighbouring lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Lane(Mutex<()>);
 
-/// The right to execute beside others.
+/// Permission to execute concurrently with other loops.
 pub(crate) struct Pass<'a>(#[allow(dead_code, reason = "it is held")] MutexGuard<'a, ()>);
 
-/// The right to do an errand beside the loops.
+/// Permission to run a background job concurrently with the loops.
 pub(crate) struct Claimed<'a> {
     gate: &'a Gate,
-    /// Let go of after the claim.
+    /// Dropped after the claim.
     _pass: Pass<'a>,
 }
 
@@ -52,7 +55,7 @@ impl Drop for Claimed<'_> {
     }
 }
 
-/// The right to execute alone.
+/// Permission to execute exclusively.
 pub(crate) struct Alone<'a>(#[allow(dead_code, reason = "they are held")] Vec<MutexGuard<'a, ()>>);
 
 impl Gate {
@@ -65,12 +68,13 @@ impl Gate {
         }
     }
 
-    /// Waits while a command is alone. The caller has no pass yet.
+    /// Waits for a command with exclusive access. The caller must not hold a pass.
     pub(crate) fn pass(&self, lane: usize) -> Pass<'_> {
         Pass(self.lanes[lane].0.lock())
     }
 
-    /// Waits for the errand before, and until no loop does what the claim keeps out. The caller has no pass.
+    /// Waits for the previous background job, then until no loop executes a request that the claim blocks. The caller
+    /// must not hold a pass.
     pub(crate) fn claim(&self, claim: Claim) -> Claimed<'_> {
         let pass = Pass(self.errands.0.lock());
         *self.claim.lock() = Some(claim);
@@ -79,18 +83,18 @@ impl Gate {
         Claimed { gate: self, _pass: pass }
     }
 
-    /// Waits until each loop has ended the turn that it is at now. The caller has no pass.
+    /// Waits until each loop has finished its current turn. The caller must not hold a pass.
     pub(crate) fn await_turns(&self) {
         self.lanes.iter().for_each(|lane| drop(lane.0.lock()));
     }
 
-    /// Whether an errand is under way.
+    /// Returns whether a background job is running.
     #[inline]
     pub(crate) fn has_claim(&self) -> bool {
         self.has_claim.load(Ordering::SeqCst)
     }
 
-    /// Whether the request must wait for the errand that is under way.
+    /// Returns whether the request has to wait for the running background job.
     #[inline]
     pub(crate) fn keeps_out(&self, entry: Entry, request: &Request<'_>, session: &Session) -> bool {
         self.has_claim() && self.conflicts(&Claim::of(entry, request, session))
@@ -101,7 +105,7 @@ impl Gate {
         self.claim.lock().as_ref().is_some_and(|other| other.conflicts(claim))
     }
 
-    /// Waits until no loop executes. The caller has no pass.
+    /// Waits until no loop executes. The caller must not hold a pass.
     pub(crate) fn close(&self) -> Alone<'_> {
         Alone(self.lanes.iter().map(|lane| lane.0.lock()).collect())
     }

@@ -1,6 +1,8 @@
-//! From a request to its reply: a turn of a connection executes what waits in its pipeline, neighbours together (`reads`, `writes`) and
-//! all others each as an `Execution` (`dispatch`); what takes long goes to `errands`. `gate` and `pause` say who waits for whom. What a
-//! command gets is a `Call`.
+//! Execution of requests, from the parsed request to the reply.
+//!
+//! A turn of a connection executes the requests in its pipeline: adjacent reads and writes as groups (`reads`,
+//! `writes`), all other requests one by one (`dispatch`). Long requests are moved to `background`. `gate` and `pause`
+//! decide which requests wait. Each command receives a `Call`.
 
 pub(crate) mod accounts;
 pub(crate) mod call;

@@ -1,16 +1,16 @@
-//! A request that panics: its client gets an error and is disconnected, and all other clients are served on.
+//! Handling of a request that panics: its client gets an error and is disconnected; all other clients are still served.
 //!
-//! Requests are executed in two places, on an event loop (`turn`) and as an errand (`errands`), and each runs them within [`catch`].
-//! Everything that a request holds is given back while the panic unwinds: the pass or the lanes of the gate, an errand's claim, locks, and
-//! the changes of a transaction, of which none is written. The table of databases is read from the store again
-//! (`commands/transactions.rs`). Replies that the client was due before stand, and what they report is durable first; whatever the
-//! request itself had written to the output is taken back.
+//! Requests are executed in two places, on an event loop (`turn`) and as a background job (`background`), and both use
+//! [`catch`]. Unwinding releases everything that the request holds: its pass or the gate's lanes, a job's claim, locks,
+//! and the changes of a transaction, none of which is written. The table of databases is read from the store again
+//! (`commands/transactions.rs`). Earlier replies are still sent, after the changes they report are durable; output
+//! written by the failed request is discarded.
 //!
-//! A panic inside a write of the store may leave the engine half way. The store then refuses all further writes, and goes on answering
-//! reads ([`hikv::Error::HalfWay`]).
+//! A panic inside a write may leave the engine in an intermediate state. The store then refuses further writes and
+//! still serves reads ([`hikv::Error::HalfWay`]).
 //!
-//! A loop also catches what happens to a connection beside its requests: parsing, TLS, sending. A panic in anything else that a
-//! loop does ends the server, because what all of the loop's clients share may be half way.
+//! A loop also catches panics in a connection's parsing, TLS and sending. A panic anywhere else in a loop stops the
+//! server, because the state shared by the loop's clients may be inconsistent.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::Cell;
@@ -32,16 +32,16 @@ thread_local! {
     static PLACE: Cell<Option<Caught>> = const { Cell::new(None) };
 }
 
-/// A panic that was caught.
+/// A caught panic.
 pub(crate) struct Caught {
-    /// The line of the source.
+    /// The source line.
     place: String,
-    /// The calls that led there, where the environment asks for them (`RUST_BACKTRACE`).
+    /// The backtrace, if `RUST_BACKTRACE` requests one.
     calls: Option<String>,
 }
 
 impl Caught {
-    /// Counts and logs the panic, which came while `command` was executed.
+    /// Counts and logs a panic that happened while `command` was executed.
     #[cold]
     pub(crate) fn note(&self, command: &str, shared: &Shared) {
         shared.telemetry.panics.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Caught {
     }
 }
 
-/// Has panics note where they happen. Whatever else the process does at a panic, it goes on doing.
+/// Installs a panic hook that records where a panic happens, then calls the previous hook.
 pub(crate) fn watch() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
@@ -59,28 +59,28 @@ pub(crate) fn watch() {
             let calls = Backtrace::capture();
             let is_captured = calls.status() == BacktraceStatus::Captured;
             let caught = Caught { place, calls: is_captured.then(|| calls.to_string()) };
-            // A thread that ends has no place any more, and needs none.
+            // Thread-local storage is gone while a thread exits; no location is needed then.
             let _ = PLACE.try_with(|noted| noted.set(Some(caught)));
             before(panic);
         }));
     });
 }
 
-/// Runs `run`, and returns where it panicked, if it did.
+/// Calls `run`. If it panics, returns where.
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Caught> {
     panic::catch_unwind(AssertUnwindSafe(run))
         .map_err(|_| PLACE.take().unwrap_or_else(|| Caught { place: "unknown".into(), calls: None }))
 }
 
-/// What a request was answered with until it panicked.
+/// A request whose execution panicked.
 pub(crate) struct Abandoned<'a> {
     pub(crate) request: Request<'a>,
-    /// Where its reply began.
+    /// Output position where its reply begins.
     pub(crate) start: usize,
 }
 
 impl Abandoned<'_> {
-    /// Answers the request with an error, after which the connection is closed.
+    /// Replies with an error and marks the connection for closing.
     #[cold]
     pub(crate) fn answer(
         &self,

@@ -1,4 +1,4 @@
-//! What `CLIENT PAUSE` holds back: requests wait where they are until the pause ends, and nothing is read beyond these.
+//! `CLIENT PAUSE`: paused requests stay in their pipelines until the pause ends, and nothing is read after them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::table::Entry;
 
 pub(crate) struct Pause {
     since: Instant,
-    /// When it ends, in milliseconds after `since`; 0 if there is none.
+    /// End of the pause in milliseconds after `since`; 0 if there is none.
     until_ms: AtomicU64,
     holds_all: AtomicBool,
-    /// One pause begins or ends at a time.
+    /// Serializes changes of the pause.
     turn: Mutex<()>,
 }
 
@@ -27,13 +27,13 @@ impl Pause {
         }
     }
 
-    /// Holds back writes, or everything, for so long. A pause that there is becomes no shorter by that, and holds back no less, as in
-    /// Redis.
+    /// Pauses writes, or all commands, for `length`. As in Redis, this neither shortens a running pause nor reduces its
+    /// scope.
     pub(crate) fn begin(&self, length: Duration, holds_all: bool) {
         let _turn = self.turn.lock();
         let is_paused = self.remaining().is_some();
         self.holds_all.store(holds_all || is_paused && self.holds_all.load(Ordering::SeqCst), Ordering::SeqCst);
-        // Rounded up, so that it is not too short and not 0.
+        // Rounded up, so that the pause is not too short and not 0.
         let until_ms =
             self.now_ms().saturating_add(1).saturating_add(length.as_millis().try_into().unwrap_or(u64::MAX));
         self.until_ms.fetch_max(until_ms, Ordering::SeqCst);
@@ -44,7 +44,7 @@ impl Pause {
         self.until_ms.store(0, Ordering::SeqCst);
     }
 
-    /// How long it lasts; nothing if there is none.
+    /// Returns the remaining time, or `None` if there is no pause.
     #[inline]
     pub(crate) fn remaining(&self) -> Option<Duration> {
         match self.until_ms.load(Ordering::Relaxed) {
@@ -53,7 +53,7 @@ impl Pause {
         }
     }
 
-    /// Whether this command of this client must wait.
+    /// Returns whether this client's command has to wait.
     #[inline]
     pub(crate) fn holds(&self, entry: Entry, session: &Session) -> bool {
         self.remaining().is_some() && (self.holds_all.load(Ordering::SeqCst) || session.changes_by(entry))

@@ -1,7 +1,7 @@
-//! Whether a client may send a request, and what comes of one that it may not.
+//! Access control: whether a client may send a request, and the reply if it may not.
 //!
-//! A request is checked again whenever it has waited between the check and its execution: for all other loops, or in the queue of
-//! background jobs. Another client may have killed the sender or reduced the user's rights in that time.
+//! A request is checked again if it has waited between the check and its execution: for exclusive access, or in the
+//! queue of background jobs. Another client may have killed the sender or reduced the user's rights in that time.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
 use crate::telemetry::{Kind, Tally};
 
-/// Whether the client is still served: no other client has killed it or deleted its user. Its rights are up to date then.
+/// Returns whether the client is still served, that is, neither killed nor without its user; refreshes its rights.
 #[inline]
 pub(crate) fn stays(session: &mut Session, shared: &Shared) -> bool {
     let stays = !session.record.is_killed() && shared.administration.acl.refresh(&mut session.login);
@@ -26,7 +26,7 @@ pub(crate) fn stays(session: &mut Session, shared: &Shared) -> bool {
     stays
 }
 
-/// The command that a request names, if the client may use it now.
+/// Returns the command that the request names, if the client may use it now.
 #[inline]
 pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
     let entry = table::find(request)?;
@@ -42,8 +42,8 @@ pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, R
     permit(entry, request, session)
 }
 
-/// The command that a transaction has kept, if the client may use it still. Where the client subscribes meanwhile, the
-/// transaction goes on, as in Redis.
+/// Returns the command of a queued request, if the client may still use it. As in Redis, a transaction proceeds if its
+/// client has subscribed after MULTI.
 pub(crate) fn admit_kept(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
     permit(table::find(request)?, request, session)
 }
@@ -70,7 +70,7 @@ fn denial(entry: Entry, reason: Reason, object: &[u8]) -> Refusal {
     Refusal::Denied { what, reason, object: object.to_vec() }
 }
 
-/// Takes note that a request was refused: it spoils a transaction, and may be in the log of what was denied.
+/// Records a refusal: it breaks a transaction, and may be added to the ACL log.
 pub(crate) fn note_refused(refusal: &Refusal, session: &mut Session, shared: &Shared) {
     if let Some(transaction) = &mut session.transaction {
         transaction.is_broken = true;
@@ -102,7 +102,8 @@ pub(crate) fn refuse(
     }
 }
 
-/// The refusal of a request by which a transaction would have been executed: that is over, as in Redis. Any other stays as it is.
+/// Adapts the refusal of an EXEC, which also discards the transaction, as in Redis. Any other refusal is returned
+/// unchanged.
 fn end_refused(refusal: Refusal, request: &Request<'_>, session: &mut Session, shared: &Shared) -> Refusal {
     let Some(entry) = table::by_name(request.name()).filter(|entry| entry.command.executes()) else { return refusal };
     note_refused(&refusal, session, shared);

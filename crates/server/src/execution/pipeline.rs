@@ -1,6 +1,7 @@
 //! The requests that one connection sent together.
 //!
-//! They are executed in order (`turn`), and stop at the first that fills the output; the rest waits here until that is sent.
+//! They are executed in order (`turn`). Execution stops when the output is full; the remaining requests stay here until
+//! the output has been sent.
 
 use std::mem;
 use std::time::Duration;
@@ -9,14 +10,15 @@ use resp::{Parser, ProtocolError, Request, Requests};
 
 use crate::connections::buffers::{Buffers, KEPT_BYTES_MAX};
 
-/// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
+/// Maximum number of requests parsed at a time: several groups of reads, and little to hold for a client that does not
+/// read its replies.
 const REQUEST_COUNT_MAX: usize = 128;
 
-/// The next thing to execute.
+/// The position of the next request to execute.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) request: usize,
-    /// Keys of that request that have been answered, if it is a read.
+    /// For a read: how many keys of the request have been answered.
     pub(crate) key: usize,
 }
 
@@ -24,22 +26,22 @@ pub(crate) struct Cursor {
 pub(crate) struct Pipeline {
     pub(super) requests: Requests,
     pub(super) cursor: Cursor,
-    /// What follows the requests and cannot be parsed.
+    /// A protocol error after the parsed requests.
     pub(super) breach: Option<ProtocolError>,
-    /// What the keys of the read at the cursor that are answered have taken.
+    /// Time spent on the already answered keys of the read at the cursor.
     pub(super) spent: Duration,
     parsed_bytes: usize,
 }
 
 impl Pipeline {
-    /// Takes the loop's list of requests for a turn, if it has none that wait.
+    /// Borrows the loop's request list for a turn, unless requests are pending.
     pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
         if self.requests.is_empty() {
             self.requests = mem::take(&mut buffers.requests);
         }
     }
 
-    /// Gives the loop's list back after a turn if nothing waits.
+    /// Returns the loop's request list after a turn, unless requests are pending.
     pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
         if self.is_done() {
             let mut requests = mem::take(&mut self.requests);
@@ -55,15 +57,15 @@ impl Pipeline {
         self.cursor.request == self.requests.len() && self.breach.is_none()
     }
 
-    /// Forgets the requests that are done and returns how many bytes of input they were.
+    /// Removes the finished requests and returns their length in the input.
     pub(crate) fn restart(&mut self) -> usize {
         self.requests.clear();
         self.cursor = Cursor::default();
         mem::take(&mut self.parsed_bytes)
     }
 
-    /// Finds the next requests in `input`. A client without a user may get one by the first of them, and is held to other limits
-    /// until then.
+    /// Parses the next requests in `input`. A client that is not logged in may log in with the first of them, and is
+    /// held to stricter limits until then.
     pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8], is_stranger: bool) {
         let count_max = if is_stranger { 1 } else { REQUEST_COUNT_MAX };
         match parser.parse(input, &mut self.requests, count_max) {
@@ -72,7 +74,7 @@ impl Pipeline {
         }
     }
 
-    /// Request number `number`; `input` is what it was parsed from.
+    /// Returns request number `number`; `input` is the input it was parsed from.
     pub(crate) fn request<'a>(&'a self, number: usize, input: &'a [u8]) -> Request<'a> {
         self.requests.get(number, input)
     }

@@ -1,7 +1,7 @@
-//! Reads of values: GET and MGET, in groups.
+//! Groups of GET and MGET.
 //!
-//! The keys of consecutive reads, of whatever requests, are looked up together, so that their memory accesses
-//! overlap. Replies keep the order of the requests.
+//! The keys of consecutive reads, across requests, are looked up together so that their memory accesses overlap.
+//! Replies keep the order of the requests.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,20 +20,21 @@ use crate::shared::Shared;
 use crate::table::{Action, Entry, ReadShape};
 use crate::telemetry::Tally;
 
-/// Keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
+/// Maximum number of keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
 
-/// A value from this size on is not copied into the output but streamed: see [`crate::connections::output`] for the price of either.
+/// Values of at least this size are streamed instead of copied into the output; see [`crate::connections::output`] for
+/// the cost of each.
 const STREAMED_BYTES_MIN: usize = 16 << 20;
 
-/// One key to be answered with its value.
+/// A key to be answered with its value.
 pub(crate) struct Wanted<'a> {
     key: Cow<'a, [u8]>,
-    /// The length of the array that this value opens.
+    /// Length of the array that starts with this value.
     opens: Option<usize>,
-    /// The command, if this is the last of its keys.
+    /// The command, if this is its last key.
     ends: Option<Entry>,
-    /// The place after it.
+    /// The cursor after this key.
     after: Cursor,
 }
 
@@ -43,7 +44,7 @@ impl AsRef<[u8]> for Wanted<'_> {
     }
 }
 
-/// Reads that wait at the same place of a pipeline, from the first key on that is not answered yet.
+/// Consecutive reads of a pipeline, from the first unanswered key on.
 pub(crate) struct Reads<'a> {
     requests: &'a Requests,
     input: &'a [u8],
@@ -52,7 +53,7 @@ pub(crate) struct Reads<'a> {
 }
 
 impl<'a> Reads<'a> {
-    /// The reads at `cursor`, up to the first request that is none.
+    /// Collects the reads from `cursor` to the first request that is not a read.
     pub(crate) fn gather(
         requests: &'a Requests,
         input: &'a [u8],
@@ -69,15 +70,14 @@ impl<'a> Reads<'a> {
             let Some(entry) = entry.filter(|entry| entry.command.is_read()) else { break };
             cursor = gather_keys(&mut group, request, entry, namespace, cursor);
             if shared.gate.has_claim() {
-                // It may keep the next one out.
+                // It may block the next one.
                 break;
             }
         }
         Reads { requests, input, first, group }
     }
 
-    /// Answers the start of them up to a large value or a full output, and returns the place after what was answered. There
-    /// is one at least.
+    /// Answers keys up to a large value or a full output, and returns the cursor after them. Answers at least one key.
     pub(crate) fn answer(&self, shared: &Shared, protocol: Protocol, output: &mut Output, tally: &mut Tally) -> Cursor {
         let group = &self.group;
         let (answered, copied) = copy_values(group, &shared.keyspace.store, &mut output.reply(protocol), tally);
@@ -88,8 +88,8 @@ impl<'a> Reads<'a> {
         next.after
     }
 
-    /// Takes note of the first `count` requests, which are answered, and took so long together: each waited for the others.
-    /// For the first of them `before` counts as well, which its other keys took.
+    /// Records the first `count` requests as answered. `took` is their common duration, because each waited for the
+    /// others; `before` is added to the first request, for its keys in earlier groups.
     pub(crate) fn note(&self, count: usize, before: Duration, took: Duration, session: &Session, shared: &Shared) {
         let counters = accounts::counters(shared, session);
         let share = (before + took) / count as u32;
@@ -117,7 +117,7 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// Adds the keys of one read as far as the group has room, and returns the place after them.
+/// Adds the keys of one read up to the group's capacity, and returns the cursor after them.
 fn gather_keys<'a>(
     group: &mut Vec<Wanted<'a>>,
     request: Request<'a>,
@@ -139,16 +139,16 @@ fn gather_keys<'a>(
     cursor
 }
 
-/// Where copying ended.
+/// Why copying ended.
 #[derive(PartialEq, Eq)]
 enum Copied {
-    /// After the last value, or the one that filled the output.
+    /// After the last value, or the value that filled the output.
     Enough,
-    /// Before a value that is large, or that an error keeps from being read with the others.
+    /// Before a large value, or a value that failed to be read with the group.
     UpToLarge,
 }
 
-/// Replies with the values, and returns the number of those done.
+/// Writes the values to the reply and returns how many.
 fn copy_values(group: &[Wanted<'_>], store: &Store, reply: &mut Reply<'_>, tally: &mut Tally) -> (usize, Copied) {
     let (mut answered, mut copied_bytes) = (0, 0);
     let mut large = false;
@@ -177,7 +177,7 @@ impl Wanted<'_> {
         answer_value(value, reply, tally);
     }
 
-    /// Answers with a value that is large, or with the error of this very key.
+    /// Answers with one large value, or with that key's error.
     fn answer_alone(&self, store: &Store, protocol: Protocol, output: &mut Output, tally: &mut Tally) {
         match store.reader(&self.key) {
             Ok(Some(value)) => {

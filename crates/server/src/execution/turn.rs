@@ -1,4 +1,4 @@
-//! A turn of one connection: the requests of the pipeline are executed, as far as there is room for their replies.
+//! One turn of a connection: executes pipelined requests while the output has space.
 
 use std::mem;
 use std::sync::atomic::Ordering;
@@ -24,23 +24,23 @@ use crate::shared::Shared;
 use crate::table::Entry;
 use crate::telemetry::{BatchCounts, Kind, Tally};
 
-/// What a turn works with.
+/// The arguments of a turn.
 struct Turn<'t, 'g> {
-    /// What the requests were parsed from.
+    /// The input that the requests were parsed from.
     input: &'t [u8],
     session: &'t mut Session,
     worker: &'t Worker<'g>,
     output: &'t mut Output,
     tally: Tally,
-    /// Where the replies of this step begin.
+    /// Output position where this step's replies begin.
     start: usize,
-    /// None only while nobody else executes.
+    /// `None` only while this turn has exclusive access.
     pass: Option<Pass<'g>>,
 }
 
 impl Pipeline {
-    /// Executes requests until none is left or the output is full, and says what they were; `input` is what they were parsed
-    /// from.
+    /// Executes requests until none is left or the output is full, and returns counts of them; `input` is the input
+    /// they were parsed from.
     pub(crate) fn run(
         &mut self,
         input: &[u8],
@@ -61,7 +61,7 @@ impl Pipeline {
         tally.commands = (self.cursor.request - first) as u64;
         worker.counters.add(tally);
         worker.shared.observers.tracking.announce(worker.shared.ways());
-        // Not before the reply of an errand that the client waits for.
+        // Not before the reply of a background job that the client waits for.
         if self.cursor.request == self.requests.len() && session.goes_on() {
             self.report_breach(session, output);
         }
@@ -106,7 +106,7 @@ impl Pipeline {
             session.is_postponed = true;
             return;
         }
-        // A read of many keys that is answered in part goes on.
+        // A partly answered read of many keys continues.
         let is_kept_out =
             self.cursor.key == 0 && session.may_be_away && shared.gate.keeps_out(entry, &request, session);
         if entry.command.is_read() && session.is_plain() && shared.observers.monitors.is_empty() && !is_kept_out {
@@ -131,21 +131,21 @@ impl Pipeline {
         }
     }
 
-    /// Has the request at the cursor done beside the loop.
+    /// Moves the request at the cursor to the background.
     fn leave(&mut self, way: Way, entry: Entry, session: &mut Session, woke: Instant) {
         session.leave_for(Errand { way, entry, number: self.cursor.request, woke });
         self.cursor.request += 1;
     }
 
-    /// Executes the request at the cursor while nobody else does, unless an errand that has just begun keeps it out. If it may not be
-    /// executed any more, the next step finds out why.
+    /// Executes the request at the cursor with exclusive access, unless a new background job blocks it. If the request
+    /// is no longer permitted, the next step reports why.
     fn step_alone(&mut self, entry: Entry, turn: &mut Turn<'_, '_>) {
         let Turn { input, session, worker, output, tally, pass, .. } = turn;
         let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
         *pass = None;
         let alone = shared.gate.close();
         if !is_still_admitted(entry, &request, session, shared) {
-            // The next step answers.
+            // The next step answers it.
         } else if session.may_be_away && shared.gate.keeps_out(entry, &request, session) {
             self.leave(Way::Queued, entry, session, worker.woke);
         } else {
@@ -156,7 +156,7 @@ impl Pipeline {
         *pass = Some(shared.gate.pass(worker.lane));
     }
 
-    /// Answers reads together, from the cursor on.
+    /// Answers a group of reads, from the cursor on.
     fn read(&mut self, input: &[u8], session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
         let (first, began) = (self.cursor.request, Instant::now());
         let reads = Reads::gather(&self.requests, input, self.cursor, session, shared);
@@ -183,14 +183,14 @@ impl Pipeline {
     }
 }
 
-/// Whether the request may be executed still, which has waited until its client is alone.
+/// Returns whether a request that has waited for exclusive access is still permitted.
 fn is_still_admitted(entry: Entry, request: &Request<'_>, session: &mut Session, shared: &Shared) -> bool {
     permission::stays(session, shared)
         && permission::admit(request, session).is_ok()
         && !shared.pause.holds(entry, session)
 }
 
-/// Whether messages may come of a request.
+/// Returns whether the request may send messages to other clients.
 fn may_send(entry: Entry, session: &Session, shared: &Shared) -> bool {
     session.changes_by(entry) || !shared.observers.monitors.is_empty()
 }
@@ -211,8 +211,8 @@ mod tests {
     use crate::execution::errands::Errands;
     use crate::testing;
 
-    /// The server has admitted RENAME, which waits until it is alone, when `change` happens. Returns whether RENAME was executed, and the
-    /// session.
+    /// Runs `change` after the server has admitted RENAME and before RENAME has exclusive access. Returns whether
+    /// RENAME was executed, and the session.
     fn renamed(change: impl FnOnce(&Shared, &Record)) -> (bool, Session) {
         let (server, _dir) = testing::server();
         let (shared, mut session) = (server.shared(), testing::session(server.shared()));
@@ -234,7 +234,7 @@ mod tests {
             while !store.contains("begun").expect("the store answers") {
                 thread::yield_now();
             }
-            // The loop gives its lane up behind the first judgement.
+            // The loop releases its lane after the first check.
             drop(shared.gate.pass(1));
             change(shared, &record);
             drop(first_lane);

@@ -1,4 +1,4 @@
-//! The event loop, as seen by its connections.
+//! The event loop as its connections see it.
 
 use std::time::Instant;
 
@@ -7,14 +7,14 @@ use crate::connections::buffers::Buffers;
 use crate::shared::Shared;
 use crate::telemetry::LoopCounters;
 
-/// What a connection needs of its event loop for a turn.
+/// The parts of an event loop that a connection uses during a turn.
 pub(crate) struct Worker<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) errands: &'a Errands,
-    /// The loop's lane of the gate.
+    /// The loop's lane in the gate.
     pub(crate) lane: usize,
     pub(crate) counters: &'a LoopCounters,
-    /// When the poller reported.
+    /// When the poller returned.
     pub(crate) woke: Instant,
     pub(crate) buffers: &'a mut Buffers,
 }

@@ -1,8 +1,9 @@
-//! Writes of values: SET without options, in groups.
+//! Groups of SET without options.
 //!
-//! Consecutive ones of a pipeline are put together, so that memory accesses overlap and what makes them durable is shared. They are
-//! no batch: others may see some of them done, as if one had come after the other. Each is answered with what became of it, and none
-//! is done twice: what others have written since would be gone again.
+//! Consecutive SETs of a pipeline are put together, so that their memory accesses overlap and one sync makes all of
+//! them durable. They are not a batch: other clients may see some of them done, as if they had been executed one after
+//! the other. Each SET is answered with its own outcome. None is executed twice, because a repeated SET would overwrite
+//! values that other clients have written in between.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -20,20 +21,20 @@ use crate::shared::Shared;
 use crate::table::{Action, Entry};
 use crate::telemetry::Tally;
 
-/// Keys put at a time: two of the store's groups.
+/// Maximum number of keys put at a time: two groups of the store.
 const GROUP_COUNT_MAX: usize = 32;
-/// `SET key value`.
+/// The number of arguments of `SET key value`.
 const ARGUMENT_COUNT: usize = 3;
 
-/// SETs that wait at the same place of a pipeline.
+/// Consecutive SETs of a pipeline.
 pub(crate) struct Puts<'a> {
     entry: Entry,
     requests: Vec<Request<'a>>,
 }
 
 impl<'a> Puts<'a> {
-    /// The SETs from request number `first` on, which was admitted as `entry`; none if it is no SET without options, or
-    /// must be executed by itself.
+    /// Collects the SETs from request number `first` on, which was admitted as `entry`. Empty if it is not a SET
+    /// without options or must be executed separately.
     pub(crate) fn gather(
         entry: Entry,
         requests: &'a Requests,
@@ -57,8 +58,8 @@ impl<'a> Puts<'a> {
         (puts.requests.len() > 1).then_some(puts)
     }
 
-    /// Puts them and answers, and returns how many they were; `None` if they must be executed one by one: nothing has been done
-    /// then.
+    /// Puts the group, answers, and returns its length. Returns `None`, and has done nothing, if the requests must be
+    /// executed one by one.
     pub(crate) fn execute(
         &self,
         session: &mut Session,
@@ -99,7 +100,7 @@ impl<'a> Puts<'a> {
     }
 }
 
-/// Whether nobody looks at the single requests, or keeps some of them out.
+/// Returns whether requests may be grouped: no client monitors single requests, and none is blocked.
 fn may_group(session: &Session, shared: &Shared) -> bool {
     session.is_plain()
         && shared.observers.monitors.is_empty()
@@ -107,7 +108,7 @@ fn may_group(session: &Session, shared: &Shared) -> bool {
         && shared.administration.settings.notified_classes() & NEW == 0
 }
 
-/// Whether a request is admitted as the same command as `first`, which has as many arguments.
+/// Returns whether a request is admitted as the same command as `first`, with as many arguments.
 fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
     if request.name() == first.name() {
         return session.login.user().is_some_and(|user| user.check(entry, request).is_ok());

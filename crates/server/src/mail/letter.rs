@@ -1,4 +1,4 @@
-//! What event loops tell each other.
+//! Messages between event loops.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::execution::errands::desk::Done;
 pub(crate) enum Letter {
     /// A new client.
     Arrival(Transport, Peer, Admission),
-    /// The reply to a client that was away.
+    /// The result of a background job.
     Done(Place, Box<Done>),
     /// A message for clients of this loop.
     Parcel { receivers: Vec<Place>, parcel: Arc<Parcel> },
-    /// A client's connection is to be closed.
+    /// A request to close a client's connection.
     Close(Place),
 }

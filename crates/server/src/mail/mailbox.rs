@@ -1,4 +1,4 @@
-//! The way of letters to one event loop.
+//! The queue of messages to one event loop.
 
 use std::io;
 use std::sync::Arc;
@@ -8,28 +8,28 @@ use mio::{Poll, Token, Waker};
 
 use super::letter::Letter;
 
-/// Gives letters to an event loop.
+/// Sends messages to an event loop.
 pub(crate) struct Mailbox {
     sender: Sender<Letter>,
     waker: Arc<Waker>,
 }
 
 impl Mailbox {
-    /// A mailbox, and the end at which the loop of `poll` takes letters out.
+    /// Creates a mailbox, and the receiver for the loop of `poll`.
     pub(crate) fn new(poll: &Poll, token: Token) -> io::Result<(Mailbox, Receiver<Letter>)> {
         let (sender, letters) = channel();
         Ok((Mailbox { sender, waker: Arc::new(Waker::new(poll.registry(), token)?) }, letters))
     }
 
-    /// A loop that has ended drops the letter, and a new client with it.
+    /// Sends a message. If the loop has ended, the message is dropped, and with it a new client.
     pub(crate) fn give(&self, letter: Letter) {
         let _ = self.sender.send(letter);
         self.wake();
     }
 
-    /// Has the loop look around.
+    /// Wakes the loop.
     pub(crate) fn wake(&self) {
-        // The only failure is a loop that is gone.
+        // This fails only if the loop has ended.
         let _ = self.waker.wake();
     }
 

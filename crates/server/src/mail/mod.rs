@@ -1,8 +1,9 @@
-//! Messages between event loops.
+//! Messages between event loops, and to their clients.
 //!
-//! Letters wait in a loop's box until it has time. Messages among them may be large and many, so the bytes of all that wait are
-//! counted ([`Post`]): while there are too many, clients whose requests would add more are postponed until loops have taken
-//! messages out. No message is dropped for that, and no loop waits: each takes its letters whatever the others do.
+//! Messages wait in a loop's mailbox until the loop has time. Messages to clients may be large and many, so their
+//! waiting bytes are counted ([`Mailboxes`]). While too many bytes wait, requests that would add more are postponed
+//! until loops have taken messages out. No message is dropped for this reason, and no loop blocks: each takes its
+//! messages independently of the others.
 
 mod letter;
 mod mailbox;
@@ -19,21 +20,22 @@ pub(crate) use letter::Letter;
 pub(crate) use mailbox::Mailbox;
 pub(crate) use parcel::Parcel;
 
-/// Messages that may wait in all boxes together: what a loop sends in a fraction of a second, and less than a subscriber may leave
-/// unread unless its limits are changed. So a subscriber that reads is not given up because others are quick to publish.
+/// Maximum bytes of client messages that wait in all mailboxes together: as many as a loop sends in a fraction of a
+/// second, and fewer than a subscriber may leave unread by default. So a subscriber that reads is not disconnected
+/// because publishers are fast.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
-/// What a letter with a message takes. A message for several loops is there once, and counts for each.
+/// Returns the size of a message and its receivers. A message for several loops is stored once but counted for each.
 fn bytes_of(receivers: &[Place], parcel: &Parcel) -> usize {
     parcel.len_bytes() + size_of_val(receivers)
 }
 
-/// The boxes of all loops, and what waits in them.
+/// The mailboxes of all loops, and the bytes that wait in them.
 pub(crate) struct Post {
     /// One for each loop.
     mailboxes: Box<[Mailbox]>,
     waiting_bytes: AtomicUsize,
-    /// Some are postponed until they are fewer.
+    /// A postponed request waits until there are fewer bytes.
     is_awaited: AtomicBool,
 }
 
@@ -42,7 +44,7 @@ impl Post {
         Post { mailboxes: mailboxes.into(), waiting_bytes: AtomicUsize::new(0), is_awaited: AtomicBool::new(false) }
     }
 
-    /// Gives a letter to the loop with this number.
+    /// Sends a message to loop number `loop_index`.
     pub(crate) fn give(&self, loop_index: usize, letter: Letter) {
         self.mailboxes[loop_index].give(letter);
     }
@@ -59,7 +61,7 @@ impl Post {
         }
     }
 
-    /// Has every loop look around.
+    /// Wakes every loop.
     pub(crate) fn wake_all(&self) {
         self.mailboxes.iter().for_each(Mailbox::wake);
     }
@@ -68,7 +70,7 @@ impl Post {
         self.mailboxes[loop_index].waker()
     }
 
-    /// Bytes of messages that wait in the boxes of all loops.
+    /// Returns the bytes of client messages that wait in all mailboxes.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.waiting_bytes.load(Ordering::Relaxed)
     }
@@ -77,21 +79,21 @@ impl Post {
         self.waiting_bytes.load(Ordering::SeqCst) >= WAITING_BYTES_MAX
     }
 
-    /// Whether a request must wait of which messages may come.
+    /// Returns whether a request must wait because it may send messages and too many wait already.
     #[inline]
     pub(crate) fn holds(&self, may_send: impl FnOnce() -> bool) -> bool {
         self.waiting_bytes() >= WAITING_BYTES_MAX && may_send() && self.await_room()
     }
 
-    /// False if there is room. A loop that takes a message out after this has looked sees that another waits: one of the two comes
-    /// first in the order of these words.
+    /// Registers a waiter and returns whether the mailboxes are still full. All these words are sequentially
+    /// consistent: either this load sees the space, or the loop that makes space sees the waiter.
     #[cold]
     fn await_room(&self) -> bool {
         self.is_awaited.store(true, Ordering::SeqCst);
         self.is_full()
     }
 
-    /// A loop has taken a message out of its box; loops that wait for that are woken.
+    /// Records that a loop has taken a message out of its mailbox, and wakes the loops that wait for space.
     pub(crate) fn note_taken(&self, receivers: &[Place], parcel: &Parcel) {
         let taken_bytes = bytes_of(receivers, parcel);
         let waiting_bytes = self.waiting_bytes.fetch_sub(taken_bytes, Ordering::SeqCst) - taken_bytes;
@@ -120,7 +122,7 @@ mod tests {
 
     const MESSAGE_BYTES: usize = 1 << 20;
 
-    /// A client of the first loop that publishes as long as it may.
+    /// A client of the first loop that publishes as long as it is permitted.
     struct Publisher {
         session: Session,
         pipeline: Pipeline,
@@ -136,7 +138,7 @@ mod tests {
             Publisher { session: testing::session(shared), pipeline: Pipeline::default(), input }
         }
 
-        /// Publishes once, or goes on with what waits; false if that has to wait.
+        /// Publishes once, or continues the pending request; returns false if it has to wait.
         fn publish(&mut self, shared: &Shared) -> bool {
             if self.pipeline.is_done() {
                 self.pipeline.restart();

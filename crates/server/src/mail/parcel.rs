@@ -2,7 +2,7 @@
 
 use resp::{Protocol, Reply};
 
-/// A message, as it is sent. Both versions of the protocol write it alike, except for its first byte.
+/// A message in its wire format. RESP2 and RESP3 differ only in the first byte.
 pub(crate) struct Parcel {
     bytes: Vec<u8>,
     form: Form,
@@ -10,19 +10,20 @@ pub(crate) struct Parcel {
 
 #[derive(PartialEq, Eq)]
 enum Form {
-    /// A push of RESP3, which is an array in RESP2.
+    /// A RESP3 push, which is an array in RESP2.
     Push,
-    /// A push that clients of RESP2 do not get; those that subscribe to something get these bytes, if there are any.
+    /// A RESP3 push that RESP2 clients do not receive. Exception: RESP2 clients with a subscription receive these
+    /// bytes, if any.
     PushOfResp3 { for_subscribers: Vec<u8> },
-    /// The same in both.
+    /// The same bytes in both versions.
     Line,
 }
 
-/// The channel by which a client of RESP2 hears of another client's tracked keys.
+/// The channel on which a RESP2 client receives invalidations of another client's tracked keys.
 const INVALIDATIONS: &[u8] = b"__redis__:invalidate";
 
 impl Parcel {
-    /// A message of these parts.
+    /// Creates a message of these parts.
     pub(crate) fn of_parts(parts: &[&[u8]]) -> Parcel {
         let bytes = written(Protocol::Resp3, |reply| {
             reply.push(parts.len());
@@ -31,7 +32,8 @@ impl Parcel {
         Parcel { bytes, form: Form::Push }
     }
 
-    /// These keys were changed, or everything was. A client to which this is redirected may speak RESP2, if it subscribes.
+    /// Creates an invalidation of these keys, or of all keys. A redirected invalidation may go to a RESP2 client that
+    /// subscribes.
     pub(crate) fn of_invalidation(keys: Option<&[&[u8]]>, is_redirected: bool) -> Parcel {
         let bytes = written(Protocol::Resp3, |reply| {
             reply.push(2);
@@ -49,7 +51,7 @@ impl Parcel {
         Parcel { bytes, form: Form::PushOfResp3 { for_subscribers } }
     }
 
-    /// The client with this number, to which messages go, is gone.
+    /// Creates the message that the redirection target `client_id` is gone.
     pub(crate) fn of_broken_redirection(client_id: u64) -> Parcel {
         let bytes = written(Protocol::Resp3, |reply| {
             reply.push(2);
@@ -63,7 +65,7 @@ impl Parcel {
         Parcel { bytes: line.into_bytes(), form: Form::Line }
     }
 
-    /// The bytes for a client of this version, which may subscribe to something.
+    /// Returns the bytes for a client of this protocol version.
     pub(crate) fn parts(&self, protocol: Protocol, is_subscribed: bool) -> [&[u8]; 2] {
         match (&self.form, protocol) {
             (Form::Push, Protocol::Resp2) => [b"*", &self.bytes[1..]],

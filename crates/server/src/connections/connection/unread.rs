@@ -1,4 +1,4 @@
-//! What a connection's client leaves unread: whether more may be held, and whether the client is given up.
+//! Limits on a client's unread replies: whether more may be held, and whether the client is disconnected.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -9,14 +9,14 @@ use crate::connections::backlog;
 use crate::mail::Parcel;
 
 impl Connection {
-    /// A message for the client waits in the loop; [`Connection::receive`] will follow. A client that does not read what it
-    /// subscribes to is abandoned.
+    /// Counts a message for the client that waits in the loop; [`Connection::receive`] will follow. A client that does
+    /// not read its subscriptions is abandoned.
     pub(crate) fn expect(&mut self, parcel: &Parcel) {
         self.expected_bytes += parcel.len_bytes();
         self.look_at_unread();
     }
 
-    /// Gives up a client that leaves too much unread.
+    /// Abandons a client that leaves too much unread.
     pub(crate) fn look_at_unread(&mut self) {
         let settings = &self.shared.administration.settings;
         let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
@@ -27,45 +27,45 @@ impl Connection {
         }
     }
 
-    /// Whether the client still sends while its socket takes nothing, with as much unread as a client may have anyway.
+    /// Returns whether the client sends while its socket accepts nothing and its output is full.
     fn wants_more_room(&self) -> bool {
         let is_known = || self.session.login.user().is_some();
         self.readable && !self.output.writable && self.output.is_full() && self.session.goes_on() && is_known()
     }
 
-    /// Whether more replies may be held for the client, which waits for that.
+    /// Returns whether more replies may be held for a client that needs it.
     pub(crate) fn may_grow(&self) -> bool {
         let bytes_max = self.shared.administration.settings.backlog_bytes_max();
         self.wants_more_room() && self.shared.backlogs.allow(self.output.backlog_bytes(), bytes_max)
     }
 
-    /// Lets more replies be held for the client.
+    /// Allows more replies to be held for the client.
     pub(super) fn grow(&mut self) -> io::Result<()> {
         backlog::note_progress(&self.session.record);
         self.output.grow()
     }
 
-    /// Whether the client is held back by the backlogs that there are.
+    /// Returns whether the client is held back because the backlogs are full.
     pub(crate) fn is_held_back(&self) -> bool {
         self.wants_more_room() && !self.may_grow()
     }
 
-    /// Whether the client is held back, and does not read.
+    /// Returns whether the client is held back and does not read.
     pub(crate) fn is_stuck(&self) -> bool {
         self.is_held_back() && backlog::is_stuck(&self.session.record)
     }
 
-    /// Replies and messages that were not sent, those among them that wait in the loop.
+    /// Returns the bytes of unsent replies and messages, including messages that wait in the loop.
     pub(super) fn unread_bytes(&self) -> usize {
         self.output.len_bytes() + self.expected_bytes
     }
 
-    /// Whether it leaves so much unread that the loop has to look again.
+    /// Returns whether so much is unread that the loop has to check the client again.
     pub(crate) fn is_over_limit(&self) -> bool {
         self.unread.is_over()
     }
 
-    /// Takes note of what is unread after a turn that has sent so much.
+    /// Records the unread bytes after a turn that has sent `sent_bytes`.
     pub(super) fn note_sent(&mut self, sent_bytes: u64) {
         let (record, backlog_bytes) = (&self.session.record, self.output.backlog_bytes());
         self.share.set(backlog_bytes, record, &self.shared.backlogs);

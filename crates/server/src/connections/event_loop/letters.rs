@@ -1,8 +1,8 @@
-//! What a loop does with its letters.
+//! Processing of the messages to an event loop.
 //!
-//! The loop takes all letters out of its box, and deals with as many as there is time for. Messages that are left count for the
-//! receivers meanwhile, like the bytes in their outputs. So a client is given up for all that was published to it, not only for
-//! what the loop has come to, and before the rest is copied.
+//! The loop takes all messages out of its mailbox and processes as many as it has time for. Messages to clients that
+//! are left count as unread bytes of their receivers, like their outputs. So a client is disconnected for everything
+//! that was published to it, before the remaining messages are copied.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::connections::transport::Transport;
 use crate::execution::errands::desk::Done;
 use crate::mail::{Letter, Parcel};
 
-/// Bytes of messages given to clients before those get a turn, in which they are sent.
+/// Maximum bytes of messages added to outputs before the receivers get a turn to send them.
 const DELIVERED_BYTES_MAX: usize = 1 << 20;
 
 impl EventLoop {
-    /// Takes letters out of the box, and deals with them as far as there is time; says whether more are left.
+    /// Takes messages out of the mailbox and processes them while there is time; returns whether some are left.
     pub(crate) fn take_letters(&mut self) -> bool {
         self.empty_box();
         let mut delivered_bytes = 0;
@@ -51,7 +51,7 @@ impl EventLoop {
         }
     }
 
-    /// Has a message count for its receivers. A client that has not been adopted yet subscribes to nothing.
+    /// Counts a message for its receivers. A client that has not been adopted yet has no subscriptions.
     fn announce(&mut self, receivers: &[Place], parcel: &Parcel) {
         for place in receivers {
             let Some(connection) = self.connection_at(*place) else { continue };
@@ -62,13 +62,13 @@ impl EventLoop {
         }
     }
 
-    /// The connection that is there, if it is still that client's.
+    /// Returns the connection at this place, if it still belongs to that client.
     fn connection_at(&mut self, place: Place) -> Option<&mut Connection> {
         let connection = self.connections.get_mut(place.key).map(|seat| &mut seat.connection);
         connection.filter(|connection| connection.is_of(place.client_id))
     }
 
-    /// Gives a client the reply of its errand. One that has left meanwhile has left its session behind.
+    /// Gives a client the result of its background job. If the client has disconnected, its session is discarded.
     fn welcome(&mut self, place: Place, mut done: Done) {
         match self.connection_at(place) {
             Some(connection) => {
@@ -79,7 +79,7 @@ impl EventLoop {
         }
     }
 
-    /// Takes over a connection that was given to this loop.
+    /// Takes over a connection that was assigned to this loop.
     fn adopt(&mut self, transport: Transport, addr: Peer, admission: Admission) {
         let entry = self.connections.vacant_entry();
         let key = entry.key();
@@ -88,14 +88,14 @@ impl EventLoop {
             self.handshakes.begin(place, self.times.handshake_max);
         }
         let mut connection = Connection::new(transport, addr, place, admission, Arc::clone(&self.shared));
-        // A refusal leaves the connection to be dropped, which closes it.
+        // On failure the connection is dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
             entry.insert(Seat { connection, queued: false, holds: false });
             self.finish_if_stopping(key);
         }
     }
 
-    /// Gives a message to its receivers. It may tell of what is not durable yet, and is held as long.
+    /// Adds a message to its receivers' outputs. It may reveal data that is not durable yet, and is held until then.
     fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
         let so_far = self.shared.keyspace.store.deferred_so_far();
         let is_durable = self.shared.keyspace.store.is_durable(so_far).unwrap_or(false);

@@ -1,11 +1,11 @@
-//! What a loop looks for every so often, though nothing happens.
+//! Periodic checks of a loop's clients.
 
 use super::EventLoop;
 use crate::mail::Letter;
 
 impl EventLoop {
-    /// Closes clients that say nothing, and those that do not read what they get, though nothing happens; and lets those go on for whose
-    /// replies there is room again.
+    /// Closes idle clients and clients that do not read their replies, and resumes clients whose backlog may grow
+    /// again.
     pub(super) fn look_at_clients(&mut self) {
         if !self.watchman.is_due(self.has_to_look()) {
             return;
@@ -31,7 +31,7 @@ impl EventLoop {
         }
     }
 
-    /// Has one client disconnected, so that those which are held back go on (`backlog`).
+    /// Disconnects one client, so that held-back clients can proceed (`backlog`).
     #[cold]
     fn make_room(&self) {
         let shared = &self.shared;

@@ -1,34 +1,37 @@
 //! One thread's share of the connections.
 //!
-//! # What a connection waits for, and what ends it
-//! The loop sleeps in the poller while `ready` is empty. A connection that could go on is in `ready`, or one of these brings
-//! it there:
+//! # Why a connection waits, and what ends the wait
+//! The loop sleeps in the poller while `ready` is empty. A connection that can make progress is in `ready`, or one of
+//! these events puts it there:
 //!
-//! | it waits for | which is known from | and ends with |
+//! | it waits for | recorded in | ended by |
 //! |---|---|---|
-//! | its socket | `readable` and `writable`, which hold until the socket says otherwise | an event of the poller |
-//! | others to have a turn | [`Turn::Again`] | itself: it is queued at once |
-//! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
-//! | the end of a pause | `postponed` | the time until then, or a wake-up by the thread that changed it |
-//! | room in the mail | `postponed` | a wake-up by the loop that made room |
-//! | the connection's own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
-//! | letters that a turn had no time for | `taken` | itself: the loop does not sleep |
-//! | nothing, but another thread acts on it | the letter | the wake-up that follows every letter |
+//! | its socket | `readable` and `writable`, until the socket returns `WouldBlock` | an event of the poller |
+//! | other connections' turns | [`Turn::Again`] | nothing: it is queued immediately |
+//! | a disk | `holders` | a wake-up by the store, or the result of [`Holders::ask`] |
+//! | the end of a pause | `postponed` | the timeout, or a wake-up by the thread that changed it |
+//! | space in the mailboxes | `postponed` | a wake-up by the loop that made space |
+//! | its own background job, or a job that blocks it | its session | the message with the reply |
+//! | messages that a turn had no time for | `taken` | nothing: the loop does not sleep |
+//! | nothing, but another thread acts on it | the message | the wake-up after every message |
 //!
-//! A wake-up is an event of its own in the poller. A wake-up comes after what it tells of: the letter is in the box, the log is
-//! synced. So a wake-up that comes while the loop works is found when the loop next wants to sleep, and so is what it tells of.
+//! A wake-up is a separate event in the poller. It follows its cause: the message is in the mailbox, or the log is
+//! synced. So a wake-up that arrives while the loop works is found before the loop next sleeps, together with its
+//! cause.
 //!
-//! A disk is the hard one, since it can be ready between any two steps. Four rules keep every holder in sight:
-//! 1. A connection begins to hold replies only where its requests are executed or a message is given to the connection, and both
-//!    come before the end of `execute` in one of that connection's turns. A message behind a value that is being sent counts as
-//!    held ([`Output`]).
-//! 2. At the end of `execute` a connection that holds anything is among the holders, and all that it holds is owed, whatever was
-//!    owed before.
-//! 3. What is owed is asked for before any connection of the group sends, and before the loop sleeps.
-//! 4. Either the answer is that all of it is durable: then all holders are looked at, and later ones fall under 2. Or the store
-//!    wakes the loop after it has become durable: then all holders are looked at, among them those for which something is owed.
+//! A disk is the hard case, because it can become ready between any two steps. Four rules ensure that no holder is
+//! forgotten:
+//! 1. A connection begins to hold replies only where its requests are executed or a message is added to its output, and
+//!    both happen before the end of `execute` in one of that connection's turns. A message behind a streamed value
+//!    counts as held ([`Output`]).
+//! 2. At the end of `execute` a connection that holds anything is among the holders, and all that it holds is owed,
+//!    whatever was owed before.
+//! 3. The loop requests the owed ticket before any connection of the group sends, and before the loop sleeps.
+//! 4. If the ticket is already durable, the loop visits all holders; later ones fall under rule 2. Otherwise the store
+//!    wakes the loop after the ticket has become durable, and the loop then visits all holders, including those for
+//!    which something is owed.
 //!
-//! So there is no ticket behind which something is held that is durable and that the loop will never look at.
+//! So no durable ticket leaves replies held that the loop never visits.
 //!
 //! [`Output`]: crate::connections::output::Output
 
@@ -62,10 +65,10 @@ use crate::execution::worker::Worker;
 use crate::mail::Letter;
 use crate::shared::Shared;
 
-/// Events taken from the poller at a time; more wait in the kernel.
+/// Maximum number of events taken from the poller at a time; more wait in the kernel.
 const EVENT_COUNT_MAX: usize = 1024;
 
-/// Connections have their number in `connections` as token; the listeners follow.
+/// A connection's token is its index in `connections`; the listeners' tokens follow.
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const FIRST_LISTENER: usize = usize::MAX - 2 * listen::ADDR_COUNT_MAX;
 
@@ -73,16 +76,16 @@ struct Seat {
     connection: Connection,
     /// It is in `ready`.
     queued: bool,
-    /// It is among `holders`.
+    /// It is in `holders`.
     holds: bool,
 }
 
-/// How long clients are waited for.
+/// Limits on waiting for clients.
 #[derive(Clone, Copy)]
 pub(crate) struct Times {
-    /// To read their last replies, once the server stops.
+    /// For clients to read their last replies, once the server stops.
     pub(crate) drain_max: Duration,
-    /// To agree on TLS.
+    /// For a TLS handshake.
     pub(crate) handshake_max: Duration,
 }
 
@@ -94,9 +97,9 @@ pub(crate) struct EventLoop {
     poll: Poll,
     patience: Patience,
     letters: Receiver<Letter>,
-    /// Letters that were taken out of the box, for which there was no time yet.
+    /// Messages taken out of the mailbox and not processed yet.
     taken: VecDeque<Letter>,
-    /// A client leaves more unread than may stay, or is held back by what others leave.
+    /// A client's unread bytes exceed its limit, or a client is held back.
     has_unread: bool,
     acceptors: Vec<Acceptor>,
     connections: Slab<Seat>,
@@ -104,18 +107,18 @@ pub(crate) struct EventLoop {
     ready: Vec<usize>,
     buffers: Buffers,
     holders: Holders,
-    /// The loop was woken: by other loops, or the store, for which `holders` wait.
+    /// Another loop, or the store on behalf of `holders`, has woken the loop.
     is_woken: bool,
     watchman: Watchman,
     handshakes: Handshakes,
-    /// Connections that wait for the end of a pause; some may be gone.
+    /// Connections that wait for the end of a pause; some may be closed.
     postponed: BTreeSet<usize>,
-    /// When to give up on clients that do not read their last replies; set once the server stops.
+    /// When to disconnect clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
 
 impl EventLoop {
-    /// A loop that takes its letters from the other end of a mailbox of `poll`.
+    /// Creates a loop that receives messages from a mailbox of `poll`.
     pub(crate) fn new(
         index: usize,
         (shared, errands): (Arc<Shared>, Arc<Errands>),
@@ -124,7 +127,7 @@ impl EventLoop {
     ) -> EventLoop {
         let waker = shared.post.waker(index);
         shared.stop.attach(Arc::clone(&waker));
-        // The only failure is a loop that is gone.
+        // This fails only if the loop has ended.
         let holders = Holders::new(&shared.keyspace.store, move || drop(waker.wake()));
         EventLoop {
             index,
@@ -149,15 +152,15 @@ impl EventLoop {
         }
     }
 
-    /// Makes this the loop that accepts, from each of the acceptors.
+    /// Makes this the accepting loop, for each of the acceptors.
     pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
         acceptor.register(&self.poll, Token(FIRST_LISTENER + self.acceptors.len()))?;
         self.acceptors.push(acceptor);
         Ok(())
     }
 
-    /// Serves until the server stops. A loop that ends before that, since its poller failed or in a panic, stops the others as well: its
-    /// clients, and those that would come to it, would wait for ever.
+    /// Serves until the server stops. A loop that ends before, because its poller failed or it panicked, stops the
+    /// other loops as well: otherwise its present and future clients would wait forever.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| self.serve()));
         if !matches!(outcome, Ok(Ok(()))) {
@@ -166,7 +169,7 @@ impl EventLoop {
         outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
     }
 
-    /// Has the loop panic in its first round.
+    /// Makes the loop panic in its first round.
     #[cfg(test)]
     pub(crate) fn die(&mut self) {
         self.ready.push(usize::MAX);
@@ -179,7 +182,7 @@ impl EventLoop {
         let mut duty = Duty::of(&shared, self.index);
         while !self.is_finished() {
             let timeout = self.timeout();
-            // Who waits for a sync leaves the processor to it.
+            // While replies wait for a sync, the processor is left to it.
             let may_stay_awake = self.holders.is_empty();
             match self.patience.poll(&mut self.poll, &mut events, (timeout, may_stay_awake), &mut duty) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
@@ -221,12 +224,12 @@ impl EventLoop {
         waits.into_iter().flatten().min()
     }
 
-    /// When the postponed connections may go on, if no wake-up tells. What held them may have ended since the last look.
+    /// Returns when postponed connections may proceed without a wake-up. The pause may have ended since the last check.
     fn until_unpaused(&self) -> Option<Duration> {
         if self.shared.lets_go_on() { Some(Duration::ZERO) } else { self.shared.pause.remaining() }
     }
 
-    /// Whether clients have to be looked at every so often.
+    /// Returns whether periodic checks of clients are needed.
     fn has_to_look(&self) -> bool {
         self.has_unread || self.shared.administration.settings.idle_seconds_max() > 0
     }
@@ -240,7 +243,7 @@ impl EventLoop {
             } else if event.token() == WAKER {
                 self.is_woken = true;
             } else if let Some(seat) = self.connections.get_mut(key) {
-                // It may be the successor of the one that the event is about, for which it is a false alarm.
+                // The slot may have been reused since the event, which is then a spurious event.
                 seat.connection.note(event);
                 self.queue(key);
             }
@@ -251,7 +254,7 @@ impl EventLoop {
         self.acceptors.iter_mut().for_each(Acceptor::accept_waiting);
     }
 
-    /// Lets those connections go on that wait for what is durable now.
+    /// Resumes connections whose replies are now durable.
     fn release(&mut self) {
         let (connections, ready) = (&mut self.connections, &mut self.ready);
         self.holders.release(|key| {
@@ -264,7 +267,7 @@ impl EventLoop {
         });
     }
 
-    /// Lets the paused connections go on, once they may.
+    /// Resumes paused connections once they may proceed.
     fn end_pause(&mut self) {
         if !self.postponed.is_empty() && self.shared.lets_go_on() {
             for key in mem::take(&mut self.postponed) {
@@ -275,7 +278,7 @@ impl EventLoop {
         }
     }
 
-    /// Takes no more connections, and has those there are finish.
+    /// Stops accepting and lets existing connections finish.
     fn begin_to_stop(&mut self) {
         self.deadline = Some(Instant::now() + self.times.drain_max);
         self.acceptors.clear();
@@ -298,9 +301,9 @@ impl EventLoop {
         }
     }
 
-    /// All ready connections execute before the first replies are sent, as far as replies are few: a client that is woken by the
-    /// first finds the others'. All share the sync that makes their writes durable, which begins before the replies that are not
-    /// held are sent.
+    /// All ready connections execute before the first replies are sent, while replies are few: a client that is woken
+    /// by the first reply finds the others' replies too. One sync, which begins before replies that are not held are
+    /// sent, makes the writes of all of them durable.
     fn give_turns(&mut self, woke: Instant) {
         let ready = mem::take(&mut self.ready);
         let mut rest = &ready[..];
@@ -314,7 +317,7 @@ impl EventLoop {
         }
     }
 
-    /// Has connections execute, until replies are many; says how many did.
+    /// Executes connections until replies are many, and returns how many were executed.
     fn execute(&mut self, keys: &[usize], woke: Instant) -> usize {
         let mut unsent_bytes = 0;
         for (number, &key) in keys.iter().enumerate() {
@@ -356,7 +359,7 @@ impl EventLoop {
             Turn::Wait if seat.connection.is_postponed() => drop(self.postponed.insert(key)),
             Turn::Wait => {}
             Turn::Close => {
-                // Who holds replies that will never be durable was queued, to be closed, after it had executed.
+                // A connection whose replies will never be durable was queued for closing after it executed.
                 if seat.queued {
                     self.ready.retain(|queued| *queued != key);
                 }

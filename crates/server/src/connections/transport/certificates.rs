@@ -1,4 +1,4 @@
-//! The server's certificate and key, and whose certificates it trusts: read from files at start, and anew when asked.
+//! The server's certificate and key, and the trusted authorities, read from files at start and on reload.
 
 use std::fmt::Display;
 use std::io;
@@ -16,20 +16,20 @@ use rustls::{RootCertStore, ServerConfig};
 use super::refusal::explained;
 use crate::administration::byte_order_mark::read_unmarked;
 
-/// Whether clients must show a certificate.
+/// Whether clients must present a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClientCertificate {
-    /// They are not asked for one.
+    /// No certificate is requested.
     #[default]
     No,
-    /// One that is shown must be good.
+    /// A presented certificate must be valid.
     Optional,
-    /// A client without one is refused.
+    /// A client without a certificate is refused.
     Yes,
 }
 
 impl ClientCertificate {
-    /// As `CONFIG` has it.
+    /// Returns the name in `CONFIG`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             ClientCertificate::No => "no",
@@ -38,7 +38,7 @@ impl ClientCertificate {
         }
     }
 
-    /// What [`ClientCertificate::name`] gave.
+    /// Parses a name returned by [`ClientCertificate::name`].
     pub(crate) fn by_name(name: &str) -> Option<ClientCertificate> {
         [ClientCertificate::No, ClientCertificate::Optional, ClientCertificate::Yes]
             .into_iter()
@@ -46,16 +46,16 @@ impl ClientCertificate {
     }
 }
 
-/// Where the certificates are; all files are PEM.
+/// Paths of the certificate files, all in PEM format.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The server's certificate, followed by those that link it to an authority.
+    /// The server's certificate, followed by its chain to an authority.
     pub certificate: PathBuf,
     /// The certificate's private key, not encrypted.
     pub key: PathBuf,
-    /// The authorities whose certificates clients may show.
+    /// The authorities that sign client certificates.
     pub client_ca: Option<PathBuf>,
-    /// Whether they must; anything but `No` needs `client_ca`.
+    /// Whether clients must present a certificate; any value except `No` needs `client_ca`.
     pub client_certificate: ClientCertificate,
 }
 
@@ -70,7 +70,7 @@ impl Certificates {
         Ok(Certificates { files: Mutex::new(files), current })
     }
 
-    /// What a new connection is served with.
+    /// Returns the configuration for new connections.
     pub(super) fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.lock())
     }
@@ -79,7 +79,7 @@ impl Certificates {
         self.files.lock().clone()
     }
 
-    /// Has new connections served with what these files hold; if that is wrong, with what was there before.
+    /// Uses these files for new connections; on error the previous ones stay in use.
     pub(crate) fn change(&self, files: TlsFiles) -> io::Result<()> {
         let fresh = read(&files)?;
         *self.files.lock() = files;
@@ -88,7 +88,7 @@ impl Certificates {
     }
 }
 
-/// Reads a running server's certificates anew.
+/// Reloads the certificates of a running server.
 #[derive(Clone)]
 pub struct TlsReload {
     certificates: Arc<Certificates>,
@@ -99,16 +99,16 @@ impl TlsReload {
         TlsReload { certificates }
     }
 
-    /// Has new connections served with what the files hold now.
+    /// Uses the files' present contents for new connections.
     ///
     /// # Errors
-    /// If they cannot be read, or do not fit together; connections are then served with what they held before.
+    /// Files that cannot be read or do not match each other; new connections then use the previous contents.
     pub fn reload(&self) -> io::Result<()> {
         self.certificates.change(self.certificates.files())
     }
 }
 
-/// A line of a PEM file whose key needs a password, in PKCS #8 or in older forms.
+/// A line of a PEM file whose key needs a password, in PKCS #8 or older formats.
 const ENCRYPTED: &[u8] = b"ENCRYPTED";
 
 fn read(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
@@ -179,12 +179,12 @@ fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
     })
 }
 
-/// The text of a file, without the mark that some editors put before it.
+/// Reads a file, without a byte order mark.
 fn read_pem(path: &Path) -> Result<Vec<u8>, pem::Error> {
     read_unmarked(path).map_err(pem::Error::Io)
 }
 
-/// Names the file and what was sought in it.
+/// Creates an error that names the file and its expected contents.
 fn pem_error(path: &Path, error: pem::Error, what: &str) -> io::Error {
     let path = path.display();
     match error {

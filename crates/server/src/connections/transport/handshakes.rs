@@ -1,6 +1,6 @@
-//! The handshakes of one event loop that are under way, so that none lasts for ever.
+//! The running TLS handshakes of one event loop, so that none lasts forever.
 //!
-//! Every handshake may last equally long, so the first that began is the first that is over.
+//! All handshakes have the same time limit, so they expire in the order in which they began.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,18 +13,18 @@ pub(crate) struct Handshakes {
 }
 
 impl Handshakes {
-    /// Takes note of a client that must be done within `time_max`.
+    /// Registers a client whose handshake must finish within `time_max`.
     pub(crate) fn begin(&mut self, place: Place, time_max: Duration) {
         self.pending.push_back((Instant::now() + time_max, place));
     }
 
-    /// How long until the time of the next one is over.
+    /// Returns the time until the next handshake expires.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         let (deadline, _) = self.pending.front()?;
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// The next client whose time is over, done or not.
+    /// Removes the next client whose time is over, whether its handshake is complete or not.
     pub(crate) fn pop_overdue(&mut self) -> Option<Place> {
         let (deadline, place) = *self.pending.front()?;
         (Instant::now() >= deadline).then(|| self.pending.pop_front()).flatten().map(|_| place)

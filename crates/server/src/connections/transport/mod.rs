@@ -1,7 +1,7 @@
-//! What carries a connection's bytes: a socket, or TLS over one. Neither blocks.
+//! The transport of a connection's bytes: a socket, or TLS over a socket. Neither blocks.
 //!
-//! Both say with [`ErrorKind::WouldBlock`](io::ErrorKind::WouldBlock) that the socket takes no more; what was taken and is
-//! not in the socket yet, which only TLS has, is sent by [`Transport::flush`].
+//! Both return [`ErrorKind::WouldBlock`](io::ErrorKind::WouldBlock) when the socket accepts no more.
+//! [`Transport::flush`] sends bytes that were accepted but are not in the socket yet, which only TLS has.
 
 mod certificates;
 mod handshakes;
@@ -21,12 +21,12 @@ pub use certificates::{ClientCertificate, TlsFiles, TlsReload};
 pub(crate) use handshakes::Handshakes;
 use tls::TlsStream;
 
-/// What a read brought.
+/// The outcome of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// As much as there was room for, or less: there may be more.
+    /// The buffer is full or part of the data was read: there may be more.
     Some,
-    /// All that there was.
+    /// All available data was read.
     All,
     /// The client will send no more.
     End,
@@ -39,9 +39,9 @@ pub(crate) enum Transport {
     Tls(Box<TlsStream>),
 }
 
-/// A socket, whatever its address is.
+/// A socket of any address family.
 pub(crate) trait Socket: Source + Read + Write {
-    /// Nothing more will be sent.
+    /// Shuts down the sending side.
     fn end(&self) -> io::Result<()>;
 }
 
@@ -58,7 +58,7 @@ impl Socket for UnixStream {
 }
 
 impl Transport {
-    /// TLS on a socket that a client has just connected, or the socket itself where there are no certificates.
+    /// Creates a TLS transport for a new connection, or a plain one if there are no certificates.
     pub(crate) fn new(socket: TcpStream, certificates: Option<&Certificates>) -> io::Result<Transport> {
         Ok(match certificates {
             Some(certificates) => Transport::Tls(Box::new(TlsStream::accept(socket, certificates)?)),
@@ -70,7 +70,7 @@ impl Transport {
         self.socket_mut().register(poll.registry(), token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// The address at which the client was served; none if it was a path.
+    /// Returns the local address; `None` for a Unix socket.
     pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
         match self {
             Transport::Plain(socket) => socket.local_addr().ok(),
@@ -79,7 +79,7 @@ impl Transport {
         }
     }
 
-    /// Reads into the capacity that `bytes` has left, which must not be none.
+    /// Reads into the remaining capacity of `bytes`, which must not be 0.
     #[inline]
     pub(crate) fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
         match self {
@@ -89,7 +89,7 @@ impl Transport {
         }
     }
 
-    /// Takes the start of `bytes`, which are not none, and returns how many that were.
+    /// Accepts the start of `bytes`, which must not be empty, and returns its length.
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -99,7 +99,7 @@ impl Transport {
         }
     }
 
-    /// Sends what was taken.
+    /// Sends accepted bytes.
     #[inline]
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
@@ -108,7 +108,7 @@ impl Transport {
         }
     }
 
-    /// Whether something was taken that is not in the socket yet.
+    /// Returns whether accepted bytes are not in the socket yet.
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         match self {
@@ -117,7 +117,7 @@ impl Transport {
         }
     }
 
-    /// Whether client and server have yet to agree on keys.
+    /// Returns whether the handshake is incomplete.
     pub(crate) fn is_shaking_hands(&self) -> bool {
         match self {
             Transport::Plain(_) | Transport::Unix(_) => false,
@@ -125,7 +125,7 @@ impl Transport {
         }
     }
 
-    /// Tells the client that nothing more will be sent, once all that was taken is.
+    /// Signals the end of the stream to the client, after all accepted bytes.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         if let Transport::Tls(stream) = self {
             stream.end()?;
@@ -133,10 +133,10 @@ impl Transport {
         self.socket_mut().end()
     }
 
-    /// Whether the client begins as it should: with a record of TLS, where that is spoken. It takes nothing.
+    /// Returns whether the client begins with a TLS record, if TLS is expected. Consumes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::WouldBlock`](io::ErrorKind::WouldBlock) until something has come.
+    /// [`ErrorKind::WouldBlock`](io::ErrorKind::WouldBlock) until data has arrived.
     pub(crate) fn begins_well(&self) -> io::Result<bool> {
         match self {
             Transport::Plain(_) | Transport::Unix(_) => Ok(true),
@@ -144,7 +144,7 @@ impl Transport {
         }
     }
 
-    /// What lies below TLS, for a client that does not speak TLS.
+    /// Returns the socket below TLS, for a client that does not speak TLS.
     pub(crate) fn socket_mut(&mut self) -> &mut dyn Socket {
         match self {
             Transport::Plain(socket) => socket,

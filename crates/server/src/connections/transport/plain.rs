@@ -1,4 +1,4 @@
-//! A socket as it is.
+//! A plain socket.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind};
 
 use rustls::{CertificateError, Error};
 
-/// The error for the log. A certificate of X.509 version 1, which `openssl x509` makes without extensions, is named: the library only
-/// gives the name of a constant.
+/// Converts the error for the log. A certificate of X.509 version 1, which `openssl x509` creates without extensions,
+/// gets a readable text: the library only prints the name of a constant.
 pub(super) fn explained(error: Error) -> io::Error {
     if is_of_version_1(&error) {
         let text = "the certificate is X.509 version 1, and version 3 is needed: sign it with extensions (openssl x509 -extfile)";

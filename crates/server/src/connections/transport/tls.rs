@@ -1,7 +1,7 @@
 //! TLS on a socket.
 //!
-//! Memory is bounded on both sides: nothing is read from the socket while decrypted bytes wait, and nothing is encrypted
-//! while encrypted bytes wait. The handshake is driven by reads and flushes like everything else.
+//! Memory is bounded in both directions: nothing is read from the socket while decrypted bytes wait, and nothing is
+//! encrypted while encrypted bytes wait. Reads and flushes also drive the handshake.
 
 use std::io::{self, BufRead, ErrorKind, Write};
 
@@ -11,7 +11,7 @@ use rustls::ServerConnection;
 use super::refusal::explained;
 use super::{Arrived, Certificates};
 
-/// Decrypted for a connection before others get their turn: as much as a socket delivers at once.
+/// Maximum bytes decrypted for a connection before the others get their turn: as many as a socket delivers at a time.
 const TURN_BYTES_MAX: usize = 256 << 10;
 
 /// The first byte of a record that begins a handshake.
@@ -36,7 +36,7 @@ impl TlsStream {
         &mut self.socket
     }
 
-    /// Whether the first byte that waits is one of TLS.
+    /// Returns whether the first waiting byte is one of TLS.
     pub(super) fn begins_with_tls(&self) -> io::Result<bool> {
         let mut first = [0];
         match self.socket.peek(&mut first)? {
@@ -53,7 +53,7 @@ impl TlsStream {
         self.tls.wants_write()
     }
 
-    /// Decrypts until `bytes` is full, the socket is empty, or others should have a turn.
+    /// Decrypts until `bytes` is full, the socket is empty, or the turn's limit is reached.
     pub(super) fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
         let end = bytes.capacity().min(bytes.len() + TURN_BYTES_MAX);
         loop {
@@ -70,7 +70,7 @@ impl TlsStream {
         }
     }
 
-    /// Moves decrypted bytes to the room of `bytes` before `end`; nothing if more must be read from the socket.
+    /// Moves decrypted bytes to the free part of `bytes` before `end`; `None` if more must be read from the socket.
     fn take_decrypted(&mut self, bytes: &mut Vec<u8>, end: usize) -> io::Result<Option<Arrived>> {
         let mut reader = self.tls.reader();
         while bytes.len() < end {
@@ -89,12 +89,12 @@ impl TlsStream {
 
     fn decrypt(&mut self) -> io::Result<()> {
         let Err(error) = self.tls.process_new_packets() else { return Ok(()) };
-        // The client is told what was wrong, if it still listens.
+        // Sends the alert to the client, if it still reads.
         let _ = self.flush();
         Err(explained(error))
     }
 
-    /// Encrypts the start of `bytes` once all that was encrypted before is sent.
+    /// Encrypts the start of `bytes` once everything encrypted before is sent.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.flush()?;
         let taken_bytes = self.tls.writer().write(bytes)?;
@@ -115,19 +115,19 @@ impl TlsStream {
         Ok(())
     }
 
-    /// Says that nothing more will be sent.
+    /// Sends the end-of-stream alert.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.tls.send_close_notify();
         self.flush()
     }
 }
 
-/// Tells the client that this is the end, and no attacker's cut of the connection.
+/// Sends the end-of-stream alert, which distinguishes this end from a truncation by an attacker.
 impl Drop for TlsStream {
     fn drop(&mut self) {
         if !self.is_shaking_hands() {
             self.tls.send_close_notify();
-            // Who does not take it learns of the end by the socket.
+            // A client that does not receive it sees the end of the socket.
             let _ = self.flush();
         }
     }

@@ -1,4 +1,4 @@
-//! A client that is away, with all that it has.
+//! The state of a client whose request runs in the background.
 
 use std::time::Instant;
 
@@ -9,14 +9,14 @@ use crate::connections::input::Input;
 use crate::execution::pipeline::Pipeline;
 use crate::telemetry::BatchCounts;
 
-/// What a client works with, and what is before it.
+/// A client's session, its pipeline and its unparsed input.
 pub(crate) struct Desk {
     pub(crate) session: Session,
     pub(crate) pipeline: Pipeline,
     pub(crate) input: Input,
 }
 
-/// What came of an errand.
+/// The result of a background job.
 pub(crate) struct Done {
     pub(crate) desk: Desk,
     pub(crate) reply: Vec<u8>,
@@ -27,7 +27,7 @@ pub(crate) struct Done {
 }
 
 impl Desk {
-    /// Forgets what is done: a loop would take long to give a long request's memory back.
+    /// Drops finished requests here, because freeing a long request would take an event loop too long.
     pub(super) fn tidy(&mut self) {
         if self.pipeline.is_done() {
             self.input.consume(self.pipeline.restart());

@@ -1,22 +1,22 @@
-//! A request whose client waits for it.
+//! A request that runs in the background.
 
 use std::time::Instant;
 
 use crate::table::Entry;
 
-/// How an errand is done.
+/// Which thread executes a background job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     Queued,
-    /// On a thread of its own, and beside a command that is alone.
+    /// Its own thread, which also runs while a command has exclusive access.
     Apart,
 }
 
-/// A request that its client waits for.
+/// A request that runs in the background while its client waits.
 pub(crate) struct Errand {
     pub(crate) way: Way,
     pub(crate) entry: Entry,
-    /// Its number in the client's pipeline.
+    /// Its index in the client's pipeline.
     pub(crate) number: usize,
     /// When the poller reported it.
     pub(crate) woke: Instant,

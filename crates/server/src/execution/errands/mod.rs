@@ -1,20 +1,21 @@
-//! Commands that take long, executed beside the event loops: a loop goes on with its other clients meanwhile.
+//! Background jobs: long commands that run outside the event loops, so that a loop can serve its other clients.
 //!
-//! The client that asked is *away*: nothing more of it is read or executed until the letter with the reply has come. All that
-//! the client has before it goes along ([`Desk`]), a request of any length without being copied; the loop keeps a stand-in for
-//! its session.
+//! Nothing more of the job's client is read or executed until its loop receives the message with the reply. The job
+//! receives the client's session, pipeline and input ([`ClientState`]), so even a long request is not copied; the loop
+//! keeps a placeholder session.
 //!
-//! Each row of the table says what a command's time depends on ([`Takes`]); `weight` tells from that, and from what the keys hold,
-//! whether a request takes long. There are two ways. SAVE and DEBUG SLEEP have a thread each: the first runs once at a time, the
-//! second is for tests. All others queue for one thread. That thread claims an errand's keys ([`Claim`]) while executing it. So a
-//! transaction of several seconds is as much alone as one on a loop, and keeps out only commands that touch its keys, or all keys.
+//! Each row of the command table states what the command's duration depends on ([`Takes`]). From that and the current
+//! values, `weight` estimates whether a request is long. SAVE and DEBUG SLEEP get a thread each: SAVE runs once at a
+//! time, DEBUG SLEEP is for tests. All other jobs queue for one thread, which claims the job's keys ([`Claim`]) while
+//! it executes. So a transaction of several seconds is isolated as on a loop, and blocks only commands that use its
+//! keys, or all keys.
 //!
-//! A command that is kept out becomes an errand as well, however short, and queues behind what keeps it out. The queue's order is
-//! that of arrival, and a client has one errand in it at most. So an errand waits only for those that came before, however many
-//! come after: no client starves.
+//! A command that is blocked by a claim also becomes a background job, however short, and queues behind the job that
+//! blocks it. The queue is first in, first out, and a client has at most one job in it. So a job waits only for jobs
+//! that were queued before it, and no client starves.
 //!
 //! # Lock order
-//! The errands' lane, then the claim, then the loops' lanes, one at a time. The queue's lock is a leaf.
+//! The lane of the background jobs, then the claim, then the loops' lanes, one at a time. The queue's lock is a leaf.
 //!
 //! [`Takes`]: crate::table::Takes
 
@@ -41,7 +42,7 @@ use crate::telemetry::Tally;
 use desk::{Desk, Done};
 use errand::{Errand, Way};
 
-/// An errand on its way to the thread that does it.
+/// A background job with its client's state.
 struct Job {
     errand: Errand,
     desk: Desk,
@@ -81,13 +82,13 @@ impl Job {
     }
 }
 
-/// Waits for the turn that the client's loop is at. A thread that kills clients or changes rights has all lanes, or takes each once it has
-/// done so: what follows sees it.
+/// Waits for the current turn of the client's loop. A thread that kills clients or changes rights holds all lanes, or
+/// locks each afterwards, so later checks see the change.
 fn await_turn(session: &Session, shared: &Shared) {
     drop(shared.gate.pass(session.record.place.loop_index));
 }
 
-/// The threads that do errands.
+/// The threads that execute background jobs.
 #[derive(Default)]
 pub(crate) struct Errands {
     queue: Mutex<Option<Sender<Job>>>,
@@ -95,7 +96,7 @@ pub(crate) struct Errands {
 }
 
 impl Errands {
-    /// Has the errand done; its client is away until then.
+    /// Starts or queues the job; its client waits for the result.
     pub(crate) fn send(&self, shared: &Arc<Shared>, errand: Errand, desk: Desk) {
         let job = Job { errand, desk };
         match job.errand.way {
@@ -107,7 +108,7 @@ impl Errands {
     fn send_apart(&self, shared: &Arc<Shared>, job: Job) {
         let (sender, jobs) = channel();
         if self.spawn(shared, jobs) {
-            // The thread takes it before it ends.
+            // The thread receives it before it exits.
             let _ = sender.send(job);
         } else {
             job.do_it(shared);
@@ -122,7 +123,7 @@ impl Errands {
         }
         let Some(sender) = queue.as_ref() else {
             drop(queue);
-            // Without a thread the loop waits.
+            // If no thread can be created, the loop executes the job itself.
             return job.do_it(shared);
         };
         let sent = sender.send(job);
@@ -132,7 +133,7 @@ impl Errands {
         }
     }
 
-    /// A thread that does errands as long as there is a sender; false if there is none to be had.
+    /// Starts a thread that executes jobs until the sender is dropped. Returns false if no thread can be created.
     fn spawn(&self, shared: &Arc<Shared>, jobs: Receiver<Job>) -> bool {
         let shared = Arc::clone(shared);
         let work = move || jobs.into_iter().for_each(|job| job.do_it(&shared));
@@ -143,7 +144,7 @@ impl Errands {
         true
     }
 
-    /// Waits for the errands that are under way, once there are no loops that would send more.
+    /// Waits for the running jobs. Call this after all loops have ended.
     pub(crate) fn finish(&self) {
         drop(self.queue.lock().take());
         let threads = std::mem::take(&mut *self.threads.lock());
@@ -163,7 +164,7 @@ mod tests {
     use crate::execution::pipeline::Pipeline;
     use crate::{table, testing};
 
-    /// Whether an errand is executed if `change` happens while it waits in the queue.
+    /// Returns whether a background job is executed if `change` happens while it is queued.
     fn is_done(change: impl FnOnce(&Shared, &Session)) -> bool {
         let (server, _dir) = testing::server();
         let (shared, session) = (server.shared(), testing::session(server.shared()));

@@ -1,8 +1,8 @@
-//! How long a request will take, as far as that can be told before it is executed.
+//! Estimates how long a request will take, before it is executed.
 //!
-//! The estimate is in bytes that are copied, or in work that takes about as long. A transaction is weighed as a whole, by what the
-//! keys hold before it. That suffices: the first of its commands that meets or makes a long value finds only values from before the
-//! transaction, so this command is seen to be long.
+//! The estimate is in bytes copied, or in work of about the same cost. A transaction is estimated as a whole, from the
+//! values before it. That suffices: the first of its commands that reads or creates a long value uses only values from
+//! before the transaction, so it is recognised as long.
 
 use resp::Request;
 
@@ -12,16 +12,16 @@ use crate::keyspace::database::Database;
 use crate::shared::Shared;
 use crate::table::{self, Entry, Takes, Touches, flag};
 
-/// From here on a request takes long: several milliseconds.
+/// A request of at least this estimate is long: several milliseconds.
 const LONG_BYTES_MIN: u64 = 8 << 20;
 
-/// As many keys as a loop may look at.
+/// Maximum number of keys that a loop may visit.
 const KEY_COUNT_MAX: u64 = 1 << 14;
 
-/// More than any number of bytes.
+/// Longer than any number of bytes.
 const FOR_LONG: u64 = u64::MAX;
 
-/// How the request is done if it takes long, and the client may wait for it.
+/// Returns the thread for the request if it is long and its client may wait; `None` if the loop executes it.
 #[inline]
 pub(crate) fn way_of(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> Option<Way> {
     let is_now = !session.queues(entry);
@@ -35,13 +35,13 @@ pub(crate) fn way_of(entry: Entry, request: &Request<'_>, session: &Session, sha
     is_long.then_some(Way::Queued)
 }
 
-/// Whether the request itself is long, so that even to keep it for later takes long.
+/// Returns whether the request itself is so long that even queueing it takes long.
 #[inline]
 fn is_long_itself(request: &Request<'_>) -> bool {
     request.span_bytes() as u64 >= LONG_BYTES_MIN
 }
 
-/// Whether to execute the request takes long.
+/// Returns whether the execution takes long.
 #[inline]
 fn is_long(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> bool {
     let weight = match &session.transaction {
@@ -70,7 +70,7 @@ fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) 
             break;
         }
     }
-    // What it deletes goes with what it puts as one batch, key by key.
+    // Its deletions and writes form one batch, key by key.
     if clears && shared.keyspace.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { FOR_LONG } else { sum }
 }
 
@@ -96,7 +96,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
     }
 }
 
-/// The length of what a key holds; 0 if that cannot be told.
+/// Returns the length of the key's value, or 0 if it is unknown.
 fn held_bytes(key: &[u8], db: Database, shared: &Shared) -> u64 {
     let reader = shared.keyspace.store.reader(shared.keyspace.namespace(db).raw(key));
     reader.ok().flatten().map_or(0, |reader| reader.len_bytes())
@@ -231,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Each command with as few arguments as it takes and some more, each argument being anything: judged before the command itself
-    /// has looked at them.
+    /// Estimates each command with the fewest arguments it accepts and a few more, with arbitrary arguments. The
+    /// estimate runs before the command has checked its arguments.
     #[test]
     fn any_request_can_be_judged_before_it_is_executed() {
         let (server, _dir) = testing::server();
