@@ -1,19 +1,19 @@
-//! Small texts that are read whole, and the mark that some editors put before a text.
+//! Reading small text files, without a byte order mark.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// More than any file of parameters, users, passwords or certificates has.
+/// Larger than any file of parameters, users, passwords or certificates.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 const UTF_8: &[u8] = b"\xef\xbb\xbf";
 const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// The text without the mark of UTF-8, if it begins with one.
+/// Returns the text without a leading UTF-8 byte order mark.
 ///
 /// # Errors
-/// If the mark is that of UTF-16, which no file of this program is.
+/// A UTF-16 byte order mark: no file of this program is UTF-16.
 pub fn without_mark(text: &[u8]) -> io::Result<&[u8]> {
     if UTF_16.iter().any(|mark| text.starts_with(mark)) {
         let what = "this is UTF-16, and UTF-8 is wanted: iconv -f UTF-16 -t UTF-8 converts it";
@@ -22,16 +22,16 @@ pub fn without_mark(text: &[u8]) -> io::Result<&[u8]> {
     Ok(text.strip_prefix(UTF_8).unwrap_or(text))
 }
 
-/// Whether a text that began with these bytes would be taken for one with a mark.
+/// Returns whether a text that starts with these bytes would be mistaken for one with a byte order mark.
 #[must_use]
 pub fn looks_marked(bytes: &[u8]) -> bool {
     bytes.starts_with(UTF_8) || UTF_16.iter().any(|mark| bytes.starts_with(mark))
 }
 
-/// The bytes of a small file, without a mark. A file without an end is not read until there is no memory left.
+/// Reads a small file, without its byte order mark. An endless file is not read until memory is exhausted.
 ///
 /// # Errors
-/// The operating system's; if the file is longer than any such file; as for [`without_mark`].
+/// Errors of the operating system, a file that is too long, and the errors of [`without_mark`].
 pub fn read_unmarked(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -44,7 +44,7 @@ pub fn read_unmarked(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`read_unmarked`], in UTF-8.
+/// Like [`read_unmarked`], for UTF-8 text.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     let text = String::from_utf8(read_unmarked(path)?);
     text.map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))

@@ -2,19 +2,19 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files that are not connections: the store, the standard streams, monitoring connections. As in Redis.
+/// Files other than connections: the store, the standard streams, monitoring connections. As in Redis.
 const RESERVED_FILE_COUNT: u64 = 32;
-/// Of each event loop: the poller, another that hands it to the resources that are polled, and what wakes the loop.
+/// Files of each event loop: the poller, its duplicate for registering sockets, and the waker.
 const LOOP_FILE_COUNT: u64 = 3;
 
-/// Raises the process' soft limit towards what `clients` on so many event loops need, and returns how many clients fit.
+/// Raises the process' soft limit for `clients` on `loop_count` event loops, and returns how many clients fit.
 pub(crate) fn raise_for(clients: usize, loop_count: usize) -> usize {
     let reserved = RESERVED_FILE_COUNT + LOOP_FILE_COUNT * loop_count as u64;
     let wanted = clients as u64 + reserved;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
-        // A refusal leaves the old limit, which is read back below.
+        // If this fails, the old limit stays; it is read back below.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     let available = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(reserved);

@@ -1,8 +1,8 @@
-//! What the server writes to its log, and how much.
+//! The server's log: its lines, levels and rate limits.
 //!
-//! A line tells of no key, no value and no password; and of a name that a client gave as a user's only if there is such a user,
-//! since people type passwords where names belong. A client that can cause lines at will gets some a second; the next line then
-//! says how many were left out.
+//! A line contains no key, value or password. A name that a client gave as a user name is logged only if that user
+//! exists, because people type passwords where names belong. Lines that a client can cause at will are limited per
+//! second; the next line states how many were dropped.
 
 use std::fmt;
 use std::io;
@@ -20,42 +20,42 @@ use tracing_subscriber::{Registry, fmt as lines};
 use crate::administration::log_writer::LineSender;
 use crate::errors::Refusal;
 
-/// Lines of one kind in a second.
+/// Maximum lines of one kind per second.
 const LINE_COUNT_MAX: u32 = 10;
 
-/// How lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// An object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// How much is logged, by Redis' names: each level logs what those after it do, and more.
+/// Log levels by Redis' names, from most to fewest messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LogLevel {
     /// Everything.
     Debug,
-    /// Clients that come and go.
+    /// Connecting and disconnecting clients.
     Verbose,
-    /// What an operator wants to know: start, recovery, health, the end.
+    /// Information for the operator: start, recovery, health, shutdown.
     #[default]
     Notice,
-    /// What an operator should look at.
+    /// Problems that need the operator's attention.
     Warning,
 }
 
 impl LogLevel {
     const ALL: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Verbose, LogLevel::Notice, LogLevel::Warning];
 
-    /// The level of this name, in small letters.
+    /// Parses a level name in lower case.
     pub fn of(name: &str) -> Option<LogLevel> {
         LogLevel::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// Redis' name of it.
+    /// Returns Redis' name of the level.
     pub fn name(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",
@@ -90,10 +90,10 @@ impl fmt::Debug for LogControl {
 }
 
 impl LogControl {
-    /// Makes this the process' log, on a thread of its own.
+    /// Installs the process' log, with its own writer thread.
     ///
     /// # Errors
-    /// If it has one already, or there is no thread to be had.
+    /// A log is already installed, or no thread can be created.
     pub fn install(format: LogFormat, level: LogLevel) -> io::Result<LogControl> {
         let (filter, handle) = reload::Layer::new(level.filter());
         let sender = LineSender::to(io::stderr())?;
@@ -107,25 +107,25 @@ impl LogControl {
         installed.map(|()| control).map_err(io::Error::other)
     }
 
-    /// Waits until all lines are written; at most a second, since perhaps nobody reads them.
+    /// Waits until all lines are written; at most a second, because standard error may be a pipe without a reader.
     pub fn flush(&self) {
         self.lines.flush();
     }
 
-    /// What is logged now.
+    /// Returns the current level.
     pub fn level(&self) -> LogLevel {
         *self.level.lock()
     }
 
-    /// Logs so much from now on.
+    /// Sets the level.
     pub fn set(&self, level: LogLevel) {
         *self.level.lock() = level;
-        // The log lives as long as the process.
+        // This fails only if the log is gone, and it lives as long as the process.
         let _ = self.filter.reload(level.filter());
     }
 }
 
-/// What bounds the lines that clients cause.
+/// Rate limits for lines that clients cause.
 #[derive(Default)]
 pub(crate) struct Log {
     refused_clients: Throttle,
@@ -145,7 +145,7 @@ impl Log {
         }
     }
 
-    /// In the first words of Redis, for which people search.
+    /// Starts with Redis' words, for which people search.
     #[cold]
     pub(crate) fn spoke_http(&self, addr: &dyn fmt::Display) {
         if let Some(left_out) = self.refused_clients.pass() {
@@ -158,8 +158,8 @@ impl Log {
         }
     }
 
-    /// A client that comes by `way` and TLS could not be agreed with. What is said of that names nothing that the client
-    /// chooses freely.
+    /// Logs a failed TLS handshake of a client connected by `way`. The text contains nothing that the client chooses
+    /// freely.
     #[cold]
     pub(crate) fn handshake_failed(&self, way: &'static str, addr: &dyn fmt::Display, why: &dyn fmt::Display) {
         if let Some(left_out) = self.failed_handshakes.pass() {
@@ -167,7 +167,7 @@ impl Log {
         }
     }
 
-    /// A client that comes by `way` has given a wrong password, or a name that nobody has.
+    /// Logs a failed login of a client connected by `way`: a wrong password or an unknown user.
     #[cold]
     pub(crate) fn auth_failed(&self, way: &'static str, addr: &dyn fmt::Display, user: Option<&str>) {
         if let Some(left_out) = self.failed_logins.pass() {
@@ -175,7 +175,7 @@ impl Log {
         }
     }
 
-    /// A client was disconnected so that others, which are held back, can go on.
+    /// Logs that a client was disconnected so that held-back clients can proceed.
     #[cold]
     pub(crate) fn evicted(&self, client: u64) {
         if let Some(left_out) = self.evictions.pass() {
@@ -194,7 +194,7 @@ impl Log {
         }
     }
 
-    /// Reports a panic that was caught. Its message is not repeated, because the message may show what a client sent.
+    /// Logs a caught panic. The panic message is omitted, because it may contain data of a client.
     #[cold]
     pub(crate) fn panicked(&self, command: &str, place: &str, calls: &str) {
         if let Some(left_out) = self.panics.pass() {
@@ -202,7 +202,7 @@ impl Log {
         }
     }
 
-    /// Tells of refusals for which the store or its disk is to blame.
+    /// Logs commands that failed because of the store or its disk.
     #[cold]
     pub(crate) fn refused(&self, refusal: &Refusal) {
         let Refusal::Store(error) = refusal else { return };
@@ -216,7 +216,7 @@ impl Log {
     }
 }
 
-/// Lets so many lines through in a second.
+/// A rate limit of lines per second.
 #[derive(Default)]
 struct Throttle(Mutex<Window>);
 
@@ -228,7 +228,7 @@ struct Window {
 }
 
 impl Throttle {
-    /// Whether a line may be written, with the number of those left out before it.
+    /// Returns `None` if the line must be dropped, otherwise the number of lines dropped before it.
     fn pass(&self) -> Option<u64> {
         self.pass_at(Instant::now())
     }
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts lines, and takes none before it may.
+    /// A writer that counts lines, and blocks while its mutex is locked.
     struct Counting(Arc<(Mutex<()>, AtomicUsize)>);
 
     impl Write for Counting {

@@ -1,7 +1,7 @@
-//! Lines on their way to standard error, which may be a pipe that nobody reads.
+//! Asynchronous writing of log lines to standard error, which may be a pipe without a reader.
 //!
-//! An event loop that writes a line must not wait for the log's reader. So lines are handed to a thread, which waits in its place;
-//! when too many wait, more are dropped, and how many they were is the next line that gets through.
+//! An event loop that logs must not block on the reader of the log. So lines are sent to a writer thread. When too many
+//! lines wait, further ones are dropped, and the next line that is accepted states how many.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that wait: more than anything but a storm brings while a reader is away for a moment.
+/// Maximum number of waiting lines: more than arrive while a reader pauses briefly, except in a flood.
 const LINE_COUNT_MAX: usize = 4096;
 
-/// How long the end waits for lines that a reader may never take.
+/// Maximum time that shutdown waits for lines whose reader may have stopped.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// Follows the number of lines that were dropped.
+/// Follows the number of dropped lines.
 const LEFT_OUT: &str = " lines of the log were left out here: nobody read them";
 
 enum Task {
     Line(Vec<u8>),
-    /// Is answered when all lines before it are written.
+    /// Answered after all lines before it are written.
     Flush(SyncSender<()>),
 }
 
-/// Hands lines over. Clones hand them to the same thread.
+/// Sends lines to the writer thread. All clones use the same thread.
 #[derive(Clone)]
 pub(crate) struct LineSender {
     tasks: SyncSender<Task>,
@@ -35,7 +35,7 @@ pub(crate) struct LineSender {
 }
 
 impl LineSender {
-    /// A thread that writes lines to `out`; without one each thread writes its own.
+    /// Creates a thread that writes lines to `out`. If no thread can be created, each thread writes its own lines.
     pub(crate) fn to(out: impl Write + Send + 'static) -> io::Result<LineSender> {
         let (tasks, received) = sync_channel(LINE_COUNT_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -50,11 +50,11 @@ impl LineSender {
         }
     }
 
-    /// Waits until all lines are written, or nobody seems to take them.
+    /// Waits until all lines are written, or the reader seems to have stopped.
     pub(crate) fn flush(&self) {
         let (done, written) = sync_channel(1);
         if self.tasks.try_send(Task::Flush(done)).is_ok() {
-            // What is not written by then will not be.
+            // Lines not written by then are lost.
             let _ = written.recv_timeout(FLUSH_MAX);
         }
     }
@@ -63,7 +63,7 @@ impl LineSender {
 fn write_all(mut out: impl Write, tasks: &Receiver<Task>, dropped: &AtomicU64) {
     for task in tasks {
         match task {
-            // A log that cannot be written is no reason to stop.
+            // An unwritable log does not stop the server.
             Task::Line(line) => drop(out.write_all(&line)),
             Task::Flush(done) => drop(done.try_send(())),
         }
@@ -108,7 +108,7 @@ mod tests {
         for number in 0..count {
             sender.send(format!("{number} {}\n", "x".repeat(100)).as_bytes());
         }
-        // The pipe closes once what waits is written.
+        // The pipe closes after the waiting lines are written.
         drop(sender);
         let lines: Vec<String> = BufReader::new(reader).lines().map(|line| line.expect("text")).collect();
         assert!(lines[0].starts_with("0 x"));

@@ -1,4 +1,4 @@
-//! What an operator has a say in: users, parameters, certificates, the log.
+//! Administration: users, parameters, certificates and the log.
 
 pub(crate) mod acl;
 pub(crate) mod byte_order_mark;
@@ -19,20 +19,21 @@ use log::Log;
 use settings::Settings;
 use start::ConfigFile;
 
-/// How the server is set up.
+/// The server's configuration.
 pub(crate) struct Administration {
     pub(crate) settings: Settings,
     pub(crate) acl: Acl,
     pub(crate) log: Log,
-    /// Where the settings were read from.
+    /// The configuration file that the settings were read from.
     pub(crate) config_file: Option<ConfigFile>,
     pub(crate) certificates: Option<Arc<Certificates>>,
-    /// Where clients without TLS are served.
+    /// The TCP port without TLS.
     pub(crate) port: Option<u16>,
 }
 
 impl Administration {
-    /// Whether clients from there are turned away, since they could do everything without a password.
+    /// Returns whether the client's connection is refused by protected mode: it comes from another host, and no
+    /// password is required.
     pub(crate) fn is_closed_to(&self, peer: &Peer) -> bool {
         peer.is_elsewhere() && self.settings.is_protected() && self.acl.is_open()
     }

@@ -1,8 +1,8 @@
-//! How much a client may leave unread before it is given up (`client-output-buffer-limit`).
+//! Limits on a client's unread output (`client-output-buffer-limit`).
 //!
-//! Replies are bounded in any case, since execution stops when the output is full; messages, which come unasked, are bounded by
-//! this alone. So every client that gets messages is of the class `pubsub` here: subscribers, and those that monitor or track. The
-//! class `slave` is only kept.
+//! Replies are bounded in any case, because execution stops when the output is full. Published messages are bounded
+//! only by these limits. So every client that receives messages has the class `pubsub` here: subscribers, monitors and
+//! tracking clients. The class `slave` is stored but has no effect.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use super::settings::sizes;
 
-/// For one class; 0 is no limit.
+/// The limit of one class; 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// From here on the client is given up at once.
+    /// At this size the client is disconnected immediately.
     pub(crate) hard_bytes: u64,
-    /// From here on it is given up if it stays there.
+    /// At this size the client is disconnected if it stays there for the given time.
     pub(crate) soft_bytes: u64,
     pub(crate) soft_seconds: u64,
 }
 
-/// A limit that may be changed while others read it; a reader then may find some of it changed.
+/// A limit that may be changed while other threads read it; a reader may see a partial change.
 #[derive(Default)]
 pub(crate) struct SharedLimit([AtomicU64; 3]);
 
@@ -46,7 +46,7 @@ pub(crate) struct OutputLimits {
 }
 
 impl Default for OutputLimits {
-    /// As in Redis, without what concerns replicas.
+    /// As in Redis, without those for replicas.
     fn default() -> OutputLimits {
         let pubsub = Limit { hard_bytes: 32 << 20, soft_bytes: 8 << 20, soft_seconds: 60 };
         OutputLimits { normal: Limit::default(), slave: Limit::default(), pubsub }
@@ -63,8 +63,7 @@ impl fmt::Display for OutputLimits {
 }
 
 impl OutputLimits {
-    /// With the classes that `text` names as it has them, each in the form `CLASS HARD SOFT SECONDS`; none if it cannot be
-    /// understood.
+    /// Updates the classes named in `text`, each in the form `CLASS HARD SOFT SECONDS`; `None` if the text is invalid.
     pub(crate) fn with(mut self, text: &str) -> Option<OutputLimits> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         for class in words.chunks(4) {
@@ -85,21 +84,22 @@ impl OutputLimits {
     }
 }
 
-/// What one client has left unread.
+/// The state of one client's unread output.
 #[derive(Default)]
 pub(crate) struct Unread {
-    /// Since when it is over the soft limit, as far as was looked.
+    /// The first check at which it exceeded the soft limit.
     over_since: Option<Instant>,
 }
 
 impl Unread {
-    /// Whether it was over the soft limit at the last look: then the loop must look again, though nothing happens.
+    /// Returns whether it exceeded the soft limit at the last check; the loop must then check again even without
+    /// events.
     pub(crate) fn is_over(&self) -> bool {
         self.over_since.is_some()
     }
 
-    /// Whether the client with so many unread bytes is to be given up. To be asked when something was added or sent, and
-    /// every so often while it is over the soft limit.
+    /// Returns whether the client must be disconnected. Call it after bytes were added or sent, and periodically while
+    /// the soft limit is exceeded.
     #[inline]
     pub(crate) fn is_too_much(&mut self, len_bytes: usize, limit: Limit) -> bool {
         let reaches = |bytes: u64| bytes > 0 && len_bytes as u64 >= bytes;

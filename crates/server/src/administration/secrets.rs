@@ -1,4 +1,4 @@
-//! What of a request no other client may see: passwords, wherever requests are shown.
+//! Hides secrets of requests, such as passwords, wherever requests are shown.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use resp::Request;
 
 use crate::table::Hides;
 
-/// What is shown in place of a secret, as in Redis.
+/// Shown in place of a secret, as in Redis.
 pub(crate) const REDACTED: &[u8] = b"(redacted)";
 
-/// A password, which is not shown where a configuration is.
+/// A password, which is hidden in debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -31,7 +31,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Argument number `index` of a request as others may see it, of which its command hides so much.
+/// Returns argument number `index` as other clients may see it, given which arguments the command hides.
 pub(crate) fn shown<'a>(hides: Hides, request: &Request<'a>, index: usize) -> &'a [u8] {
     match hides {
         Hides::From(first) if index >= first => REDACTED,

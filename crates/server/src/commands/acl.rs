@@ -11,7 +11,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::table::{self, category};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("acl|cat", cat),
     ("acl|deluser", deluser),
@@ -70,8 +70,8 @@ fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// All rules are taken, or none. The clients of the user keep their connections, with the new rights, but for those that
-/// listen to what they may not hear any more.
+/// All rules are applied, or none. The user's clients keep their connections, with the new rights. Exception: clients
+/// that receive messages they may no longer receive are disconnected.
 fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     if name.is_empty() || !is_word(call.argument(2)) {
@@ -90,7 +90,7 @@ fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The clients of a deleted user are closed.
+/// Also disconnects the clients of the deleted users.
 fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.arguments().skip(1).any(|name| name == DEFAULT_USER.as_bytes()) {
         return Err(Sentence::SelfDelete.into());
@@ -110,8 +110,8 @@ fn close_clients_of(call: &mut Call<'_>, name: &str) {
     close_where(call, name, |_| true);
 }
 
-/// Closes the clients of a user that subscribe to a channel, or monitor, without the right to. The caller is alone, so no client
-/// begins to listen meanwhile.
+/// Disconnects clients of a user that subscribe to a channel, or monitor, without the right to. The caller has
+/// exclusive access, so no client can subscribe at the same time.
 fn close_listeners_of(call: &mut Call<'_>, user: &User) {
     let shared = call.shared;
     let is_forbidden = |kind, name: &[u8]| !user.selector.allows_channel(name, matches!(kind, Kind::Pattern));
@@ -122,7 +122,7 @@ fn close_listeners_of(call: &mut Call<'_>, user: &User) {
     close_where(call, &user.name, |place| places.contains(&place));
 }
 
-/// Closes those clients of a user for whose places `is_meant` holds.
+/// Disconnects the clients of a user for which `is_meant` returns true.
 fn close_where(call: &mut Call<'_>, name: &str, is_meant: impl Fn(Place) -> bool) {
     let is_theirs = |record: &Arc<Record>| record.names.lock().user == name && is_meant(record.place);
     let records: Vec<Arc<Record>> = call.shared.clients.all().into_iter().filter(is_theirs).collect();
@@ -193,7 +193,7 @@ fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a user could do something, without doing it.
+/// Returns whether a user may execute a command, without executing it.
 fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     let user =

@@ -7,7 +7,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::STRING;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("bitfield", bitfield), ("bitfield_ro", bitfield_ro)];
 
 /// A signed integer of up to 64 bits, or an unsigned one of up to 63.
@@ -50,7 +50,7 @@ fn bitfield(call: &mut Call<'_>) -> Result<(), Refusal> {
         (results, change_count) = apply_all(&steps, &mut value, grows);
         if change_count > 0 || grows { Decision::Put(value.into()) } else { Decision::Keep }
     })?;
-    // As in Redis, steps that all fail make a value longer, and report nothing.
+    // As in Redis, a request whose steps all fail still extends the value, but reports no change.
     if change_count > 0 {
         call.changed_key(change_count, STRING, "setbit", call.session.db, call.argument(1));
     }
@@ -58,7 +58,8 @@ fn bitfield(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The replies to the steps, and the number of changes: a step that writes is one if the value `grows` or the integer differs.
+/// Returns the replies to the steps, and the number of changes. A writing step counts if the value `grows` or the
+/// integer differs.
 fn apply_all(steps: &[Step], value: &mut [u8], grows: bool) -> (Vec<Option<i64>>, u64) {
     let mut change_count = 0;
     let results = steps.iter().map(|step| {
@@ -129,7 +130,7 @@ fn steps_of(call: &Call<'_>) -> Result<Vec<Step>, Refusal> {
     Ok(steps)
 }
 
-/// `#N` is the N-th integer of this type.
+/// Parses an offset; `#N` is the N-th integer of this type.
 fn offset_of(call: &Call<'_>, text: &[u8], kind: Type) -> Result<u64, Refusal> {
     match text {
         [b'#', number @ ..] => {
@@ -146,7 +147,7 @@ impl Step {
         self.offset + u64::from(self.kind.width_bits)
     }
 
-    /// What is replied: the integer read, the old one, or the sum; none where that would not fit.
+    /// Returns the reply: the integer read, the old one, or the sum; `None` on overflow with FAIL.
     fn apply(&self, value: &mut [u8]) -> Option<i64> {
         let old = self.kind.read(value, self.offset);
         match self.verb {
@@ -176,12 +177,13 @@ impl Type {
         width.map(|width| Type { is_signed, width_bits: width as u32 }).ok_or_else(|| Sentence::BitfieldType.into())
     }
 
-    /// The number that `SET` means: for an unsigned integer a negative one stands for that of the same 64 bits, as in Redis.
+    /// Returns the number for `SET`. For an unsigned type, a negative number stands for the unsigned number with the
+    /// same 64 bits, as in Redis.
     fn to_set(self, number: i64) -> i128 {
         if self.is_signed { i128::from(number) } else { i128::from(number as u64) }
     }
 
-    /// What lies behind the value is 0.
+    /// Bits beyond the value are 0.
     fn read(self, value: &[u8], offset: u64) -> i64 {
         let bit = |at: u64| value.get((at / 8) as usize).is_some_and(|byte| byte >> (7 - at % 8) & 1 != 0);
         let read = (offset..offset + u64::from(self.width_bits)).fold(0u64, |read, at| read << 1 | u64::from(bit(at)));
@@ -196,7 +198,7 @@ impl Type {
         }
     }
 
-    /// The number as one of this type; none if it does not fit and must not be made to.
+    /// Converts the number to this type; `None` on overflow with FAIL.
     fn fit(self, number: i128, overflow: Overflow) -> Option<i64> {
         let (min, max) = match self.is_signed {
             true => (-(1i128 << (self.width_bits - 1)), (1i128 << (self.width_bits - 1)) - 1),

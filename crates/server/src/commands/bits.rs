@@ -1,4 +1,4 @@
-//! Single bits and counts of bits: SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP. Bit 0 is the highest of the first byte.
+//! Single bits and bit counts: SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP. Bit 0 is the highest of the first byte.
 
 use hikv::Decision;
 
@@ -7,11 +7,11 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::{GENERIC, STRING};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("bitcount", bitcount), ("bitop", bitop), ("bitpos", bitpos), ("getbit", getbit), ("setbit", setbit)];
 
-/// The number of a bit that a value may have.
+/// Parses a bit offset within the maximum value length.
 pub(super) fn offset_of(call: &Call<'_>, argument: &[u8]) -> Result<u64, Refusal> {
     let offset = resp::parse_integer(argument).and_then(|offset| u64::try_from(offset).ok());
     let bulk_bytes_max = call.shared.administration.settings.bulk_bytes_max() as u64;
@@ -53,11 +53,11 @@ fn getbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How two places become a range within so many: BITCOUNT has no range where both count from the end and cross, BITPOS has one
-/// where both lie before the beginning.
+/// Converts two positions to a range within a length. BITCOUNT has no range if both count from the end and cross;
+/// BITPOS has one even if both are before the start.
 type Within = fn(i64, i64, usize) -> Option<(usize, usize)>;
 
-/// A range of bits, from the arguments `index` and the one after it, in the unit that follows them.
+/// A range of bits, from arguments `index` and `index + 1`, in the unit given after them.
 struct BitRange {
     start: i64,
     end: i64,
@@ -80,7 +80,7 @@ impl BitRange {
         Ok(BitRange { start, end, is_in_bits })
     }
 
-    /// The first and the last bit, of a value of so many bytes.
+    /// Returns the first and last bit, for a value of this length.
     fn bits_of(&self, len_bytes: usize, within: Within) -> Option<(u64, u64)> {
         if self.is_in_bits {
             let (start, end) = within(self.start, self.end, len_bytes * 8)?;
@@ -91,7 +91,7 @@ impl BitRange {
     }
 }
 
-/// A key that is not there is answered before the range is looked at, as in Redis.
+/// As in Redis, a missing key is answered before the range is checked.
 fn bitcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.store().contains(call.key(1))? {
         call.reply.integer(0);
@@ -108,7 +108,7 @@ fn bitcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The byte with only those of its bits that lie from bit `first` to bit `last` of the value.
+/// Returns the byte at `at` with all bits cleared outside bits `first` to `last` of the value.
 fn byte_within(value: &[u8], at: u64, first: u64, last: u64) -> u8 {
     let mut byte = value[at as usize];
     if at == first / 8 {
@@ -146,7 +146,7 @@ fn bitpos(call: &mut Call<'_>) -> Result<(), Refusal> {
         None => -1,
         Some((first, last)) => match find_bit(value, bit, first, last) {
             Some(place) => place as i64,
-            // Behind the value all bits are 0.
+            // All bits beyond the value are 0.
             None if !bit && !has_end => value.len() as i64 * 8,
             None => -1,
         },
@@ -199,7 +199,7 @@ fn bitop(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// An empty result is no key.
+/// Stores the result; an empty result deletes the key.
 fn store_result(call: &mut Call<'_>, result: &[u8]) -> Result<(), Refusal> {
     if !result.is_empty() {
         call.store().put(call.key(2), result)?;

@@ -10,7 +10,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::mail::Letter;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("client|getname", getname),
     ("client|id", id),
@@ -29,7 +29,7 @@ fn id(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A name, if it may be one: it must fit into a line of `CLIENT LIST`.
+/// Returns the name if it is valid: it must fit in a line of `CLIENT LIST`.
 pub(super) fn checked_name(name: &[u8]) -> Result<&[u8], Refusal> {
     if is_line_word(name) { Ok(name) } else { Err(Sentence::ClientName.into()) }
 }
@@ -53,7 +53,7 @@ fn getname(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Redis has it since 7.2; clients send it unasked.
+/// Introduced in Redis 7.2; clients send it without checking the version.
 fn setinfo(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (attribute, value) = (call.argument(2).to_ascii_lowercase(), call.argument(3));
     if !is_line_word(value) {
@@ -119,7 +119,7 @@ fn kind_of(argument: &[u8]) -> Result<&'static str, Refusal> {
         .ok_or_else(|| Refusal::Names(format!("Unknown client type '{}'", String::from_utf8_lossy(argument))))
 }
 
-/// Which clients `CLIENT KILL` means.
+/// The clients selected by `CLIENT KILL`.
 #[derive(Default)]
 struct Wanted {
     id: Option<u64>,
@@ -194,8 +194,9 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Closes the connections of clients. Once this has returned no request of theirs begins: not even one that the server has read. The
-/// caller runs alone; the client itself gets its reply first. An errand of a killed client that has begun is carried out.
+/// Disconnects clients. After this has returned, none of their requests begins, not even one that the server has
+/// already read. The caller has exclusive access; the calling client itself gets its reply first. A running background
+/// job of a killed client is completed.
 pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
     for record in records {
         if record.place.client_id == call.session.id {
@@ -206,12 +207,12 @@ pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
         call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
     }
     if call.session.is_away {
-        // An errand is executed beside the loops, whatever its command.
+        // In a background job the caller has no exclusive access.
         call.shared.gate.await_turns();
     }
 }
 
-/// Reading leaves no trace in a key anyway.
+/// Accepted: reads do not affect keys in any case.
 fn no_touch(call: &mut Call<'_>) -> Result<(), Refusal> {
     on_or_off(call.argument(2), b"on", b"off")?;
     call.ok();
@@ -223,7 +224,7 @@ fn on_or_off(argument: &[u8], on: &[u8], off: &[u8]) -> Result<bool, Refusal> {
     if is_on || argument.eq_ignore_ascii_case(off) { Ok(is_on) } else { Err(Refusal::Syntax) }
 }
 
-/// Noted, and shown by `CLIENT LIST`: no client is ever evicted.
+/// Recorded and shown by `CLIENT LIST`, without effect.
 fn no_evict(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_evictable = !on_or_off(call.argument(2), b"on", b"off")?;
     call.session.record.is_evictable.store(is_evictable, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! CLIENT PAUSE, UNPAUSE and UNBLOCK: clients that wait.
+//! CLIENT PAUSE, UNPAUSE and UNBLOCK.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::times;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("client|pause", pause), ("client|unblock", unblock), ("client|unpause", unpause)];
 
@@ -19,7 +19,7 @@ fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     };
     let length_ms = resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)?;
     let length_ms = u64::try_from(length_ms).map_err(|_| Sentence::Timeout)?;
-    // Its end must be a time of the clock.
+    // The end must be representable.
     times::now_ms().checked_add_unsigned(length_ms).ok_or(Sentence::TimeoutRange)?;
     call.shared.pause.begin(Duration::from_millis(length_ms), holds_all);
     wake_all(call);
@@ -34,12 +34,12 @@ fn unpause(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Every loop looks when the clients that it has waiting may go on.
+/// Wakes every loop to check which of its waiting clients may proceed.
 fn wake_all(call: &Call<'_>) {
     call.shared.post.wake_all();
 }
 
-/// No command waits for others: nobody is ever blocked.
+/// No command blocks, so there is never a client to unblock.
 fn unblock(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.integer(2)?;
     let how = call.request.arguments().nth(2);

@@ -1,9 +1,9 @@
-//! CLUSTER, ASKING, READONLY and READWRITE: the answer of a Redis that is no cluster.
+//! CLUSTER, ASKING, READONLY and READWRITE: the replies of a Redis without cluster mode.
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("asking", disabled),
     ("cluster|countkeysinslot", disabled),

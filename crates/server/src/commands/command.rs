@@ -1,4 +1,4 @@
-//! COMMAND: the table, as clients ask for it.
+//! COMMAND: the command table.
 
 use resp::{Reply, Request, Requests};
 
@@ -8,7 +8,7 @@ use crate::glob;
 use crate::table::arguments::{self, Argument};
 use crate::table::{self, Access, Command, Keys, Places, category, flag};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("command", all),
     ("command|count", count),
@@ -30,7 +30,7 @@ fn count(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The commands named, or all; those not known are left out.
+/// Documents the named commands, or all; unknown ones are omitted.
 fn docs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let commands: Vec<&Command> = match call.request.len() {
         2 => table::commands().collect(),
@@ -48,7 +48,7 @@ fn by_name(name: &[u8]) -> Option<&'static Command> {
     table::by_name(name).map(|entry| entry.command)
 }
 
-/// The commands named, or all; nothing in the place of one not known.
+/// Describes the named commands, or all; unknown ones get a null.
 fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 2 {
         return all(call);
@@ -81,7 +81,7 @@ fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         _ => return Err(Refusal::Syntax),
     };
-    // As in Redis subcommands are listed, too.
+    // As in Redis, subcommands are listed as well.
     let all = table::entries().iter().map(|entry| entry.command);
     let names: Vec<&str> = all.filter(|command| is_wanted(command)).map(|command| command.name).collect();
     call.reply.array(names.len());
@@ -109,7 +109,7 @@ fn getkeysandflags(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The keys of the request that follows the subcommand.
+/// Returns the keys of the request that follows the subcommand.
 fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
     let mut requests = Requests::default();
     let words: Vec<&[u8]> = call.request.arguments().skip(1).collect();
@@ -128,7 +128,7 @@ fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
     if keys.is_empty() { Err(Sentence::NoKeyArguments.into()) } else { Ok(keys) }
 }
 
-/// Whether no request of this command has a key, whatever its arguments.
+/// Returns whether no request of this command has a key, whatever its arguments.
 fn has_no_keys(name: &[u8]) -> bool {
     by_name(name).is_some_and(|command| command.policy.touches.keys().is_none())
 }
@@ -187,11 +187,11 @@ fn write_info(command: &Command, reply: &mut Reply<'_>) {
     let keys = command.policy.touches.keys();
     keys.map_or([0; 3], Keys::range).into_iter().for_each(|position| reply.integer(position));
     write_set(reply, "@", category::NAMES.iter().filter(|(bit, _)| command.categories & bit != 0));
-    // No tips are kept.
+    // There are no tips.
     reply.set(0);
     write_key_specifications(keys, reply);
     match command.subcommands.len() {
-        // As Redis has it.
+        // As in Redis.
         0 => reply.set(0),
         count => reply.array(count),
     }
@@ -204,7 +204,7 @@ fn write_set<'n>(reply: &mut Reply<'_>, prefix: &str, names: impl Iterator<Item 
     names.iter().for_each(|name| reply.simple(name));
 }
 
-/// All keys are found by their places.
+/// All keys are found by their positions.
 fn write_key_specifications(keys: Option<Keys>, reply: &mut Reply<'_>) {
     let places: Vec<Places> = keys.iter().flat_map(|keys| [Some(keys.first), keys.then]).flatten().collect();
     reply.set(places.len());

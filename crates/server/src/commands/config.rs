@@ -7,11 +7,11 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::glob;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("config|get", get), ("config|resetstat", resetstat), ("config|rewrite", rewrite), ("config|set", set)];
 
-/// A password is not told: it is not kept.
+/// Passwords are never returned, because they are not stored.
 fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     let patterns: Vec<Vec<u8>> = call.request.arguments().skip(1).map(<[u8]>::to_ascii_lowercase).collect();
     let is_wanted = |name: &str| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
@@ -24,7 +24,7 @@ fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// All of the parameters are set, or none.
+/// Sets all of the parameters, or none.
 fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut changes: Vec<(usize, String)> = Vec::new();
     if !call.request.len().is_multiple_of(2) {
@@ -57,13 +57,13 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.shared.keyspace.memory.forget();
     let key_count_max = call.shared.administration.settings.tracked_key_count_max();
     call.shared.observers.tracking.shrink(call.shared.ways(), key_count_max);
-    // Loops may have to wake earlier from now on.
+    // Timeouts may have become shorter.
     call.shared.post.wake_all();
     call.ok();
     Ok(())
 }
 
-/// Has the process open as many files as `maxclients` needs, if that is to be changed.
+/// Raises the limit on open files if `maxclients` is to be changed.
 fn make_room_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
     let asked = changes.iter().find(|(index, _)| PARAMETERS[*index].effect == Effect::Clients);
     let Some(clients) = asked.and_then(|(_, value)| value.parse().ok()) else { return Ok(()) };
@@ -77,7 +77,7 @@ fn make_room_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result
     Ok(())
 }
 
-/// Has new connections served with other certificates, or with what the files hold now.
+/// Uses other certificates for new connections, or reloads the files.
 fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
     let mut changed = changes.iter().filter(|(index, _)| PARAMETERS[*index].effect == Effect::Tls).peekable();
     let Some((first, _)) = changed.peek() else { return Ok(()) };

@@ -8,7 +8,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::execution::permission;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("auth", auth), ("echo", echo), ("ping", ping), ("quit", quit), ("reset", reset), ("select", select)];
 
@@ -28,7 +28,7 @@ fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Makes the client this user, if the password is right.
+/// Logs the client in, if the password is right.
 pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result<(), Refusal> {
     match call.shared.administration.acl.authenticate(name, password) {
         Some(login) => {
@@ -54,7 +54,7 @@ fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A RESP2 client that is subscribed gets a message, as it can tell nothing else from one.
+/// A subscribed RESP2 client gets a message, because it cannot distinguish other replies from messages.
 fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
     let text = match call.request.len() {
         1 => None,

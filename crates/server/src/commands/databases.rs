@@ -1,4 +1,4 @@
-//! Databases as a whole: DBSIZE, FLUSHALL, FLUSHDB, SWAPDB.
+//! Entire databases: DBSIZE, FLUSHALL, FLUSHDB, SWAPDB.
 
 use std::ops::Bound;
 
@@ -12,7 +12,7 @@ use crate::keyspace::items::Items;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("dbsize", dbsize), ("flushall", flushall), ("flushdb", flushdb), ("swapdb", swapdb)];
 
@@ -22,8 +22,8 @@ fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How many keys a namespace has. While no namespace but the first was ever used, that is known; otherwise the keys of the others are
-/// counted, in the ordered index.
+/// Returns the number of keys of a namespace. If only the first namespace has ever been used, this is the store's
+/// count; otherwise the keys of the other namespaces are counted in the ordered index.
 pub(crate) fn key_count(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
     let databases = &shared.keyspace.databases;
     if namespace != Namespace::FIRST {
@@ -48,7 +48,7 @@ fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
     Ok(&shared.keyspace.ordered()?.waiting)
 }
 
-/// `ASYNC` and `SYNC` are taken, and make no difference.
+/// `ASYNC` and `SYNC` are accepted, without effect.
 fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
     let known = |option: &[u8]| option.eq_ignore_ascii_case(b"async") || option.eq_ignore_ascii_case(b"sync");
     if call.request.len() > 2 || !call.request.arguments().all(known) { Err(Refusal::Syntax) } else { Ok(()) }
@@ -64,7 +64,7 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One step where no other database has keys, or within a transaction; otherwise the keys go one after the other, and a
+/// A single step if no other database has keys, or in a transaction. Otherwise the keys are deleted one by one, and a
 /// crash may leave some.
 fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
@@ -83,12 +83,12 @@ fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the database has the key, as the request sees it.
+/// Returns whether the database has the key, including uncommitted changes of the request's transaction.
 fn has(call: &Call<'_>, db: Database, key: &[u8]) -> bool {
     call.store().contains(call.shared.keyspace.namespace(db).raw(key)).unwrap_or(true)
 }
 
-/// Changes the table of databases, and no key.
+/// Changes only the table of databases.
 fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     for (at, sentence) in [(1, Sentence::FirstDb), (2, Sentence::SecondDb)] {
         call.integer(at).map_err(|_| sentence)?;

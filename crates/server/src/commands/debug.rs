@@ -1,4 +1,4 @@
-//! DEBUG: the part that test suites need.
+//! DEBUG: the subcommands that test suites need.
 
 use std::io::{self, Read};
 use std::thread;
@@ -10,17 +10,17 @@ use super::object;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("debug", debug)];
 
-/// The double that Redis shows.
+/// The value that Redis returns.
 #[allow(clippy::approx_constant, reason = "clients compare it")]
 const REDIS_PI: f64 = 3.141;
 
-/// How often a sleeping thread looks whether the server stops.
+/// How often a sleeping thread checks whether the server stops.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Refused unless the parameter says otherwise, as in Redis: what it does is for tests.
+/// Refused unless `enable-debug-command` allows it, as in Redis: its effects are for tests.
 fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_allowed = match call.shared.administration.settings.named("enable-debug-command").as_str() {
         "yes" => true,
@@ -38,11 +38,11 @@ fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
         (b"panic", 3) => panic_in_write(call),
         (b"object", 3) => object(call),
         (b"error", 3) => {
-            // As it is, with no code of its own.
+            // Verbatim, without an added error code.
             call.reply.error(call.argument(2));
             Ok(())
         }
-        // The store has no other state than what a reload would find, and expired keys are absent in any case.
+        // The store has no state that a reload would change, and expired keys are absent in any case.
         (b"reload", _) | (b"loadaof", 2) | (b"set-active-expire" | b"jmap", 3) | (b"jmap", 2) => {
             call.ok();
             Ok(())
@@ -51,7 +51,7 @@ fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// As Redis shows it. Values have no address of their own here.
+/// The fields of Redis. Values have no separate address here.
 fn object(call: &mut Call<'_>) -> Result<(), Refusal> {
     let shown = call.store().get_with(call.key(2), |value| {
         format!(
@@ -75,7 +75,7 @@ fn sleep(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Panics while the store writes a value of the key, which has given no byte yet.
+/// Panics while the store writes a value for the key, before its first byte.
 fn panic_in_write(call: &mut Call<'_>) -> Result<(), Refusal> {
     struct Panics;
     impl Read for Panics {
@@ -86,7 +86,7 @@ fn panic_in_write(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(call.shared.keyspace.store.put_from(call.key(2), 1, Panics)?)
 }
 
-/// Shows a kind of reply.
+/// Returns an example of a reply type.
 fn protocol(call: &mut Call<'_>) -> Result<(), Refusal> {
     let reply = &mut call.reply;
     match call.request.argument(2).to_ascii_lowercase().as_slice() {

@@ -1,24 +1,24 @@
 //! Numbers of INCRBYFLOAT.
 //!
-//! Redis adds them as the machine's 80-bit floats and shows 17 decimals. Here they are decimals with 17 places behind the
-//! point, added exactly, as long as fewer than 22 stand before the point; beyond that they are 64-bit floats.
+//! Redis adds 80-bit floats and prints 17 decimals. Here they are decimals with 17 fractional digits, added exactly
+//! while the integer part has fewer than 22 digits; larger numbers are 64-bit floats.
 
 use std::fmt;
 
-/// Places behind the point.
+/// Number of fractional digits.
 const PLACES: u32 = 17;
 const ONE: i128 = 10i128.pow(PLACES);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
-    /// So many 10^-17.
+    /// In units of 10^-17.
     Exact(i128),
     /// Larger, or infinite.
     Float(f64),
 }
 
 impl Number {
-    /// Reads what C's `strtold` reads, but for hexadecimal digits and what is no number.
+    /// Parses the syntax of C's `strtold`, except hexadecimal numbers and NaN.
     pub(crate) fn parse(text: &[u8]) -> Option<Number> {
         let text = str::from_utf8(text).ok()?;
         let float: f64 = text.parse().ok()?;
@@ -46,7 +46,7 @@ impl Number {
         Some(if is_negative { -scaled } else { scaled })
     }
 
-    /// The sum; none if it is infinite.
+    /// Returns the sum; `None` if it is infinite.
     pub(crate) fn plus(self, other: Number) -> Option<Number> {
         if let (Number::Exact(a), Number::Exact(b)) = (self, other)
             && let Some(sum) = a.checked_add(b)
@@ -65,13 +65,13 @@ impl Number {
     }
 }
 
-/// The exponent; one that is too long for an integer is as good as the longest.
+/// Parses the exponent; one that is too long for an integer is clamped.
 fn exponent_of(text: &str) -> i64 {
     text.parse().unwrap_or(if text.starts_with('-') { i64::MIN } else { i64::MAX })
 }
 
-/// These digits as an integer, times ten to the power of `shift`, rounded; none if it is too large. Digits that the integer has no place
-/// for take no part, however many they are.
+/// Returns the digits as an integer times ten to the power of `shift`, rounded; `None` if it is too large. Digits
+/// beyond the integer's precision are ignored, however many there are.
 fn scaled_by(digits: &str, shift: i64) -> Option<i128> {
     let integer = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<i128>().ok() };
     if digits.is_empty() {
@@ -87,7 +87,7 @@ fn scaled_by(digits: &str, shift: i64) -> Option<i128> {
 }
 
 impl fmt::Display for Number {
-    /// Without zeros at the end, and without an exponent.
+    /// Omits trailing zeros and exponents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Number::Float(float) => write!(f, "{float}"),
@@ -120,7 +120,7 @@ mod tests {
             ("10.5", "0.1", "10.6"),
             ("0.024390243902439025", "-0.024390243902439025", "0"),
             ("-0", "0", "0"),
-            // Less than the last place is nothing, and takes no place from the other number.
+            // A number below the last digit counts as 0 and does not reduce the other number's precision.
             ("730840855862382193", "1e-38", "730840855862382193"),
             ("730840855862382193", "-4.9e-324", "730840855862382193"),
             ("-215130606621070684.5", "1e-99999999999", "-215130606621070684.5"),

@@ -1,11 +1,11 @@
-//! DUMP and RESTORE, in the format of Redis: each reads what the other writes.
+//! DUMP and RESTORE, in Redis' format: each reads the other's output.
 
 use super::{rdb, times};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("dump", dump), ("restore", restore)];
 
 fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -35,7 +35,7 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
     let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
     if until.is_some_and(|ms| ms <= times::now_ms()) {
-        // It is over: what it would have replaced is gone.
+        // It has already expired, so the replaced key is deleted.
         if options.replaces && call.store().delete(call.key(1))? {
             call.changed(GENERIC, "del", 1);
         }
@@ -62,7 +62,7 @@ fn put(call: &Call<'_>, value: Vec<u8>, until: Option<i64>, replaces: bool) -> R
 }
 
 impl Options {
-    /// Idle time and frequency are checked as in Redis, and not kept here.
+    /// Idle time and frequency are checked as in Redis, but not stored.
     fn of(call: &Call<'_>) -> Result<Options, Refusal> {
         let (mut options, mut is_idle, mut is_frequent) = (Options::default(), false, false);
         let mut arguments = call.request.arguments().skip(3);

@@ -1,4 +1,4 @@
-//! When keys expire: EXPIRE and the like, PERSIST, TTL and the like.
+//! Expiry of keys: EXPIRE and its variants, PERSIST, TTL and its variants.
 
 use hikv::{Decision, Expiry};
 
@@ -7,7 +7,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("expire", expire),
     ("expireat", expireat),
@@ -20,12 +20,12 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("ttl", ttl),
 ];
 
-/// On what a change of a key's time depends.
+/// Conditions for changing a key's expiry.
 #[derive(Default, Clone, Copy)]
 struct Conditions {
-    /// The key does not expire so far.
+    /// The key does not expire yet.
     if_none: bool,
-    /// It does.
+    /// The key already expires.
     if_some: bool,
     if_later: bool,
     if_earlier: bool,
@@ -47,7 +47,7 @@ fn pexpireat(call: &mut Call<'_>) -> Result<(), Refusal> {
     expire_by(call, times::UNIX_MILLISECONDS, "pexpireat")
 }
 
-/// One step, conditions and all. A moment that has come deletes the key.
+/// One atomic step, including the conditions. A time in the past deletes the key.
 fn expire_by(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(), Refusal> {
     let conditions = Conditions::of(call)?;
     let ms = times::moment_of(call.integer(2)?, unit, command)?;
@@ -91,8 +91,8 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Whether a key that expires at `old`, if it does, may expire at `ms` from now on. One that does not expire is later
-    /// than any.
+    /// Returns whether a key with the expiry `old` may get the expiry `ms`. A key without expiry counts as later than
+    /// any.
     fn hold(self, old: Option<i64>, ms: i64) -> bool {
         !(self.if_none && old.is_some()
             || self.if_some && old.is_none()
@@ -101,7 +101,7 @@ impl Conditions {
     }
 }
 
-/// One step: of two clients that ask for it one is told that the key was to expire.
+/// One atomic step: of two concurrent clients only one gets the reply that an expiry was removed.
 fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut is_changed = false;
     call.store().update_item(call.key(1), |held| {
@@ -132,7 +132,7 @@ fn pexpiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, told_ms)
 }
 
-/// What clients' clocks tell at that moment.
+/// Converts a time of the store to the clock that clients see.
 fn told_ms(ms: i64) -> i64 {
     ms - times::lead_ms()
 }
@@ -141,7 +141,7 @@ fn left_ms(ms: i64) -> i64 {
     (ms - times::now_ms()).max(0)
 }
 
-/// -2 stands for a key that is not there, -1 for one that does not expire.
+/// Replies with the expiry; -2 stands for a missing key, -1 for a key that does not expire.
 fn tell(call: &mut Call<'_>, told: impl FnOnce(i64) -> i64) -> Result<(), Refusal> {
     let number = match times::expiry_of(call.store(), &call.key(1))? {
         None => -2,

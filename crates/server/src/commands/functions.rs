@@ -1,4 +1,4 @@
-//! Which function executes which command.
+//! The map from commands to the functions that execute them.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::{
 use crate::execution::call::Function;
 use crate::table::{self, Entry};
 
-/// By names of rows; a file each.
+/// By row names; one entry per file.
 const FAMILIES: [&[(&str, Function)]; 34] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
@@ -48,7 +48,7 @@ const FAMILIES: [&[(&str, Function)]; 34] = [
     values::FUNCTIONS,
 ];
 
-/// By the numbers of commands; none for one that only has subcommands.
+/// By command index; `None` for a command that only has subcommands.
 static FUNCTIONS: LazyLock<Box<[Option<Function>]>> =
     LazyLock::new(|| table::entries().iter().map(|entry| by_name(entry.command.name)).collect());
 
@@ -56,7 +56,7 @@ fn by_name(name: &str) -> Option<Function> {
     FAMILIES.iter().copied().flatten().find(|(known, _)| *known == name).map(|(_, function)| *function)
 }
 
-/// What executes the command; none if only its subcommands can be executed.
+/// Returns the command's function; `None` if only its subcommands can be executed.
 #[inline]
 pub(crate) fn of(entry: Entry) -> Option<Function> {
     FUNCTIONS[entry.number]

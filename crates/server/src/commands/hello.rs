@@ -1,4 +1,4 @@
-//! HELLO: the version of the protocol, who the client is, and what the server is.
+//! HELLO: negotiates the protocol version, logs the client in, and describes the server.
 
 use resp::Protocol;
 
@@ -6,10 +6,10 @@ use super::{client, connection};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("hello", hello)];
 
-/// The version of Redis whose replies are given; clients choose by it what to send.
+/// The Redis version whose replies are implemented; clients decide by it which commands to send.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
 fn hello(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -4,7 +4,7 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::table;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("acl|help", help),
     ("client|help", help),
@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("slowlog|help", help),
 ];
 
-/// Lists the subcommands of the command that is requested, and what each is for.
+/// Lists the subcommands of the requested command with their descriptions.
 fn help(call: &mut Call<'_>) -> Result<(), Refusal> {
     let Some(entry) = table::by_name(call.request.name()) else { return Err(Refusal::Syntax) };
     let name = entry.command.name.to_uppercase();

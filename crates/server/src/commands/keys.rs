@@ -1,10 +1,10 @@
-//! Keys as a whole: DEL, EXISTS, TYPE, WAIT.
+//! Entire keys: DEL, EXISTS, TYPE, WAIT.
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("del", del), ("exists", exists), ("touch", exists), ("type", type_of), ("unlink", del), ("wait", wait)];
 

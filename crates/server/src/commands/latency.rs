@@ -11,7 +11,7 @@ use crate::table;
 use crate::telemetry::latency::Sample;
 use crate::telemetry::{CommandTotal, Latencies};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("latency|doctor", doctor),
     ("latency|graph", graph),
@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("latency|reset", reset),
 ];
 
-/// Samples side by side in a graph.
+/// Columns of a graph.
 const GRAPH_COLUMNS: usize = 80;
 const GRAPH_ROWS: usize = 4;
 
@@ -94,7 +94,7 @@ fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How long ago it was, in the greatest unit that is not more than that.
+/// Formats the age in the largest unit that fits.
 fn age(sample: &Sample, now_s: u64) -> String {
     match now_s.saturating_sub(sample.unix_seconds) {
         seconds @ ..60 => format!("{seconds}s"),
@@ -104,7 +104,7 @@ fn age(sample: &Sample, now_s: u64) -> String {
     }
 }
 
-/// Of the commands named and their subcommands, or of all, those that were called; a name that is none is passed over.
+/// Shows the named commands with their subcommands, or all, if they were called; unknown names are skipped.
 fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
     let totals = call.shared.telemetry.totals(&call.shared.keyspace.store).commands;
     let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
@@ -121,7 +121,7 @@ fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Each of the commands of these names, with its subcommands behind it.
+/// Returns each of the named commands, followed by its subcommands.
 fn named(names: &[&[u8]]) -> Vec<table::Entry> {
     let found = names.iter().filter_map(|name| table::by_name(name));
     let with_subcommands = |entry: table::Entry| {
@@ -131,7 +131,7 @@ fn named(names: &[&[u8]]) -> Vec<table::Entry> {
     found.flat_map(with_subcommands).collect()
 }
 
-/// The calls of a command, and how many of them took up to so many microseconds; where none is added, no line.
+/// Writes the number of calls, and how many of them took up to each bucket's limit; empty buckets are omitted.
 fn write_distribution(latencies: &Latencies, reply: &mut Reply<'_>) {
     let filled: Vec<(u32, u64)> = latencies.octaves().filter(|(_, count)| *count > 0).collect();
     reply.map(2);
@@ -147,7 +147,7 @@ fn write_distribution(latencies: &Latencies, reply: &mut Reply<'_>) {
     }
 }
 
-/// How Redis calls the bucket that ends at 2 to this power ns. Its buckets end by 1/128 of that later, and it rounds
+/// Returns Redis' label of the bucket that ends at 2 to this power ns. Redis' bucket ends are 1/128 larger, rounded
 /// down: 1, 2, 4, 8, 16, 33, 66, 132, …
 fn limit_us(power: u32) -> i64 {
     ((129 << (power - 7)) - 1) / 1_000

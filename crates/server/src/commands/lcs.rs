@@ -3,7 +3,7 @@
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("lcs", lcs)];
 
 #[derive(Default)]
@@ -14,7 +14,7 @@ struct Options {
     match_bytes_min: i64,
 }
 
-/// A run of bytes that both have, by its places in the first and in the second.
+/// A run of common bytes, by its positions in both values.
 struct Match {
     first: (usize, usize),
     second: (usize, usize),
@@ -58,14 +58,14 @@ impl Options {
     }
 }
 
-/// The lengths of the longest common subsequences of all beginnings of both.
+/// The LCS lengths of all pairs of prefixes.
 struct Table {
     lengths: Vec<u32>,
     width: usize,
 }
 
 impl Table {
-    /// None if it would need more than `bytes_max`.
+    /// Builds the table; `None` if it would need more than `bytes_max`.
     fn of(a: &[u8], b: &[u8], bytes_max: usize) -> Option<Table> {
         let (height, width) = (a.len() + 1, b.len() + 1);
         let bytes = height.checked_mul(width)?.checked_mul(size_of::<u32>())?;
@@ -90,7 +90,7 @@ impl Table {
         self.lengths[i * self.width + j]
     }
 
-    /// Shows the places of all common bytes, from the last to the first.
+    /// Calls `each` with the positions of all common bytes, from last to first.
     fn walk_back(&self, a: &[u8], b: &[u8], mut each: impl FnMut(usize, usize)) {
         let (mut i, mut j) = (a.len(), b.len());
         while i > 0 && j > 0 {
@@ -112,7 +112,7 @@ impl Table {
         common
     }
 
-    /// The runs of common bytes, from the last to the first.
+    /// Returns the runs of common bytes, from last to first.
     fn matches(&self, a: &[u8], b: &[u8]) -> Vec<Match> {
         let mut matches: Vec<Match> = Vec::new();
         self.walk_back(a, b, |i, j| match matches.last_mut() {

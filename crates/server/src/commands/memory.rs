@@ -4,7 +4,7 @@ use super::info::memory::rss_bytes;
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("memory|doctor", doctor),
     ("memory|malloc-stats", malloc_stats),
@@ -13,10 +13,10 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("memory|usage", usage),
 ];
 
-/// What an item takes beside its key and its value: its header, and its entry in the index.
+/// Overhead of an item in addition to its key and value: its header, and its entry in the index.
 const ITEM_BYTES: usize = 48;
 
-/// About what the key takes in the region.
+/// Returns approximately the key's size in the region.
 fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
         3 => {}
@@ -33,7 +33,7 @@ fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// There is no allocator that keeps memory to itself.
+/// No allocator caches memory that could be purged.
 fn purge(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.ok();
     Ok(())
@@ -49,7 +49,7 @@ fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Those of Redis' figures that there are, as in `INFO memory`; then the store's own.
+/// Writes the available figures of Redis, as in `INFO memory`, followed by the store's own.
 fn stats(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (stats, rss_bytes) = (call.shared.keyspace.store.stats(), rss_bytes());
     let live_bytes = stats.live_bytes;
@@ -76,7 +76,7 @@ fn stats(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The system's allocator keeps none that could be asked for; in the words of Redis.
+/// The system's allocator has no statistics to query; the text is Redis'.
 fn malloc_stats(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(b"Stats not supported for the current allocator");
     Ok(())

@@ -1,5 +1,7 @@
-//! What the commands do, a file for each family. Their rows are in [`crate::table`]; each file says which function is whose
-//! ([`functions`]). Arguments are counted before a command is called.
+//! The commands' functions, one file per family.
+//!
+//! Their rows are in [`crate::table`]; each file maps row names to functions ([`functions`]). The number of arguments
+//! is checked before a function is called.
 
 mod acl;
 mod bitfield;

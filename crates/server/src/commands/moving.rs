@@ -1,4 +1,5 @@
-//! Items that get another key or another database: RENAME, COPY, MOVE. They run alone, and are one step for a crash.
+//! Commands that give an item another key or database: RENAME, COPY, MOVE. They have exclusive access, and are atomic
+//! for a crash.
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
@@ -6,7 +7,7 @@ use crate::keyspace::database::Database;
 use crate::keyspace::items::Change;
 use crate::observers::events::GENERIC;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("copy", copy), ("move", move_key), ("rename", rename), ("renamenx", renamenx)];
 
@@ -22,7 +23,7 @@ fn renamenx(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// False if the new key is there and must not be replaced.
+/// Returns false if the new key exists and must not be replaced.
 fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
     let (from, to) = (call.key(1), call.key(2));
     if !call.store().contains(&from)? {
@@ -37,21 +38,21 @@ fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// Gives an item another key, in place of what is there; it expires when it did before.
+/// Moves an item to another key, replacing any item there; its expiry is kept.
 fn move_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
     let Some((value, expiry)) = call.store().held(from)? else { return Ok(false) };
     call.store().change_all(&[(to, Change::Put(&value, expiry)), (from, Change::Delete)])?;
     Ok(true)
 }
 
-/// Puts a copy of one item, which expires when it does, in the place of another; false if there is none.
+/// Copies an item with its expiry to another key, replacing any item there; returns false if there is no such item.
 fn copy_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
     let Some((value, expiry)) = call.store().held(from)? else { return Ok(false) };
     call.store().change_all(&[(to, Change::Put(&value, expiry))])?;
     Ok(true)
 }
 
-/// The database that an argument names.
+/// Parses a database number.
 pub(super) fn database_of(argument: &[u8]) -> Result<Database, Refusal> {
     let number = resp::parse_integer(argument).ok_or(Refusal::NotAnInteger)?;
     Database::of(number).ok_or(Refusal::DbIndex)

@@ -1,4 +1,4 @@
-//! INCR and the like.
+//! INCR and its variants.
 
 use hikv::Decision;
 
@@ -7,7 +7,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::STRING;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("decr", decr), ("decrby", decrby), ("incr", incr), ("incrby", incrby), ("incrbyfloat", incrbyfloat)];
 
@@ -29,7 +29,7 @@ fn decrby(call: &mut Call<'_>) -> Result<(), Refusal> {
     add(call, by)
 }
 
-/// All four tell the same event, as in Redis.
+/// All four report the same event, as in Redis.
 fn add(call: &mut Call<'_>, by: i64) -> Result<(), Refusal> {
     let sum = call.store().increment(call.key(1), by)?;
     call.changed(STRING, "incrby", 1);

@@ -1,9 +1,9 @@
-//! OBJECT: what Redis would tell of how it keeps a value.
+//! OBJECT: the answers that Redis would give about its representation of a value.
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("object|encoding", encoding),
     ("object|freq", freq),
@@ -11,10 +11,10 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("object|refcount", refcount),
 ];
 
-/// The longest value that Redis keeps with its header.
+/// The longest value that Redis stores together with its header.
 const EMBEDDED_BYTES_MAX: usize = 44;
 
-/// By the value alone: nothing is kept differently here.
+/// Depends on the value only: all values are stored alike here.
 pub(super) fn encoding_of(value: &[u8]) -> &'static str {
     match value {
         number if resp::parse_integer(number).is_some() => "int",
@@ -31,7 +31,7 @@ fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Redis shares one object for each of the numbers below 10,000, and shows that as the greatest count.
+/// Redis shares one object for each of the numbers below 10,000, and shows that as the maximum count.
 fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_shared = call.store().get_part_with(call.key(2), |value| {
         resp::parse_integer(value).is_some_and(|number| (0..10_000).contains(&number))
@@ -39,7 +39,7 @@ fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, if is_shared == Some(true) { i32::MAX.into() } else { 1 })
 }
 
-/// Nobody notes when a key was last used.
+/// The last use of a key is not recorded.
 fn idletime(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, 0)
 }

@@ -1,4 +1,4 @@
-//! COUNTRANGE, PREFIX, RANGE: items in the order of their keys.
+//! COUNTRANGE, PREFIX, RANGE: items in key order.
 
 use std::ops::Bound;
 
@@ -11,23 +11,23 @@ use crate::keyspace::namespace::RawRange;
 use crate::shared::Shared;
 use crate::table::is_open_end;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("countrange", countrange), ("prefix", prefix), ("range", range)];
 
-/// What one reply may hold; it is made in one go, and others wait meanwhile.
+/// Maximum size of a reply; it is written in one piece while other clients wait.
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
-/// Keys that are put in order within a few milliseconds: a range that comes early waits for them.
+/// Number of keys that are sorted within a few milliseconds: an early range query waits for them.
 const AWAITED_COUNT_MAX: u64 = 1 << 14;
 
-/// What stands after the keys.
+/// The options after the keys.
 struct Options {
     limit: usize,
     reverse: bool,
     parts: Parts,
 }
 
-/// What is told of an item.
+/// The parts of an item in the reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {
     Both,
@@ -43,7 +43,7 @@ fn prefix(call: &mut Call<'_>) -> Result<(), Refusal> {
     answer(call, Bound::Included(prefix), high, &options)
 }
 
-/// The least key that is above all that begin with `prefix`.
+/// Returns the smallest key greater than all keys with this prefix.
 fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.len() - prefix.iter().rev().take_while(|&&byte| byte == u8::MAX).count();
     let mut successor = prefix[..kept].to_vec();
@@ -51,7 +51,8 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(successor)
 }
 
-/// Both ends are within. As in Redis, the walk begins at the first of them, which in reverse is the upper one.
+/// Both ends are inclusive. As in Redis, the first argument is where the walk begins, which in reverse is the upper
+/// end.
 fn range(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call, 3)?;
     let (first, last) = (call.argument(1), call.argument(2));
@@ -63,7 +64,7 @@ fn range(call: &mut Call<'_>) -> Result<(), Refusal> {
     answer(call, end(low), end(high), &options)
 }
 
-/// Both ends are within.
+/// Both ends are inclusive.
 fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (low, high) = (call.argument(1), call.argument(2));
     let mut count = 0;
@@ -77,18 +78,18 @@ fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Nothing lies above the end of all keys, or below their beginning.
+/// No key is above the end of all keys, or below their beginning.
 fn is_empty(low: &[u8], high: &[u8]) -> bool {
     low == b"+" || high == b"-"
 }
 
-/// The end of a range: a key, or one of the ends of all keys.
+/// Parses the end of a range: a key, or one of the ends of all keys.
 fn end(argument: &[u8]) -> Bound<&[u8]> {
     if is_open_end(argument) { Bound::Unbounded } else { Bound::Included(argument) }
 }
 
 impl Options {
-    /// The options from the `first` argument on.
+    /// Parses the options from argument `first` on.
     fn of(call: &Call<'_>, first: usize) -> Result<Options, Refusal> {
         let mut options = Options { limit: usize::MAX, reverse: false, parts: Parts::Both };
         let mut arguments = call.request.arguments().skip(first - 1);
@@ -110,8 +111,8 @@ fn limit_of(argument: &[u8]) -> Result<usize, Refusal> {
     usize::try_from(limit).map_err(|_| Refusal::Negative)
 }
 
-/// Waits for keys that will soon be in order. To sort many takes long, and the other clients are served meanwhile: a
-/// client that asks before the end is refused.
+/// Returns the ordered operations, waiting if there are few keys to sort. Sorting many keys takes long, and the other
+/// clients are served in that time; so a client that queries before the order is complete is refused.
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
     let order = shared.keyspace.ordered()?;
     if order.refusing.is_ready()? || shared.keyspace.store.len()? <= AWAITED_COUNT_MAX {
@@ -138,7 +139,7 @@ fn answer(call: &mut Call<'_>, low: Bound<&[u8]>, high: Bound<&[u8]>, options: &
     Ok(())
 }
 
-/// One item is taken whatever its length.
+/// At least one item is returned, whatever its length.
 fn gather(
     items: Items<'_>,
     ordered: &Ordered,

@@ -1,10 +1,10 @@
-//! SUBSCRIBE and the like, PUBLISH, SPUBLISH, PUBSUB.
+//! SUBSCRIBE and its variants, PUBLISH, SPUBLISH, PUBSUB.
 
 use crate::clients::Kind;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("psubscribe", psubscribe),
     ("publish", publish),
@@ -58,7 +58,7 @@ fn subscribe_to(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refus
     Ok(())
 }
 
-/// From the names given, or from all.
+/// Unsubscribes from the given names, or from all.
 fn unsubscribe_from(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refusal> {
     let names: Vec<Vec<u8>> = match call.request.len() {
         1 => call.session.subscriptions.of_mut(kind).iter().cloned().collect(),
@@ -76,7 +76,7 @@ fn unsubscribe_from(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), R
     Ok(())
 }
 
-/// Channels and patterns are counted together, channels of the shard apart.
+/// Replies with the number of subscriptions: channels and patterns together, shard channels separately.
 fn confirm(call: &mut Call<'_>, kind: Kind, verb: &str, name: Option<&[u8]>) {
     call.reply.push(3);
     call.reply.bulk(verb.as_bytes());

@@ -1,4 +1,4 @@
-//! One string as Redis' RDB files have it, with the version and the checksum that DUMP adds.
+//! One string in the format of Redis' RDB files, with the version and checksum that DUMP appends.
 //!
 //! ```text
 //! 0 | string | version, 2 bytes | CRC-64 of all before, 8 bytes
@@ -6,14 +6,14 @@
 
 use crate::errors::Sentence;
 
-/// Redis 7.0 writes this version.
+/// The version that Redis 7.0 writes.
 const VERSION: u16 = 10;
-/// The newest version that is read, of Redis 7.4: since 7.0 strings have stayed as they were.
+/// The newest version that is read, of Redis 7.4: the encoding of strings has not changed since 7.0.
 const VERSION_MAX: u16 = 12;
 const TYPE_STRING: u8 = 0;
 const FOOTER_BYTES: usize = 10;
 
-/// Redis' CRC-64: the polynomial of Jones, reflected, without inversions.
+/// Computes Redis' CRC-64: the polynomial of Jones, reflected, without inversions.
 fn crc64(bytes: &[u8]) -> u64 {
     const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
     const TABLE: [u64; 256] = {
@@ -33,7 +33,7 @@ fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc, byte| TABLE[(crc as u8 ^ byte) as usize] ^ crc >> 8)
 }
 
-/// A value as DUMP shows it.
+/// Encodes a value for DUMP.
 pub(super) fn dump(value: &[u8]) -> Vec<u8> {
     let mut dumped = Vec::with_capacity(value.len() + 32);
     dumped.push(TYPE_STRING);
@@ -49,7 +49,7 @@ pub(super) fn dump(value: &[u8]) -> Vec<u8> {
     sealed(dumped)
 }
 
-/// A payload of DUMP: `dumped`, with version and checksum behind it.
+/// Appends version and checksum to `dumped`.
 pub(super) fn sealed(mut dumped: Vec<u8>) -> Vec<u8> {
     dumped.extend_from_slice(&VERSION.to_le_bytes());
     let crc = crc64(&dumped);
@@ -57,10 +57,11 @@ pub(super) fn sealed(mut dumped: Vec<u8>) -> Vec<u8> {
     dumped
 }
 
-/// The value that was dumped.
+/// Decodes a dumped value.
 ///
 /// # Errors
-/// If the payload is too short, damaged, or of a newer version; if it holds no string, or one of more than `bytes_max`.
+/// A payload that is too short, damaged, or of a newer version; a type other than string; a string longer than
+/// `bytes_max`.
 pub(super) fn restore(dumped: &[u8], bytes_max: usize) -> Result<Vec<u8>, Sentence> {
     let body = unsealed(dumped).ok_or(Sentence::BadDump)?;
     let [TYPE_STRING, string @ ..] = body else { return Err(Sentence::BadFormat) };
@@ -68,7 +69,7 @@ pub(super) fn restore(dumped: &[u8], bytes_max: usize) -> Result<Vec<u8>, Senten
     if rest.is_empty() && value.len() <= bytes_max { Ok(value) } else { Err(Sentence::BadFormat) }
 }
 
-/// The part before version and checksum, if both are as they must be.
+/// Returns the part before version and checksum, if both are valid.
 fn unsealed(dumped: &[u8]) -> Option<&[u8]> {
     let (body, footer) = dumped.split_at_checked(dumped.len().checked_sub(FOOTER_BYTES)?)?;
     let version = u16::from_le_bytes(footer[..2].try_into().ok()?);
@@ -134,7 +135,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// LZF: runs of literal bytes, and copies of what came before. None if it is not well formed, or longer than announced.
+/// Decompresses LZF: runs of literal bytes, and copies of earlier output. `None` if the input is malformed, or longer
+/// than announced.
 fn decompress(mut input: &[u8], len_bytes: usize) -> Option<Vec<u8>> {
     let mut output = Vec::new();
     while let [control, rest @ ..] = input {
@@ -189,13 +191,13 @@ mod tests {
         assert_eq!(restored(b"\x00\xC0\x7B").as_deref(), Some(&b"123"[..]));
         assert_eq!(restored(b"\x00\xC1\x39\x30").as_deref(), Some(&b"12345"[..]));
         assert_eq!(restored(b"\x00\xC2\xFF\xFF\xFF\xFF").as_deref(), Some(&b"-1"[..]));
-        // One literal, then a copy of it 99 times: 7 + 90, and 2 that every copy has.
+        // One literal, then 99 copies of it: 7 + 90, and 2 that every copy has.
         assert_eq!(restored(b"\x00\xC3\x05\x40\x64\x00a\xE0\x5A\x00"), Some(vec![b'a'; 100]));
         assert_eq!(restored(b"\x00\xC3\x05\x40\x64\x00a\xE0\x5A\x01"), None);
         assert_eq!(restored(b"\x01\x00"), None);
     }
 
-    /// A string of each version, by Redis' own encoding of it.
+    /// A string of each version, encoded by Redis.
     #[test]
     fn dumps_of_later_versions_are_restored() {
         let of_version = |version: u16| {

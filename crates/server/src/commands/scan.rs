@@ -1,7 +1,7 @@
-//! KEYS, RANDOMKEY, SCAN: keys in no order.
+//! KEYS, RANDOMKEY, SCAN: iteration without order.
 //!
-//! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, and so stays good
-//! while the store grows, and when the store is served anew. All three walk over the keys of all databases, and show those
+//! The cursor is the only state between two calls of SCAN. It is a position among the hashes of keys, so it stays valid
+//! while the store grows, and after a restart. All three commands walk over the keys of all databases and return those
 //! of one.
 
 use crate::connections::output::FULL_BYTES;
@@ -9,18 +9,18 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::glob;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("keys", keys), ("randomkey", randomkey), ("scan", scan)];
 
 /// As in Redis.
 const COUNT_DEFAULT: u64 = 10;
-/// Keys that one call looks at, whatever `COUNT` hints at: some milliseconds, in which others wait.
+/// Maximum number of keys visited per call, whatever `COUNT` says: some milliseconds, in which other clients wait.
 const COUNT_MAX: u64 = 1 << 14;
 
-/// What stands after the cursor.
+/// The options after the cursor.
 struct Options<'a> {
     pattern: Option<&'a [u8]>,
-    /// A type other than that of all keys is asked for.
+    /// A type is requested that no key has.
     is_other_type: bool,
     count: u64,
 }
@@ -95,18 +95,18 @@ fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Keys of which RANDOMKEY takes one.
+/// Number of keys from which RANDOMKEY picks one.
 const RANDOM_COUNT_MIN: usize = 64;
 
-/// One of the keys that a walk from a random place comes upon first, or of all, if they are few. Where there are many, some
-/// are likelier than others.
+/// Picks one of the first keys of a walk from a random position, or of all if they are few. With many keys, some are
+/// more likely than others.
 fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
     let namespace = call.namespace();
     let mut cursor = call.store().walk_somewhere(fastrand::u64(..))?;
     let (mut found, mut is_whole_pass) = (Vec::new(), false);
     while found.len() < RANDOM_COUNT_MIN {
         if cursor == 0 {
-            // A whole pass from the start, which sees each key once.
+            // A complete pass from the start, which visits each key once.
             (found, is_whole_pass) = (Vec::new(), true);
         }
         cursor = call.store().walk(cursor, |raw| found.extend(namespace.key_of(raw).map(<[u8]>::to_vec)))?;

@@ -1,10 +1,10 @@
-//! SCRIPT, FUNCTION, MODULE and REPLICAOF, as far as their answer is that there is no such thing.
+//! SCRIPT, FUNCTION, MODULE and REPLICAOF, limited to the replies of a server without scripts, modules and replication.
 
 use super::rdb;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("function|delete", function_delete),
     ("function|dump", function_dump),
@@ -40,7 +40,7 @@ fn flush(call: &mut Call<'_>, refusal: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Nothing can be loaded, so no client ever learns the name of a script that it could run.
+/// Nothing can be loaded, so no client ever has a script to run.
 fn load(_: &mut Call<'_>) -> Result<(), Refusal> {
     Err(Sentence::NoScripts.into())
 }
@@ -53,7 +53,7 @@ fn function_delete(_: &mut Call<'_>) -> Result<(), Refusal> {
     Err(Sentence::NoLibrary.into())
 }
 
-/// No libraries, as Redis dumps them.
+/// An empty set of libraries, in Redis' format.
 fn function_dump(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(&rdb::sealed(Vec::new()));
     Ok(())
@@ -86,7 +86,7 @@ fn function_stats(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Only the mode in which scripts run anyway.
+/// Accepts only the mode in which scripts would run anyway.
 fn script_debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mode = call.argument(2);
     if mode.eq_ignore_ascii_case(b"no") {
@@ -99,7 +99,7 @@ fn script_debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     Err(Refusal::Names("Use SCRIPT DEBUG YES/SYNC/NO".into()))
 }
 
-/// None does.
+/// None exists.
 fn script_exists(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = call.request.len() - 2;
     call.reply.array(count);
@@ -112,7 +112,7 @@ fn module_list(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The server follows nobody, and stays so.
+/// The server never follows another one.
 fn replicaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_nobody = call.argument(1).eq_ignore_ascii_case(b"no") && call.argument(2).eq_ignore_ascii_case(b"one");
     if !is_nobody {

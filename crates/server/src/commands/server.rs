@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("bgrewriteaof", bgrewriteaof),
     ("bgsave", bgsave),
@@ -39,7 +39,7 @@ fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// An errand: the event loops go on meanwhile.
+/// Runs as a background job, while the event loops continue.
 fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
     let change_count = call.shared.telemetry.change_count();
     call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
@@ -48,7 +48,7 @@ fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// There is nothing to wait for, so `SCHEDULE` makes no difference.
+/// No save ever waits for another job, so `SCHEDULE` has no effect.
 fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.request.arguments().all(|argument| argument.eq_ignore_ascii_case(b"schedule")) {
         return Err(Refusal::Syntax);
@@ -66,7 +66,7 @@ fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// As SSUBSCRIBE, it answers with more than one reply.
+/// As in SSUBSCRIBE, the client receives more than one reply.
 fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.is_executing {
         return Err(Sentence::MonitorInExec.into());
@@ -78,7 +78,7 @@ fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Answers nothing where it succeeds: the connection ends.
+/// Sends no reply on success: the connection ends.
 fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
     let known: [&[u8]; 5] = [b"save", b"nosave", b"now", b"force", b"abort"];
     let says = |word: &[u8]| call.request.arguments().any(|option| option.eq_ignore_ascii_case(word));

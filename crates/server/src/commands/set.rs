@@ -1,4 +1,4 @@
-//! Writing whole values: SET and its older forms, MSET, CAS.
+//! Writing entire values: SET and its older forms, MSET, CAS.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Change;
 use crate::observers::events::{GENERIC, STRING};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("cas", cas),
     ("getset", getset),
@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("setnx", setnx),
 ];
 
-/// When a value is put.
+/// The condition for a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Always,
@@ -30,7 +30,7 @@ enum Condition {
     IfPresent,
 }
 
-/// What becomes of the time at which the key expires.
+/// The key's expiry after the write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     Forever,
@@ -42,7 +42,7 @@ struct Options {
     condition: Condition,
     until: Until,
     tells_old: bool,
-    /// What the write survives; what the store does for every write, if it is not said.
+    /// The durability of this write; by default the store's.
     durability: Option<Durability>,
 }
 
@@ -104,7 +104,7 @@ fn level_of(name: &[u8]) -> Result<Durability, Refusal> {
     levels.into_iter().find(|level| level.name().as_bytes().eq_ignore_ascii_case(name)).ok_or(Refusal::Syntax)
 }
 
-/// Puts argument number `index` as the value of the first, and says whether it did, and what was there before.
+/// Puts argument number `index` as the value of the first. Returns whether it did, and the previous value.
 fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Option<Vec<u8>>), Refusal> {
     let value = call.argument(index);
     let (mut old, mut is_put) = (None, false);
@@ -160,8 +160,8 @@ fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One step for a crash as well ([`Items::change_all`](crate::keyspace::items::Items::change_all)). It runs alone, so that no client that
-/// reads several keys sees some of them set.
+/// Also atomic for a crash ([`Items::change_all`](crate::keyspace::items::Items::change_all)). It has exclusive access,
+/// so that no client that reads several keys sees only some of them set.
 fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "mset")?;
     put_pairs(call, &pairs)?;
@@ -198,7 +198,7 @@ fn put_pairs(call: &mut Call<'_>, pairs: &[Pair<'_>]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Sets the value if it is the one expected; 1 if it was.
+/// Sets the value if the current one is the expected one; replies 1 if it was.
 fn cas(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (expected, new) = (call.argument(2), call.argument(3));
     let is_put = call.store().compare_and_swap(call.key(1), expected, new)?;

@@ -3,7 +3,7 @@
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("slowlog|get", get), ("slowlog|len", len), ("slowlog|reset", reset)];
 

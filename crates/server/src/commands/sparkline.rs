@@ -1,12 +1,12 @@
-//! Numbers as a graph of characters, each over a label, as Redis draws them.
+//! Character graphs with labels, as Redis draws them.
 
-/// What fills a character's place by a third, by two, and whole.
+/// Characters for a third, two thirds and all of a cell.
 const FILLINGS: [char; 3] = ['_', 'o', '#'];
-/// Below what is filled at the top.
+/// Below the filled top of a column.
 const STEM: char = '|';
 
-/// Draws each sample as a column: the greatest is `rows` high, the least flat, and the label is written downwards below.
-/// So many columns stand side by side.
+/// Draws each sample as a column with its label written downwards below; the largest is `rows` high, the smallest flat.
+/// At most `columns` are drawn next to each other.
 pub(crate) fn drawn(samples: &[(u64, String)], columns: usize, rows: usize) -> String {
     let values = || samples.iter().map(|(value, _)| *value);
     let (low, high) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
@@ -22,12 +22,12 @@ pub(crate) fn drawn(samples: &[(u64, String)], columns: usize, rows: usize) -> S
     bands.collect::<Vec<String>>().join("\n")
 }
 
-/// A character for each sample.
+/// Returns one character per sample.
 fn line(band: &[(u64, String)], character: impl Fn(&(u64, String)) -> char) -> String {
     band.iter().map(character).chain(['\n']).collect()
 }
 
-/// What a column that is `step` steps high shows in the row that stands on `height` others.
+/// Returns the cell of a column of `step` steps in the row above `height` others.
 fn filling(step: usize, height: usize) -> char {
     match step.checked_sub(height * FILLINGS.len()) {
         None => ' ',

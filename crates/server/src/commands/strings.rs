@@ -10,7 +10,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::{GENERIC, STRING};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("append", append),
     ("getdel", getdel),
@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("substr", getrange),
 ];
 
-/// A value of this length may not be made.
+/// Refuses a value of this length if it exceeds the maximum.
 pub(super) fn check_length(call: &Call<'_>, len_bytes: u64) -> Result<(), Refusal> {
     let is_allowed = len_bytes <= call.shared.administration.settings.bulk_bytes_max() as u64;
     if is_allowed { Ok(()) } else { Err(Sentence::StringLength.into()) }
@@ -57,12 +57,12 @@ fn getrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The first and the last place of a range in what has `len` places; negative places count from the end.
+/// Returns the first and last position of a range within `len`; negative positions count from the end.
 pub(super) fn range_of(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     if start < 0 && end < 0 && start > end { None } else { places_of(start, end, len) }
 }
 
-/// The same, but that what lies before the beginning is the beginning, on both sides.
+/// Like [`range_of`], with both positions before the start clamped to the start.
 pub(super) fn places_of(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     let len = len as i64;
     let place = |place: i64| if place < 0 { len.saturating_add(place).max(0) } else { place };
@@ -103,7 +103,7 @@ fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Replies with the value, and changes when it expires.
+/// Replies with the value, and changes its expiry.
 fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut until = Until::default();
     let mut arguments = call.request.arguments().skip(1);

@@ -1,16 +1,16 @@
-//! Times at which keys expire, as clients give and get them.
+//! Expiry times, as clients give and get them.
 
 use hikv::{Clock, Expiry};
 
 use crate::errors::Refusal;
 use crate::keyspace::items::Items;
 
-/// What a number of an option counts.
+/// The unit of an expiry option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unit {
-    /// Milliseconds rather than seconds.
+    /// Milliseconds instead of seconds.
     pub(super) is_ms: bool,
-    /// From now on rather than from the Unix epoch.
+    /// Relative to now instead of the Unix epoch.
     pub(super) is_relative: bool,
 }
 
@@ -19,7 +19,7 @@ pub(super) const MILLISECONDS: Unit = Unit { is_ms: true, is_relative: true };
 pub(super) const UNIX_SECONDS: Unit = Unit { is_ms: false, is_relative: false };
 pub(super) const UNIX_MILLISECONDS: Unit = Unit { is_ms: true, is_relative: false };
 
-/// The unit that an option of SET and GETEX names.
+/// Returns the unit of an option of SET and GETEX.
 pub(super) fn unit_of(option: &[u8]) -> Option<Unit> {
     match option.to_ascii_lowercase().as_slice() {
         b"ex" => Some(SECONDS),
@@ -30,7 +30,7 @@ pub(super) fn unit_of(option: &[u8]) -> Option<Unit> {
     }
 }
 
-/// The word that leaves a key without a moment of its own: it differs between `SET` and `GETEX`.
+/// The option without a time, which differs between `SET` and `GETEX`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stays {
     /// `KEEPTTL`
@@ -39,8 +39,8 @@ pub(super) enum Stays {
     Persist,
 }
 
-/// The options of `SET` and `GETEX` about when the key expires. As in Redis the same option may come again, and the last one
-/// counts; two different ones are a syntax error.
+/// The expiry options of `SET` and `GETEX`. As in Redis, the same option may be repeated, and the last one counts; two
+/// different ones are a syntax error.
 #[derive(Default)]
 pub(super) struct Until<'a> {
     stays: Option<Stays>,
@@ -48,7 +48,7 @@ pub(super) struct Until<'a> {
 }
 
 impl<'a> Until<'a> {
-    /// Takes the option `name`, with its value from `rest`; `stays` is the word of this command.
+    /// Parses the option `name`, with its value from `rest`; `stays` is this command's option without a time.
     pub(super) fn take(
         &mut self,
         name: &[u8],
@@ -66,40 +66,41 @@ impl<'a> Until<'a> {
         Ok(())
     }
 
-    /// True if there was no such option.
+    /// Returns whether no such option was given.
     pub(super) fn is_unsaid(&self) -> bool {
         self.stays.is_none() && self.moment.is_none()
     }
 
-    /// True if the key's time stays as it is.
+    /// Returns whether the key's expiry stays unchanged.
     pub(super) fn is_kept(&self) -> bool {
         self.stays == Some(Stays::Kept)
     }
 
-    /// The moment, in milliseconds since the Unix epoch, if there is one.
+    /// Returns the time in milliseconds since the Unix epoch, if one was given.
     pub(super) fn moment(&self, command: &'static str) -> Result<Option<i64>, Refusal> {
         self.moment.map(|(number, unit)| positive_moment_of(number, unit, command)).transpose()
     }
 }
 
-/// The store's time, in milliseconds since the Unix epoch.
+/// Returns the store's time in milliseconds since the Unix epoch.
 pub(super) fn now_ms() -> i64 {
     Clock::default().now_ms() as i64
 }
 
-/// How far that is ahead of the clock that clients know (`TIME`).
+/// Returns how far the store's time is ahead of the clock that clients see (`TIME`).
 pub(super) fn lead_ms() -> i64 {
     Clock::default().lead_ms() as i64
 }
 
-/// The moment that a number of this unit means, in milliseconds since the Unix epoch; it may be past, and negative.
+/// Returns the time that a number of this unit means, in milliseconds since the Unix epoch; it may be in the past, and
+/// negative.
 pub(super) fn moment_of(number: i64, unit: Unit, command: &'static str) -> Result<i64, Refusal> {
     let refused = || Refusal::ExpireTime { command };
     let ms = if unit.is_ms { number } else { number.checked_mul(1000).ok_or_else(refused)? };
     ms.checked_add(if unit.is_relative { now_ms() } else { lead_ms() }).ok_or_else(refused)
 }
 
-/// As [`moment_of`], where the number must be above 0.
+/// Like [`moment_of`], for a number that must be above 0.
 pub(super) fn positive_moment_of(argument: &[u8], unit: Unit, command: &'static str) -> Result<i64, Refusal> {
     let number = resp::parse_integer(argument).ok_or(Refusal::NotAnInteger)?;
     if number <= 0 {
@@ -108,17 +109,18 @@ pub(super) fn positive_moment_of(argument: &[u8], unit: Unit, command: &'static 
     moment_of(number, unit, command)
 }
 
-/// A moment that was checked, as the store wants it.
+/// Converts a checked time for the store.
 pub(super) fn expiry_at(ms: i64) -> Expiry {
     Expiry::at_ms(ms.max(0) as u64)
 }
 
-/// A moment of the store, in milliseconds since the Unix epoch; `None` for never.
+/// Converts a time of the store to milliseconds since the Unix epoch; `None` means never.
 pub(super) fn ms_of(expiry: Expiry) -> Option<i64> {
     (!expiry.is_never()).then(|| i64::try_from(expiry.ms()).unwrap_or(i64::MAX))
 }
 
-/// When the key expires, in milliseconds since the Unix epoch, `None` for never; nothing if there is no such key.
+/// Returns the key's expiry in milliseconds since the Unix epoch, with an inner `None` for never; `None` if the key
+/// does not exist.
 pub(super) fn expiry_of(items: Items<'_>, key: &[u8]) -> Result<Option<Option<i64>>, Refusal> {
     Ok(items.expires_at(key)?.map(ms_of))
 }

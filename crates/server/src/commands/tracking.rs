@@ -1,4 +1,4 @@
-//! CLIENT TRACKING, TRACKINGINFO, GETREDIR and CACHING: clients that keep copies of keys.
+//! CLIENT TRACKING, TRACKINGINFO, GETREDIR and CACHING: clients that cache keys.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use crate::clients::{Mode, Tracks};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("client|caching", caching),
     ("client|getredir", getredir),
@@ -82,7 +82,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// The mode that the options ask for; `before` is the way in which the client tracked so far.
+    /// Returns the mode of the options; `before` is the client's previous tracking.
     fn mode(&self, before: Option<Tracks>) -> Result<Mode, Refusal> {
         let was = |mode| before.is_some_and(|tracks| tracks.mode == mode);
         let refusals = [
@@ -104,14 +104,14 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The client that an argument names, which must be there now.
+/// Parses the ID of a connected client.
 fn receiver(call: &Call<'_>, number: &[u8]) -> Result<u64, Refusal> {
     let number = resp::parse_integer(number).ok_or(Refusal::NotAnInteger)?;
     let known = u64::try_from(number).ok().filter(|id| call.shared.clients.place_of(*id).is_some());
     known.ok_or_else(|| Sentence::NoSuchReceiver.into())
 }
 
-/// The receiver's number, 0 if that is the client itself, and -1 if it tracks nothing.
+/// Returns the receiver's ID; 0 if it is the client itself, and -1 without tracking.
 fn redirect(tracks: Option<Tracks>) -> i64 {
     tracks.map_or(-1, |tracks| tracks.redirect.unwrap_or(0) as i64)
 }
@@ -151,7 +151,7 @@ fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Only in the mode that the word is for.
+/// Accepted only in the mode that the option is for.
 fn caching(call: &mut Call<'_>) -> Result<(), Refusal> {
     let word = call.argument(2);
     let Some(tracks) = &mut call.session.tracks else { return Err(Sentence::NoCachingMode.into()) };

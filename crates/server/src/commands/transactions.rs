@@ -1,7 +1,7 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 //!
-//! EXEC runs alone, and the changes are written as one batch when its last command is done: neither a client nor a crash
-//! sees some of them without the others (`items/pending.rs`).
+//! EXEC has exclusive access, and writes the changes as one batch after its last command: neither a client nor a crash
+//! can see only some of them (`items/pending.rs`).
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ use crate::observers::watch::Watched;
 use crate::shared::Shared;
 use crate::telemetry::Kind;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("discard", discard), ("exec", exec), ("multi", multi), ("unwatch", unwatch), ("watch", watch)];
 
@@ -63,8 +63,8 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The table of databases, as the transaction may have changed it: the one that the store has, unless the transaction is written. So
-/// nothing is left of one that is refused, or panics.
+/// Restores the table of databases unless the transaction is written. So a transaction that is refused or panics leaves
+/// no change of the table.
 struct UntilWritten<'a> {
     shared: &'a Shared,
     before: Table,
@@ -79,15 +79,15 @@ impl Drop for UntilWritten<'_> {
     }
 }
 
-/// Says that a watched key was changed.
+/// Replies that a watched key was changed.
 fn overtaken(call: &mut Call<'_>) {
-    // It tells of another client's write, which was not read here and may not be durable yet.
+    // The reply reveals another client's write, which was not read here and may not be durable yet.
     call.session.heard = call.session.heard.and(call.shared.keyspace.store.deferred_so_far());
     call.reply.null_array();
 }
 
-/// Writes what the commands have changed; false if a watched key was changed meanwhile. If that fails, nothing of it has happened: the
-/// refusal stands in place of the replies.
+/// Writes the transaction's changes; returns false if a watched key was changed. If writing fails, no change has been
+/// made, and the refusal replaces the replies.
 fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
     let shared = call.shared;
     let Some(told) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
@@ -98,7 +98,7 @@ fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// What the transaction rests on; `None` if a watched key was changed, or has expired.
+/// Returns the watched keys with their states; `None` if one was changed or has expired.
 fn premises(call: &Call<'_>) -> Result<Option<Premises>, Refusal> {
     let watching = &call.session.watching;
     if watching.mark.load(Ordering::SeqCst) {
@@ -133,12 +133,12 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
             call.reply.truncate(reply_start);
             call.reply.error(&text);
         }
-        // It may have been changed by HELLO.
+        // HELLO may have changed it.
         call.reply.switch_to(call.session.protocol);
     }
 }
 
-/// Runs alone, so that no change of the key is half way.
+/// Has exclusive access, so that no change of the key is in progress.
 fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::WatchInMulti.into());

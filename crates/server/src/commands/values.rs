@@ -1,4 +1,4 @@
-//! GET and MGET, each executed by itself; usually the pipeline answers them together with neighbours.
+//! GET and MGET, executed one by one; usually the pipeline answers them in groups.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::telemetry::Tally;
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("get", get), ("mget", mget)];
 
 fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -33,7 +33,7 @@ fn answer(call: &mut Call<'_>, is_array: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Answers with what a key holds, and counts whether it was there.
+/// Replies with a key's value, and counts a hit or miss.
 #[inline]
 pub(crate) fn answer_value(value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
     match value {

@@ -1,5 +1,5 @@
-//! The number of a database. A `Database` is one that exists, wherever its number came from: requests that wait in a transaction
-//! name databases that no command has looked at yet.
+//! Database numbers. A `Database` always exists, wherever its number came from: queued requests of a transaction may
+//! contain numbers that no command has checked yet.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use super::namespace::DATABASE_COUNT;
 pub(crate) struct Database(u8);
 
 impl Database {
-    /// The database that every client has at first.
+    /// The initial database of every client.
     pub(crate) const FIRST: Database = Database(0);
 
     pub(crate) fn all() -> impl Iterator<Item = Database> {
         (0..DATABASE_COUNT as u8).map(Database)
     }
 
-    /// The database of this number; `None` if there is no such database.
+    /// Returns the database of this number; `None` if it does not exist.
     pub(crate) fn of(number: i64) -> Option<Database> {
         usize::try_from(number).ok().filter(|number| *number < DATABASE_COUNT).map(|number| Database(number as u8))
     }
@@ -26,7 +26,7 @@ impl Database {
         self.0
     }
 
-    /// Its place among all databases, below [`DATABASE_COUNT`].
+    /// Returns its index, below [`DATABASE_COUNT`].
     #[inline]
     pub(crate) fn index(self) -> usize {
         self.0 as usize

@@ -2,19 +2,20 @@
 //!
 //! A database is a namespace, and a namespace is a range of the store's keys:
 //!
-//! | key in the store | is |
+//! | key in the store | meaning |
 //! |---|---|
 //! | `FF`, 1 to 15, *k* | *k* in that namespace |
 //! | `FF`, 0, *k* | *k* in namespace 0, where *k* itself begins with `FF` and a byte up to 16 |
-//! | `FF`, 16 | the table below; such keys are the server's own |
+//! | `FF`, 16 | the table below; such keys are internal to the server |
 //! | any other | the same key in namespace 0 |
 //!
-//! So what a program put into the store without the server is in namespace 0 under its own name, unless that name begins with
-//! `FF` and a byte up to 16, and no two keys of databases share one in the store. Namespace 0 keeps the order of its keys.
+//! So a key that a program put into the store without the server is in namespace 0 under the same name, unless the name
+//! begins with `FF` and a byte up to 16. No two keys of databases share one key in the store. Namespace 0 keeps the
+//! order of its keys.
 //!
-//! The table says which namespace each database is, and which namespaces but 0 were ever used: `SWAPDB` changes the table and no
-//! key. It is written before a namespace is used for the first time; where the table is missing each database is the namespace of
-//! its own number.
+//! The table records the namespace of each database, and which namespaces other than 0 were ever used: `SWAPDB` changes
+//! the table and no key. The table is written before a namespace is first used. Without a table, each database is the
+//! namespace of its own number.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
@@ -28,24 +29,24 @@ use crate::errors::Refusal;
 use crate::keyspace::items::Items;
 
 pub(super) const TABLE_KEY: [u8; 2] = [MARK, DATABASE_COUNT as u8];
-/// A byte for each database, and the bits of the namespaces that were used.
+/// A byte for each database, and the bits of the used namespaces.
 const TABLE_BYTES: usize = DATABASE_COUNT + 2;
 
-/// What the store holds of them.
+/// The stored form of the table.
 pub(crate) struct Table([u8; TABLE_BYTES]);
 
-/// Which namespace each database is. It changes only while nobody else executes.
+/// The namespace of each database. It changes only under exclusive access.
 pub(crate) struct Databases {
     namespaces: [AtomicU8; DATABASE_COUNT],
-    /// A bit for each namespace that may have keys; that of namespace 0 is not used.
+    /// A bit for each namespace that may have keys; the bit of namespace 0 is not used.
     used: AtomicU16,
-    /// The store holds the table, which may say what would be so without it.
+    /// The store contains the table, which may equal the default.
     stored: AtomicBool,
     noting: Mutex<()>,
 }
 
 impl Databases {
-    /// As the store has them.
+    /// Loads the table from the store.
     pub(crate) fn load(store: &Store) -> io::Result<Databases> {
         let table = store.get(TABLE_KEY).map_err(io::Error::other)?;
         let databases = Databases::new();
@@ -55,13 +56,13 @@ impl Databases {
         Ok(databases)
     }
 
-    /// Which they are now.
+    /// Returns the current table.
     pub(crate) fn now(&self) -> Table {
         Table(self.table(self.used.load(Ordering::Acquire)))
     }
 
-    /// Makes them what the store has, after a transaction that changed them did not happen: what they were before it, where the
-    /// store cannot tell.
+    /// Restores the stored table after a transaction that changed it was not written; if the store cannot be read,
+    /// restores `before`.
     pub(crate) fn reload(&self, store: &Store, before: &Table) {
         match store.get(TABLE_KEY) {
             Ok(None) => self.forget(),
@@ -87,7 +88,7 @@ impl Databases {
         }
     }
 
-    /// Takes a table over; `None`, and nothing has changed, if that is none: each namespace stands in it once.
+    /// Applies a table; returns `None`, without a change, if it is invalid: each namespace must occur once.
     fn take(&self, table: &[u8]) -> Option<()> {
         let (namespaces, used) = table.split_at_checked(DATABASE_COUNT)?;
         let used = u16::from_le_bytes(used.try_into().ok()?);
@@ -100,22 +101,22 @@ impl Databases {
         Some(())
     }
 
-    /// The namespace of database `db`.
+    /// Returns the namespace of database `db`.
     pub(crate) fn namespace(&self, db: Database) -> Namespace {
         Namespace(self.namespaces[db.index()].load(Ordering::Relaxed))
     }
 
-    /// Whether the namespace may have keys.
+    /// Returns whether the namespace may have keys.
     pub(crate) fn is_used(&self, namespace: Namespace) -> bool {
         namespace == Namespace::FIRST || self.used.load(Ordering::Acquire) & (1 << namespace.0) != 0
     }
 
-    /// Whether the store holds the table itself.
+    /// Returns whether the store contains the table.
     pub(crate) fn is_stored(&self) -> bool {
         self.stored.load(Ordering::Acquire)
     }
 
-    /// Makes it known that `namespace` has keys, before it has.
+    /// Records in the table that `namespace` has keys, before it has any.
     pub(crate) fn note_use(&self, items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
         if self.is_used(namespace) {
             return Ok(());
@@ -128,7 +129,7 @@ impl Databases {
         Ok(())
     }
 
-    /// Makes one database what the other was.
+    /// Swaps two databases.
     pub(crate) fn swap(&self, items: Items<'_>, a: Database, b: Database) -> Result<(), Refusal> {
         let (first, second) = (self.namespace(a), self.namespace(b));
         let mut table = self.table(self.used.load(Ordering::Acquire));
@@ -140,15 +141,15 @@ impl Databases {
         Ok(())
     }
 
-    /// Deletes everything, the table among it, as one step.
+    /// Deletes everything, including the table, in one step.
     pub(crate) fn clear(&self, items: Items<'_>) -> Result<(), Refusal> {
         items.clear()?;
         self.forget();
         Ok(())
     }
 
-    /// Deletes all keys, where only the first namespace has any; the databases stay what they are. A crash between the two steps
-    /// leaves each of them the namespace of its own number, without keys.
+    /// Deletes all keys, for the case that only the first namespace has any; the mapping of databases is kept. A crash
+    /// between the two steps resets the mapping, without keys.
     pub(crate) fn clear_first(&self, items: Items<'_>) -> Result<(), Refusal> {
         items.clear()?;
         if self.stored.swap(false, Ordering::AcqRel) {
@@ -175,8 +176,8 @@ mod tests {
 
     use super::*;
 
-    /// Of two namespaces that are used for the first time at once the table would otherwise lose one. A table that had expired has the
-    /// callback for such keys called at the end of the write.
+    /// If two namespaces are first used at the same time, the table must not lose one. A table with an expiry triggers
+    /// the expiry callback at the end of the write.
     #[test]
     fn a_namespace_is_noted_while_no_other_is() {
         let (dir, clock) = (tempfile::tempdir().expect("a directory"), Clock::manual(1));

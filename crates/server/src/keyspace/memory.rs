@@ -1,10 +1,10 @@
-//! The limit on what items may occupy (`maxmemory`). Nothing is ever evicted: commands that need room are refused.
+//! The memory limit (`maxmemory`). Nothing is ever evicted: commands that need memory are refused.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hikv::{Clock, Store};
 
-/// How long the last look at the store's figures is good: gathering them costs more than a write.
+/// How long the store's figures are cached: gathering them costs more than a write.
 const LOOK_MS: u64 = 10;
 
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(crate) struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Whether items and index occupy more than `bytes_max`, which is no limit if 0.
+    /// Returns whether items and index occupy more than `bytes_max`; 0 means no limit.
     #[inline]
     pub(crate) fn is_over(&self, store: &Store, bytes_max: u64) -> bool {
         bytes_max > 0 && self.look(store, bytes_max)
@@ -30,7 +30,7 @@ impl MemoryLimit {
         self.was_over.load(Ordering::Relaxed)
     }
 
-    /// The limit has changed: the next question is answered anew.
+    /// Invalidates the cached answer after a change of the limit.
     pub(crate) fn forget(&self) {
         self.looked_ms.store(0, Ordering::Release);
     }

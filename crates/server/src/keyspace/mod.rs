@@ -1,4 +1,4 @@
-//! What is stored: items in sixteen databases, their order and backups.
+//! The stored data: items in sixteen databases, their order, and backups.
 
 pub(crate) mod database;
 pub(crate) mod databases;
@@ -21,10 +21,10 @@ use namespace::Namespace;
 use order::{Asked, Order};
 use saves::Saves;
 
-/// The store, and what the server keeps beside it.
+/// The store and the server's state for it.
 pub(crate) struct Keyspace {
     pub(crate) store: Store,
-    /// What keeps the store, and what it has beside single keys.
+    /// The engine of the store, which determines its features.
     pub(crate) engine: EngineKind,
     pub(crate) features: Features,
     order: Order,
@@ -34,14 +34,15 @@ pub(crate) struct Keyspace {
 }
 
 impl Keyspace {
-    /// That of `store`, with its keys in order from the start if `is_ordered`, and backups at `backups`.
+    /// Creates the keyspace of `store`. With `is_ordered` the order of keys is built from the start; backups go to
+    /// `backups`.
     ///
     /// # Errors
-    /// If the table of databases is damaged; if order is asked for and the store has none; if `backups` can be no such place.
+    /// A damaged table of databases; a request for order from an engine without; an impossible location of backups.
     pub(crate) fn of(store: Store, is_ordered: bool, backups: Option<PathBuf>) -> io::Result<Keyspace> {
         let databases = Databases::load(&store)?;
         let order = Order::default();
-        // Keys of several databases are counted in order, where the engine has one.
+        // The keys of several databases are counted in order, if the engine has one.
         let is_counted = || databases.is_stored() && store.features().order != hikv::Order::No;
         if is_ordered || is_counted() {
             order.of(&store).map_err(io::Error::other)?;
@@ -51,19 +52,19 @@ impl Keyspace {
         Ok(Keyspace { store, engine, features, order, databases, memory: MemoryLimit::default(), saves })
     }
 
-    /// The items, as a transaction sees them that has changed `pending`, if it is one.
+    /// Returns the items as a command sees them, including the `pending` changes of its transaction.
     #[inline]
     pub(crate) fn items<'a>(&'a self, pending: Option<&'a Pending>) -> Items<'a> {
         Items::new(&self.store, &self.databases, pending)
     }
 
-    /// The namespace of database `db`.
+    /// Returns the namespace of database `db`.
     #[inline]
     pub(crate) fn namespace(&self, db: Database) -> Namespace {
         self.databases.namespace(db)
     }
 
-    /// The ordered operations. The first call has the keys put in order, in the background.
+    /// Returns the ordered operations. The first call starts building the order in the background.
     pub(crate) fn ordered(&self) -> Result<&Asked, Error> {
         self.order.of(&self.store)
     }

@@ -1,13 +1,13 @@
-//! A database's range of the store's keys: how they are named there (`databases` has the table).
+//! A database's range of the store's keys, and the encoding of their names (`databases` has the table).
 
 use std::borrow::Cow;
 use std::ops::Bound;
 
 pub(crate) const DATABASE_COUNT: usize = 16;
 
-/// No UTF-8 text has this byte.
+/// A byte that no UTF-8 text contains.
 pub(super) const MARK: u8 = 0xFF;
-/// The range of the store's keys that is one database.
+/// The range of the store's keys that forms one database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Namespace(pub(super) u8);
 
@@ -15,20 +15,20 @@ pub(crate) struct Namespace(pub(super) u8);
 pub(crate) type RawRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 impl Namespace {
-    /// The namespace that is there without a table.
+    /// The namespace that exists without a table.
     pub(crate) const FIRST: Namespace = Namespace(0);
 
     pub(crate) fn all() -> impl Iterator<Item = Namespace> {
         (0..DATABASE_COUNT as u8).map(Namespace)
     }
 
-    /// How the store calls the namespace's `key`.
+    /// Returns the store's name of the namespace's `key`.
     #[inline]
     pub(crate) fn raw(self, key: &[u8]) -> Cow<'_, [u8]> {
         if self.0 == 0 && !is_marked(key) { Cow::Borrowed(key) } else { Cow::Owned([&[MARK, self.0], key].concat()) }
     }
 
-    /// The namespace's key that the store calls `raw`; none if it is another namespace's, or nobody's.
+    /// Returns the namespace's name of the store's key `raw`; `None` if it belongs to another namespace or to none.
     #[inline]
     pub(crate) fn key_of(self, raw: &[u8]) -> Option<&[u8]> {
         match raw {
@@ -37,7 +37,7 @@ impl Namespace {
         }
     }
 
-    /// The namespace of a key of the store, if that is not the first one.
+    /// Returns the namespace of a key of the store, if it is not the first one.
     #[inline]
     pub(super) fn beyond_first(raw: &[u8]) -> Option<Namespace> {
         match raw {
@@ -46,7 +46,7 @@ impl Namespace {
         }
     }
 
-    /// The store's keys from `low` to `high` that are the namespace's, in order: ranges one after the other.
+    /// Returns the ranges of the store's keys that form the namespace's keys from `low` to `high`, in order.
     pub(crate) fn ranges(self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Vec<RawRange> {
         let raw = |bound: Bound<&[u8]>| bound.map(|key| self.raw(key).into_owned());
         let bounds = (raw(low), raw(high));
@@ -63,12 +63,12 @@ impl Namespace {
     }
 }
 
-/// Whether a key of the store is not its own name in namespace 0.
+/// Returns whether a key of the store has a different name in namespace 0.
 fn is_marked(key: &[u8]) -> bool {
     matches!(key, [MARK, namespace, ..] if *namespace <= DATABASE_COUNT as u8)
 }
 
-/// The bound that leaves less below it. An own bound of the range, where there is one, lies on its side of the other.
+/// Returns the tighter upper bound. If the range has its own bound, it is on its side of the other.
 fn lesser(own: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     match (&own, &other) {
         (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) if a < b => own,
@@ -88,7 +88,7 @@ mod tests {
     use super::super::databases::TABLE_KEY;
     use super::*;
 
-    /// Keys that could be taken for others.
+    /// Returns keys that could be confused with others.
     fn keys() -> Vec<Vec<u8>> {
         let mut keys = vec![vec![], b"a".to_vec(), vec![0xFE], vec![0xFF], vec![0xFF, 0xFF]];
         for byte in 0..=18 {

@@ -4,18 +4,18 @@ use std::sync::OnceLock;
 
 use hikv::{Error, Ordered, Store};
 
-/// The ordered operations, once a client has asked for them: until then no write pays for the order of keys.
+/// The ordered operations, created on first use: until then no write pays for the order.
 #[derive(Default)]
 pub(crate) struct Order(OnceLock<Asked>);
 
-/// One is for callers that wait until keys are in order, the other for those that do not.
+/// Two handles: one for callers that wait until keys are in order, one for those that do not.
 pub(crate) struct Asked {
     pub(crate) waiting: Ordered,
     pub(crate) refusing: Ordered,
 }
 
 impl Order {
-    /// The first call has the keys of `store` put in order, in the background.
+    /// Returns the handles. The first call starts building the order in the background.
     pub(crate) fn of(&self, store: &Store) -> Result<&Asked, Error> {
         if let Some(asked) = self.0.get() {
             return Ok(asked);

@@ -1,10 +1,10 @@
-//! SAVE and BGSAVE: a backup of the store, which is a store itself.
+//! SAVE and BGSAVE: a backup of the store, which is itself a store.
 //!
-//! It takes the place of the last one, in the steps of [`Store::backup_latest`], which also says what is never touched. A
-//! place that can never be right is refused at start; one that something else occupies is warned of then, and refused when
-//! a save is asked for, since that may have been put right.
+//! It replaces the previous backup by the steps of [`Store::backup_latest`], which also lists the files that are never
+//! touched. A location that can never work is refused at start. A location that is occupied by something else only
+//! causes a warning at start, because that may be corrected; a save then fails.
 //!
-//! One save runs at a time, beside writers: it is of one moment. The server's end waits for it.
+//! One save runs at a time, concurrently with writers: it is a snapshot. Shutdown waits for it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ use parking_lot::Mutex;
 
 use crate::errors::{Refusal, Sentence};
 
-/// What the directory of backups is called in that of the store.
+/// Name of the backup directory in the store's directory.
 const DEFAULT_NAME: &str = "backup";
 
 pub(crate) struct Saves {
-    /// None where the store is no directory and nobody has said where.
+    /// `None` if the store is not a directory and no location was given.
     place: Option<PathBuf>,
     state: Arc<State>,
     background: Mutex<Option<JoinHandle<()>>>,
@@ -30,7 +30,7 @@ pub(crate) struct Saves {
 
 struct State {
     is_running: AtomicBool,
-    /// In seconds since the Unix epoch; at first when the server started.
+    /// In seconds since the Unix epoch; initially the start of the server.
     last_s: AtomicU64,
     has_failed: AtomicBool,
     took_s: AtomicU64,
@@ -46,10 +46,10 @@ impl Drop for Turn {
 }
 
 impl Saves {
-    /// To `place`, or into the directory of the store.
+    /// Creates the state for saves to `place`, or into the store's directory.
     ///
     /// # Errors
-    /// If `place` can never hold a backup of the store.
+    /// A `place` that can never hold a backup of the store.
     pub(crate) fn new(store: &Store, place: Option<PathBuf>) -> io::Result<Saves> {
         if let Some(place) = &place {
             check(store, place)?;
@@ -64,7 +64,7 @@ impl Saves {
         Ok(Saves { place: place.or_else(default), state: Arc::new(state), background: Mutex::new(None) })
     }
 
-    /// When the last save that succeeded ended, in seconds since the Unix epoch.
+    /// Returns when the last successful save ended, in seconds since the Unix epoch.
     pub(crate) fn last_s(&self) -> u64 {
         self.state.last_s.load(Ordering::Relaxed)
     }
@@ -77,22 +77,22 @@ impl Saves {
         self.state.has_failed.load(Ordering::Relaxed)
     }
 
-    /// How long the last save took, in seconds.
+    /// Returns the duration of the last save in seconds.
     pub(crate) fn took_s(&self) -> u64 {
         self.state.took_s.load(Ordering::Relaxed)
     }
 
-    /// Saves; returns when the backup is in its place.
+    /// Saves, and returns after the backup is in its place.
     pub(crate) fn save(&self, store: &Store) -> Result<(), Refusal> {
         let (turn, place) = self.begin()?;
         turn.0.save(store, &place).map_err(|what| Refusal::Names(format!("the backup failed: {what}")))
     }
 
-    /// Begins to save.
+    /// Starts a save in the background.
     pub(crate) fn save_in_background(&self, store: &Store) -> Result<(), Refusal> {
         let (turn, place) = self.begin()?;
         let store = store.clone();
-        // Who asks for it is told by INFO.
+        // INFO shows the outcome.
         let work = move || _ = turn.0.save(&store, &place);
         let spawned = thread::Builder::new().name("hikv-save".into()).spawn(work);
         let thread = spawned.map_err(|error| Refusal::Names(format!("no thread to save in: {error}")))?;
@@ -108,7 +108,7 @@ impl Saves {
         Ok((Turn(Arc::clone(&self.state)), place))
     }
 
-    /// Waits for the save that runs, if there is one.
+    /// Waits for a running save.
     pub(crate) fn finish(&self) {
         if let Some(thread) = self.background.lock().take() {
             let _ = thread.join();

@@ -1,6 +1,6 @@
-//! Classes of events about keys, and the letters by which `notify-keyspace-events` asks for them.
+//! Classes of key events, and their letters in `notify-keyspace-events`.
 
-/// Classes of events, as bits, and the letters that stand for them.
+/// Classes of events, as bits.
 pub(crate) type Class = u32;
 
 pub(crate) const KEYSPACE: Class = 1;
@@ -19,7 +19,7 @@ pub(crate) const MODULE: Class = 1 << 13;
 pub(crate) const NEW: Class = 1 << 14;
 const ALL: Class = GENERIC | STRING | LIST | SET | HASH | ZSET | EXPIRED | EVICTED | STREAM | MODULE;
 
-/// In the order in which `CONFIG GET` shows them.
+/// In the order of `CONFIG GET`.
 const LETTERS: [(u8, Class); 14] = [
     (b'g', GENERIC),
     (b'$', STRING),
@@ -37,7 +37,7 @@ const LETTERS: [(u8, Class); 14] = [
     (b'm', KEY_MISS),
 ];
 
-/// The classes that a text of letters asks for; none if one is not known.
+/// Parses a text of class letters; `None` if a letter is unknown.
 pub(crate) fn parse(text: &[u8]) -> Option<Class> {
     text.iter().try_fold(0, |classes, letter| match letter {
         b'A' => Some(classes | ALL),
@@ -45,7 +45,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<Class> {
     })
 }
 
-/// The text that asks for `classes`.
+/// Formats the letters of `classes`.
 pub(crate) fn text_of(classes: Class) -> String {
     let has_all = classes & ALL == ALL;
     let letters = LETTERS.iter().filter(|(_, class)| classes & class != 0 && !(has_all && class & ALL != 0));

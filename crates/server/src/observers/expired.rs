@@ -1,7 +1,7 @@
-//! What clients are told of keys that have expired: `expired` notifications, and that their copies are good no more.
+//! Notifications of expired keys: `expired` events and invalidations of cached copies.
 //!
-//! The store says so, once for each such key, when it takes the item away: up to a second after its time, or when the key
-//! is written before that.
+//! The store reports each such key once, when it removes the item: up to a second after its time, or earlier when the
+//! key is written.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::observers::events::EXPIRED;
 use crate::observers::notify;
 use crate::shared::Shared;
 
-/// Clients are told as long as this lives. The store's threads never hold the last handle of the store that they work for.
+/// Notifies clients while this value lives. The store's threads never hold the last handle of their store.
 pub(crate) struct Telling(Arc<Shared>);
 
 impl Telling {
@@ -26,7 +26,7 @@ impl Telling {
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        // In a child of a fork nobody is told anyway.
+        // In a forked child there is no client to notify.
         let _ = self.0.keyspace.store.on_expired(None);
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that are told of what others do: they watch keys, keep copies, subscribe to channels or see all requests.
+//! Clients that observe other clients' actions: they watch keys, track keys, subscribe to channels or monitor requests.
 
 pub(crate) mod events;
 pub(crate) mod expired;
@@ -15,7 +15,7 @@ use pubsub::PubSub;
 use tracking::Tracking;
 use watch::Watches;
 
-/// The clients that are told, by what they are told of.
+/// The observing clients by what they observe.
 #[derive(Default)]
 pub(crate) struct Observers {
     pub(crate) watches: Watches,
@@ -25,7 +25,7 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// The client hears of nothing from now on.
+    /// Removes the client from all observers.
     pub(crate) fn forget(&self, session: &mut Session) {
         session.unwatch(&self.watches);
         if session.tracks.take().is_some() {

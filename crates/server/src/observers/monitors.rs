@@ -31,7 +31,7 @@ impl Monitors {
         self.count.store(places.len(), Ordering::Relaxed);
     }
 
-    /// Where they are.
+    /// Returns their places.
     pub(crate) fn places(&self) -> Vec<Place> {
         self.places.lock().clone()
     }

@@ -1,14 +1,14 @@
-//! Keyspace notifications: messages about changes of keys, for clients that subscribe to them.
+//! Keyspace notifications: messages about changes of keys, for subscribed clients.
 //!
-//! Off unless `notify-keyspace-events` asks for them.
+//! Disabled unless `notify-keyspace-events` enables them.
 
 use super::events::{Class, KEYEVENT, KEYSPACE};
 use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
-/// Reports that client `by` has changed a key of that database and namespace: to the clients that watch it, keep a copy, or
-/// subscribe.
+/// Reports that client `by` has changed a key of that database and namespace, to the clients that watch it, track it,
+/// or subscribe.
 pub(crate) fn tell_changed(
     shared: &Shared,
     class: Class,
@@ -24,7 +24,7 @@ pub(crate) fn tell_changed(
     }
 }
 
-/// Tells of an event, if its class is wanted.
+/// Publishes an event, if its class is enabled.
 #[inline]
 pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: Database, key: &[u8]) {
     let wanted = shared.administration.settings.notified_classes();

@@ -1,7 +1,7 @@
-//! Channels: the subscribers, and the way of a message to them.
+//! Channels, their subscribers, and publishing to them.
 //!
-//! One table for all event loops says which clients subscribe to a channel or a pattern, and where they are. A message is
-//! encoded once and goes to each loop that has receivers as one piece of mail.
+//! One table for all event loops records which clients subscribe to a channel or pattern, and their places. A published
+//! message is encoded once and sent once to each loop that has receivers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::mail::{Parcel, Post};
 
 #[derive(Default)]
 pub(crate) struct PubSub {
-    /// Subscriptions of all kinds; where it is 0, messages go nowhere.
+    /// Subscriptions of all kinds; while it is 0, publishing does nothing.
     count: AtomicUsize,
     table: Mutex<Table>,
 }
@@ -54,7 +54,7 @@ impl PubSub {
         }
     }
 
-    /// The places of clients that subscribe to names for which `is_meant` holds; some more than once.
+    /// Returns the places of clients that subscribe to a name for which `is_meant` returns true; some more than once.
     pub(crate) fn subscribers(&self, is_meant: impl Fn(Kind, &[u8]) -> bool) -> Vec<Place> {
         let mut table = self.table.lock();
         let mut places = Vec::new();
@@ -65,29 +65,29 @@ impl PubSub {
         places
     }
 
-    /// How many subscribe to this name.
+    /// Returns the number of subscribers to this name.
     pub(crate) fn subscriber_count(&self, kind: Kind, name: &[u8]) -> usize {
         self.table.lock().of(kind).get(name).map_or(0, Vec::len)
     }
 
-    /// How many names of this kind have subscribers.
+    /// Returns the number of names of this kind with subscribers.
     pub(crate) fn name_count(&self, kind: Kind) -> usize {
         self.table.lock().of(kind).len()
     }
 
-    /// The names of this kind that have subscribers, as far as they match.
+    /// Returns the names of this kind with subscribers that match the pattern.
     pub(crate) fn names(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Vec<u8>> {
         let mut table = self.table.lock();
         let matches = |name: &&Vec<u8>| pattern.is_none_or(|pattern| glob::matches(pattern, name));
         table.of(kind).keys().filter(matches).cloned().collect()
     }
 
-    /// Sends a message to all subscribers of the channel, and says how often it was sent.
+    /// Publishes a message to the channel, and returns how many times it was sent.
     pub(crate) fn publish(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
         if self.count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
-        // The lock is held while letters are given, so that all subscribers see messages in one order.
+        // The lock is held while messages are sent, so that all subscribers see them in one order.
         let table = self.table.lock();
         let mut sent_count = 0;
         if let Some(places) = table.channels.get(channel) {
@@ -101,7 +101,7 @@ impl PubSub {
         sent_count
     }
 
-    /// Sends a message to all subscribers of the shard's channel, and says how many they are.
+    /// Publishes a message to the shard channel, and returns the number of its subscribers.
     pub(crate) fn publish_to_shard(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
         if self.count.load(Ordering::Relaxed) == 0 {
             return 0;

@@ -1,11 +1,12 @@
-//! Keys that clients watch: a change of one marks its watchers.
+//! Watched keys: a change of a key marks its watchers.
 //!
-//! `WATCH` runs alone, so no change is half way when a key gets its first watcher; and `EXEC` runs alone, so every change
-//! that happened has left its mark. Writes past the server leave none: `EXEC` goes by what a key held when it was watched, too
-//! (`keyspace/items/premises.rs`).
+//! `WATCH` has exclusive access, so no change is in progress when a key gets its first watcher; `EXEC` also has
+//! exclusive access, so every completed change has left its mark. Writes that bypass the server leave no mark; for
+//! those `EXEC` also compares the key's state with that at `WATCH` (`keyspace/items/watched_keys.rs`).
 //!
-//! A key is watched in a database, as in Redis: after `SWAPDB` in what that database is then. A key that either database has is
-//! touched by the swap; one that neither has is absent before and after, and watched on.
+//! As in Redis, a key is watched in a database: after `SWAPDB`, in the new contents of that database. The swap marks a
+//! watched key that exists in either database; a key that exists in neither is absent before and after, and stays
+//! watched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ type Name = (Database, Vec<u8>);
 
 #[derive(Default)]
 pub(crate) struct Watches {
-    /// Watched keys; where it is 0, writers look no further.
+    /// Number of watched keys; while it is 0, writers check nothing more.
     count: AtomicUsize,
     marks: Mutex<HashMap<Name, Vec<Mark>>>,
 }
@@ -33,11 +34,11 @@ pub(crate) struct Watches {
 pub(crate) struct Watched {
     pub(crate) db: Database,
     pub(crate) key: Vec<u8>,
-    /// What it held then, for what leaves no mark: it expires, or is written past the server.
+    /// Its state at `WATCH`, to detect changes that leave no mark: expiry, and writes that bypass the server.
     pub(crate) seen: Option<Seen>,
 }
 
-/// What one client watches.
+/// The keys that one client watches.
 #[derive(Default)]
 pub(crate) struct Watching {
     pub(crate) mark: Mark,
@@ -78,7 +79,7 @@ impl Watches {
         }
     }
 
-    /// Marks the clients that watch a key for which `is_changed` says so.
+    /// Marks the clients that watch a key for which `is_changed` returns true.
     pub(crate) fn touch_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;

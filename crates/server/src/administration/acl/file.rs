@@ -1,4 +1,4 @@
-//! A file of users: a line `user NAME RULES…` for each.
+//! The ACL file: one line `user NAME RULES…` per user.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ impl AclFile {
         AclFile { path }
     }
 
-    /// The users that the file names; nothing is taken from one that is wrong anywhere.
+    /// Reads all users. One invalid line rejects the file.
     pub(crate) fn read(&self) -> io::Result<BTreeMap<String, Arc<User>>> {
         let path = self.path.display();
         let text = byte_order_mark::read_text(&self.path)
@@ -36,14 +36,14 @@ impl AclFile {
         Ok(users)
     }
 
-    /// Writes the users in place of those that the file has, all or none of them.
+    /// Replaces all users of the file atomically.
     pub(crate) fn write(&self, users: &[Arc<User>]) -> io::Result<()> {
         let lines: String = users.iter().map(|user| user.line() + "\n").collect();
         WholeFile::replace(&self.path, lines.as_bytes())
     }
 }
 
-/// The user that a line `user NAME RULES…` describes, or what is wrong with it, without its passwords.
+/// Parses a line `user NAME RULES…`. An error message contains no password.
 pub(crate) fn user_of(line: &str) -> Result<User, String> {
     let mut words = line.split_ascii_whitespace();
     if words.next() != Some("user") {

@@ -1,4 +1,4 @@
-//! What was denied, for `ACL LOG`: the last of it, equal events counted together.
+//! Denied requests, for `ACL LOG`: the most recent ones, with equal entries counted together.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 /// As in Redis.
 const ENTRY_COUNT_MAX: usize = 128;
-/// Events that are equal within this time are one, as in Redis.
+/// Equal entries within this time are combined, as in Redis.
 const GROUPED_SECONDS: u64 = 60;
 
 /// Why something was denied.
@@ -50,7 +50,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Adds an event, the newest first.
+    /// Adds an entry, newest first.
     pub(crate) fn add(&self, mut event: LogEntry) {
         let mut entries = self.entries.lock();
         let is_equal = |entry: &LogEntry| {

@@ -1,7 +1,7 @@
 //! Users and their rights, as in Redis.
 //!
-//! A session keeps a user as of its last look, with the version of the table; every change makes a new version, so an
-//! unchanged table costs a session one load of a number.
+//! A session caches its user with the version of the user table. Every change increments the version, so an unchanged
+//! table costs a session one load.
 
 mod file;
 mod log;
@@ -22,10 +22,10 @@ pub(crate) use password::random_hex;
 pub(crate) use rules::is_word;
 pub(crate) use user::User;
 
-/// The user that every client is at first.
+/// The user of every new client.
 pub(crate) const DEFAULT_USER: &str = "default";
 
-/// Whom a client has said to be; nobody at first, where a password is wanted.
+/// The user that a client has logged in as; none at first if a password is required.
 #[derive(Clone, Default)]
 pub(crate) struct Login {
     user: Option<Arc<User>>,
@@ -33,7 +33,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// The user's name; that of the default user where it has not been authenticated.
+    /// Returns the user's name; the default user's name if the client is not logged in.
     pub(crate) fn name(&self) -> &str {
         self.user.as_ref().map_or(DEFAULT_USER, |user| &user.name)
     }
@@ -51,42 +51,42 @@ pub(crate) struct Acl {
 }
 
 impl Acl {
-    /// These users, kept up in `file` if there is one; the default user in any case.
+    /// Creates the table of these users, saved in `file` if there is one. The default user always exists.
     pub(crate) fn of(users: BTreeMap<String, Arc<User>>, file: Option<AclFile>) -> Acl {
         let acl = Acl { users: Mutex::default(), version: AtomicU64::new(1), file, log: Log::default() };
         *acl.users.lock() = with_default(users);
         acl
     }
 
-    /// Makes the default user's one password this; none if it is empty, and the user then needs none.
+    /// Sets the default user's only password. If `password` is empty, the user needs none.
     pub(crate) fn require_password(&self, password: &[u8]) {
         let mut default = (*self.user(DEFAULT_USER).expect("there is always a default user")).clone();
         default.set_password(password);
         self.put(default);
     }
 
-    /// Whether a client may do everything without a password.
+    /// Returns whether a client may do everything without a password.
     pub(crate) fn is_open(&self) -> bool {
         self.user(DEFAULT_USER).is_some_and(|user| user.is_enabled && user.needs_no_password)
     }
 
-    /// What a client is before it has said anything.
+    /// Returns the login of a new client.
     pub(crate) fn initial_login(&self) -> Login {
         let default = self.user(DEFAULT_USER).filter(|user| user.is_enabled && user.needs_no_password);
         Login { user: default, version: self.version.load(Ordering::Acquire) }
     }
 
-    /// The login of a user that has this password.
+    /// Returns the login of the user with this name and password.
     pub(crate) fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Login> {
         let version = self.version.load(Ordering::Acquire);
         let user = str::from_utf8(name).ok().and_then(|name| self.user(name));
-        // Somebody who guesses names takes as long as somebody who guesses passwords.
+        // An unknown name takes as long as a wrong password, so that timing does not reveal names.
         let stranger = User::new("");
         let is_right = user.as_deref().unwrap_or(&stranger).has_password(password);
         user.filter(|user| is_right && user.is_enabled).map(|user| Login { user: Some(user), version })
     }
 
-    /// Brings a login up to date; false if its user is there no more.
+    /// Refreshes a login; returns false if its user was deleted.
     #[inline]
     pub(crate) fn refresh(&self, login: &mut Login) -> bool {
         self.version.load(Ordering::Acquire) == login.version || self.look_again(login)
@@ -104,7 +104,7 @@ impl Acl {
         self.users.lock().get(name).cloned()
     }
 
-    /// The name, if it is a user's.
+    /// Returns the name, if a user has it.
     pub(crate) fn known<'a>(&self, name: &'a [u8]) -> Option<&'a str> {
         str::from_utf8(name).ok().filter(|name| self.user(name).is_some())
     }
@@ -113,18 +113,18 @@ impl Acl {
         self.users.lock().values().cloned().collect()
     }
 
-    /// Every user as a line of a file.
+    /// Returns each user as a line of an ACL file.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.users.lock().values().map(|user| user.line()).collect()
     }
 
-    /// Puts or replaces a user.
+    /// Adds or replaces a user.
     pub(crate) fn put(&self, user: User) {
         self.users.lock().insert(user.name.clone(), Arc::new(user));
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Deletes a user; false if there was none.
+    /// Deletes a user; returns false if it did not exist.
     pub(crate) fn delete(&self, name: &str) -> bool {
         let deleted = self.users.lock().remove(name).is_some();
         self.version.fetch_add(1, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Passwords: kept as their SHA-256, compared in constant time.
+//! Passwords, stored as SHA-256 and compared in constant time.
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -12,7 +12,7 @@ impl Hash {
         Hash(Sha256::digest(password).into())
     }
 
-    /// Reads 64 hexadecimal digits in small letters.
+    /// Parses 64 lower-case hexadecimal digits.
     pub(super) fn from_hex(digits: &[u8]) -> Option<Hash> {
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -33,7 +33,7 @@ impl Hash {
         hex(&self.0)
     }
 
-    /// Whether both are the same, in a time that does not tell where they differ.
+    /// Compares in constant time.
     pub(super) fn is(&self, other: &Hash) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -43,7 +43,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A random text of so many hexadecimal digits, for a password; none if the system has no randomness to give.
+/// Returns a random password of `digit_count` hexadecimal digits; `None` if the system provides no randomness.
 pub(crate) fn random_hex(digit_count: usize) -> Option<String> {
     let mut bytes = vec![0; digit_count.div_ceil(2)];
     let mut filled = 0;

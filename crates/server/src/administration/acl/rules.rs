@@ -1,11 +1,11 @@
-//! The language in which a user's rights are written.
+//! The language of ACL rules.
 
 use super::password::Hash;
 use super::selector::{KeyPattern, Selector};
 use super::user::User;
 use crate::table::{self, category};
 
-/// Why a rule is not taken, in the words of Redis.
+/// Why a rule is rejected, in Redis' words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RuleError {
     Syntax,
@@ -37,10 +37,10 @@ impl RuleError {
 }
 
 impl User {
-    /// Changes the user as a rule says.
+    /// Applies one rule to the user.
     pub(crate) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         match rule.to_ascii_lowercase().as_slice() {
-            // As in Redis, nothing is no rule.
+            // An empty rule is ignored, as in Redis.
             b"" => {}
             b"on" => self.is_enabled = true,
             b"off" => self.is_enabled = false,
@@ -113,7 +113,7 @@ impl Selector {
         Ok(())
     }
 
-    /// `R~`, `W~` or `RW~`, and a pattern.
+    /// Applies `R~`, `W~` or `RW~`, followed by a pattern.
     fn allow_keys_by_letters(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         let end = rule.iter().position(|byte| *byte == b'~').ok_or(RuleError::Syntax)?;
         let letters = rule[..end].to_ascii_uppercase();
@@ -163,7 +163,7 @@ impl Selector {
         Ok(())
     }
 
-    /// Keeps the rule for the list, in place of an earlier one about the same name.
+    /// Adds the rule to the list, replacing an earlier rule for the same name.
     fn note_rule(&mut self, allowed: bool, name: &str) {
         self.command_rules.retain(|rule| rule[1..] != *name);
         if allowed || name != "@all" {
@@ -172,9 +172,9 @@ impl Selector {
     }
 }
 
-/// Whether a name or a pattern can stand in a line of a file of users, and be read from it as what it was.
+/// Returns whether a name or pattern can be written to an ACL file and read back unchanged.
 pub(crate) fn is_word(text: &[u8]) -> bool {
-    // What C's `isspace` takes for a space, and 0, as in Redis.
+    // The characters of C's `isspace`, and 0, as in Redis.
     let splits = |byte: &u8| matches!(byte, 0 | 9..=13 | b' ');
     !text.iter().any(splits) && str::from_utf8(text).is_ok()
 }

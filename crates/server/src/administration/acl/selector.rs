@@ -1,9 +1,9 @@
-//! What a user may touch: commands, keys, channels.
+//! The rights of one selector: commands, keys, channels.
 
 use crate::glob;
 use crate::table::{self, Access, Command};
 
-/// A set of commands and subcommands, by their numbers.
+/// A set of commands and subcommands, by their table indices.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct CommandSet {
     bits: Vec<u64>,
@@ -14,7 +14,7 @@ impl CommandSet {
         self.bits.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
     }
 
-    /// Adds or takes away the commands for which `is_meant` holds.
+    /// Adds or removes the commands for which `is_meant` returns true.
     pub(super) fn set_where(&mut self, allowed: bool, is_meant: impl Fn(&Command) -> bool) {
         self.bits.resize(table::entries().len().div_ceil(64), 0);
         for entry in table::entries().iter().filter(|entry| is_meant(entry.command)) {
@@ -25,7 +25,7 @@ impl CommandSet {
     }
 }
 
-/// Keys that a user may read, write or both.
+/// A pattern of keys that a user may read, write or both.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct KeyPattern {
     pub(super) pattern: Vec<u8>,
@@ -34,7 +34,7 @@ pub(crate) struct KeyPattern {
 }
 
 impl KeyPattern {
-    /// What all keys of the pattern begin with, if that is all that they have in common.
+    /// Returns the prefix if the pattern is a prefix followed by a star.
     fn beginning(&self) -> Option<&[u8]> {
         let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
         self.pattern.strip_suffix(b"*").filter(|beginning| !beginning.iter().any(is_special))
@@ -50,11 +50,11 @@ impl KeyPattern {
     }
 }
 
-/// What one set of rules allows.
+/// The rights granted by one set of rules.
 #[derive(Clone, Default)]
 pub(crate) struct Selector {
     pub(crate) commands: CommandSet,
-    /// The rules about commands, in the order in which they were given, without those that a later one undid.
+    /// The command rules in their given order, without those that a later rule has undone.
     pub(crate) command_rules: Vec<String>,
     pub(crate) all_commands: bool,
     pub(crate) keys: Vec<KeyPattern>,
@@ -64,19 +64,19 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Whether it allows everything there is.
+    /// Returns whether it allows everything.
     pub(crate) fn allows_all(&self) -> bool {
         self.all_commands && self.all_keys && self.all_channels
     }
 
-    /// Whether a key may be touched in this way. As in Redis one pattern must give all rights that it takes.
+    /// Returns whether the access to a key is allowed. As in Redis, a single pattern must grant all the rights.
     pub(crate) fn allows_key(&self, key: &[u8], access: Access) -> bool {
         let gives = |allowed: &&KeyPattern| (allowed.reads || !access.reads()) && (allowed.writes || !access.writes());
         self.all_keys || self.keys.iter().filter(gives).any(|allowed| glob::matches(&allowed.pattern, key))
     }
 
-    /// Whether all keys may be read that lie between two, or begin as one of them. One pattern must have all of them: it
-    /// is a beginning that both ends have, and a star.
+    /// Returns whether all keys from `first` to `last`, or with one of them as prefix, may be read. A single pattern
+    /// must cover all of them: a common prefix of both, followed by a star.
     pub(crate) fn allows_reading_from(&self, first: &[u8], last: &[u8]) -> bool {
         let has_all = |allowed: &KeyPattern| {
             allowed.beginning().is_some_and(|beginning| first.starts_with(beginning) && last.starts_with(beginning))
@@ -84,13 +84,13 @@ impl Selector {
         self.all_keys || self.keys.iter().any(|allowed| allowed.reads && has_all(allowed))
     }
 
-    /// Whether a channel may be used; a pattern only where the very same pattern is allowed.
+    /// Returns whether a channel may be used; a pattern only if the same pattern is allowed literally.
     pub(crate) fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
         let allows = |allowed: &Vec<u8>| if is_pattern { allowed == name } else { glob::matches(allowed, name) };
         self.all_channels || self.channels.iter().any(allows)
     }
 
-    /// The rules about commands, as they are listed.
+    /// Formats the command rules as in listings.
     pub(crate) fn commands_text(&self) -> String {
         let first = if self.command_rules.first().is_some_and(|rule| rule == "+@all") { vec![] } else { vec!["-@all"] };
         first.into_iter().chain(self.command_rules.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")

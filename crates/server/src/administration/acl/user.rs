@@ -16,15 +16,15 @@ pub(crate) struct User {
     pub(crate) selector: Selector,
 }
 
-/// What a user may not do.
+/// A denied operation of a user.
 pub(crate) struct Denied {
     pub(crate) reason: Reason,
-    /// The command, the key or the channel.
+    /// The name of the command, key or channel.
     pub(crate) object: Vec<u8>,
 }
 
 impl User {
-    /// A user that may do nothing.
+    /// Creates a user without any rights.
     pub(crate) fn new(name: &str) -> User {
         User {
             name: name.into(),
@@ -35,7 +35,7 @@ impl User {
         }
     }
 
-    /// The default user, which may do everything and needs no password.
+    /// Creates the default user, which may do everything and needs no password.
     pub(super) fn open_default() -> User {
         let mut user = User::new(super::DEFAULT_USER);
         for rule in ["on", "nopass", "~*", "&*", "+@all"] {
@@ -54,19 +54,19 @@ impl User {
 
     pub(super) fn has_password(&self, password: &[u8]) -> bool {
         let given = Hash::of(password);
-        // Every one is compared, whichever it is.
+        // All hashes are compared, so the time does not depend on which matches.
         self.passwords.iter().fold(self.needs_no_password, |is_right, hash| is_right | hash.is(&given))
     }
 
-    /// Whether the user may do what is requested.
+    /// Checks whether the user may execute the request.
     #[inline]
     pub(crate) fn check(&self, entry: Entry, request: &Request<'_>) -> Result<(), Denied> {
         if self.selector.allows_all() { Ok(()) } else { self.check_rules(entry, request) }
     }
 
-    /// Whether the user may run the command, with some keys at least.
+    /// Returns whether the user may run the command, at least with some keys.
     pub(crate) fn may_run(&self, entry: Entry) -> bool {
-        // What a client needs to become somebody else.
+        // Commands needed for logging in are allowed to all users.
         let is_for_all = entry.command.has(crate::table::flag::NO_AUTH);
         is_for_all || self.selector.all_commands || self.selector.commands.contains(entry.number)
     }
@@ -95,7 +95,7 @@ impl User {
         all.find(|(key, access)| !self.selector.allows_key(key, *access)).map(|(key, _)| key)
     }
 
-    /// An end that is open lies in no pattern but `*`.
+    /// A range with an open end matches no pattern except `*`.
     fn refused_range<'a>(&self, first: &'a [u8], last: &'a [u8]) -> Option<&'a [u8]> {
         let end = |argument: &'a [u8]| if is_open_end(argument) { b"" } else { argument };
         (!self.selector.allows_reading_from(end(first), end(last))).then_some(first)
@@ -107,7 +107,7 @@ impl User {
         request.arguments().take(count).find(|name| !self.selector.allows_channel(name, is_pattern))
     }
 
-    /// The user as a line of a file of users.
+    /// Formats the user as a line of an ACL file.
     pub(crate) fn line(&self) -> String {
         let mut words = vec![format!("user {}", self.name), if self.is_enabled { "on" } else { "off" }.into()];
         if self.needs_no_password {

@@ -1,4 +1,4 @@
-//! What can be changed while the server runs (`CONFIG`).
+//! Parameters that can be changed while the server runs (`CONFIG`).
 
 mod parameters;
 pub(super) mod sizes;
@@ -15,7 +15,7 @@ use crate::administration::output_limits::{Limit, OutputLimits, SharedLimit};
 use crate::observers::events::{self, Class};
 use crate::{LogControl, LogLevel};
 
-/// What is not said of a value that has several parts stays as it was in `before`.
+/// Completes a value of several parts: parts that are not given keep their value from `before`.
 pub(crate) fn completed(index: usize, before: &str, value: String) -> String {
     if PARAMETERS[index].effect != Effect::OutputLimits {
         return value;
@@ -24,7 +24,7 @@ pub(crate) fn completed(index: usize, before: &str, value: String) -> String {
     before.with(&value).unwrap_or(before).to_string()
 }
 
-/// Values as texts, and those that are needed often as numbers.
+/// The values as texts; the frequently used ones also as numbers.
 pub(crate) struct Settings {
     values: Mutex<Vec<String>>,
     clients_max: AtomicUsize,
@@ -46,7 +46,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// With these values, by the numbers of parameters, and all others as they are at first; `log` is what `loglevel` acts on.
+    /// Creates settings with these values by parameter index, and defaults for the others; `loglevel` acts on `log`.
     pub(crate) fn of(values: Vec<(usize, String)>, log: Option<LogControl>) -> Settings {
         let settings = Settings {
             values: Mutex::new(PARAMETERS.iter().map(|parameter| parameter.first.to_owned()).collect()),
@@ -72,27 +72,27 @@ impl Settings {
         settings
     }
 
-    /// Shows `value`, which is so already.
+    /// Records a `value` that is already in effect.
     pub(crate) fn show(&self, name: &str, value: String) {
         self.values.lock()[by_name(name.as_bytes()).expect("a known parameter")] = value;
     }
 
-    /// The value of the parameter with this name, which is one.
+    /// Returns the value of an existing parameter.
     pub(crate) fn named(&self, name: &str) -> String {
         self.value(by_name(name.as_bytes()).expect("a known parameter"))
     }
 
-    /// The value of parameter number `index`.
+    /// Returns the value of parameter number `index`.
     pub(crate) fn value(&self, index: usize) -> String {
         self.values.lock()[index].clone()
     }
 
-    /// Gives the parameter with this name, which is one, a value in the form in which it is shown.
+    /// Sets an existing parameter to a value in canonical form.
     pub(crate) fn set(&self, name: &str, value: String) {
         self.put(by_name(name.as_bytes()).expect("a known parameter"), value);
     }
 
-    /// Gives it a value in the form in which it is shown. A password is not kept.
+    /// Sets a parameter to a value in canonical form. A password is not stored.
     pub(crate) fn put(&self, index: usize, value: String) {
         let value = completed(index, &self.value(index), value);
         self.take_effect(index, &value);
@@ -136,61 +136,61 @@ impl Settings {
         }
     }
 
-    /// The most clients at a time.
+    /// Returns the maximum number of clients.
     pub(crate) fn clients_max(&self) -> usize {
         self.clients_max.load(Ordering::Relaxed)
     }
 
-    /// What items and index may occupy, in bytes; 0 for any.
+    /// Returns the maximum bytes of items and index; 0 means no limit.
     #[inline]
     pub(crate) fn memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max.load(Ordering::Relaxed)
     }
 
-    /// What the unread replies of all clients may take together, beyond what each may have; 0 for any.
+    /// Returns the maximum bytes of all clients' backlogs together; 0 means no limit.
     #[inline]
     pub(crate) fn backlog_bytes_max(&self) -> u64 {
         self.backlog_bytes_max.load(Ordering::Relaxed)
     }
 
-    /// The longest argument of a request, and the longest value that a command may make, in bytes.
+    /// Returns the maximum length in bytes of a request's argument, and of a value that a command creates.
     pub(crate) fn bulk_bytes_max(&self) -> usize {
         self.bulk_bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Whether clients from elsewhere are turned away while nobody needs a password.
+    /// Returns whether protected mode is on: remote clients are refused while no password is required.
     pub(crate) fn is_protected(&self) -> bool {
         self.is_protected.load(Ordering::Relaxed)
     }
 
-    /// What a new connection may send.
+    /// Returns the request limits of a new connection.
     pub(crate) fn limits(&self) -> Limits {
         Limits::with_bulk_bytes_max(self.bulk_bytes_max())
     }
 
-    /// What a client that gets replies alone may leave unread.
+    /// Returns the output limit of a client that receives only replies.
     #[inline]
     pub(crate) fn reply_limit(&self) -> Limit {
         self.reply_limit.load()
     }
 
-    /// What a client that gets messages may leave unread.
+    /// Returns the output limit of a client that receives messages.
     pub(crate) fn message_limit(&self) -> Limit {
         self.message_limit.load()
     }
 
-    /// After how many seconds without a request a client is closed; 0 for never.
+    /// Returns the seconds without a request after which a client is disconnected; 0 means never.
     #[inline]
     pub(crate) fn idle_seconds_max(&self) -> u64 {
         self.idle_seconds_max.load(Ordering::Relaxed)
     }
 
-    /// How often a silent client is asked whether it is there, in seconds; 0 for never.
+    /// Returns the TCP keepalive interval in seconds; 0 means off.
     pub(crate) fn keep_alive_seconds(&self) -> u32 {
         self.keep_alive_seconds.load(Ordering::Relaxed)
     }
 
-    /// Keys that clients have read and want to know the changes of, before some are taken for changed.
+    /// Returns the maximum number of tracked keys; above it some are invalidated.
     pub(crate) fn tracked_key_count_max(&self) -> usize {
         match self.tracked_key_count_max.load(Ordering::Relaxed) {
             0 => usize::MAX,
@@ -203,13 +203,13 @@ impl Settings {
         self.notified_classes.load(Ordering::Relaxed)
     }
 
-    /// From how many microseconds on a request is slow; none is, if negative.
+    /// Returns the duration in microseconds from which a request is slow; if negative, none is.
     #[inline]
     pub(crate) fn slow_us_min(&self) -> i64 {
         self.slow_us_min.load(Ordering::Relaxed)
     }
 
-    /// Whether a request that took so long is noted anywhere.
+    /// Returns whether a request of this duration is recorded anywhere.
     #[inline]
     pub(crate) fn is_slow(&self, took: Duration) -> bool {
         let (slow_us, latency_ms) = (self.slow_us_min(), self.latency_ms_min());
@@ -221,13 +221,13 @@ impl Settings {
         self.slow_count_max.load(Ordering::Relaxed)
     }
 
-    /// From how many milliseconds on a latency is noted; none is, if 0.
+    /// Returns the duration in milliseconds from which a latency is recorded; if 0, none is.
     #[inline]
     pub(crate) fn latency_ms_min(&self) -> u64 {
         self.latency_ms_min.load(Ordering::Relaxed)
     }
 
-    /// Whether `INFO` tells of commands' latencies; they are counted in any case.
+    /// Returns whether `INFO` shows command latencies; they are counted in any case.
     pub(crate) fn tracks_latency(&self) -> bool {
         self.tracks_latency.load(Ordering::Relaxed)
     }

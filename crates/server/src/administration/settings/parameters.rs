@@ -1,14 +1,14 @@
-//! The parameters of `CONFIG`: names, values at first, and what they may be.
+//! The parameters of `CONFIG`: names, defaults and types.
 //!
-//! A parameter that only clients' set-up scripts ask for, and that has nothing to act on here, is [`Effect::None`]; its
-//! page is `docs/redis.md`.
+//! A parameter that only setup scripts of clients query, and that has no effect here, is [`Effect::None`];
+//! `docs/redis.md` describes these.
 
 use hikv::pool::Sharing;
 
 use super::sizes::bytes_of;
 use crate::administration::output_limits::OutputLimits;
 
-/// What a parameter's value may be.
+/// The type of a parameter's value.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     YesOrNo,
@@ -16,11 +16,11 @@ pub(crate) enum Kind {
         min: i64,
         max: i64,
     },
-    /// Permissions of a file, in octal digits.
+    /// File permissions in octal digits.
     Octal {
         max: u32,
     },
-    /// Bytes, with an optional unit such as `kb` or `mb`.
+    /// A size in bytes, with an optional unit such as `kb` or `mb`.
     Bytes {
         min: u64,
         max: u64,
@@ -31,20 +31,20 @@ pub(crate) enum Kind {
     Words,
     /// Letters for classes of keyspace events.
     Events,
-    /// Classes of clients, each with three numbers.
+    /// Client classes, each with three numbers.
     OutputLimits,
     /// How threads share the work.
     Split,
 }
 
-/// What a change of the parameter does.
+/// The effect of changing the parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing.
+    /// None.
     None,
-    /// It cannot be changed while the server runs, but said at start.
+    /// It can be set only at start.
     Fixed,
-    /// It is always as it is at first.
+    /// It always has its default value.
     Constant,
     Clients,
     Memory,
@@ -62,7 +62,7 @@ pub(crate) enum Effect {
     KeepAlive,
     TrackedKeys,
     Password,
-    /// Certificates are read anew.
+    /// Certificates are reloaded.
     Tls,
 }
 
@@ -81,7 +81,7 @@ const fn int(min: i64, max: i64) -> Kind {
     Kind::Integer { min, max }
 }
 
-/// Set-up scripts ask for them; nothing is evicted whichever it is.
+/// Queried by setup scripts; nothing is evicted whichever it is.
 const EVICTION_POLICIES: [&str; 8] = [
     "noeviction",
     "allkeys-lru",
@@ -95,7 +95,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
-/// By name.
+/// Sorted by name.
 pub(crate) static PARAMETERS: [Parameter; 84] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
@@ -188,13 +188,13 @@ pub(crate) static PARAMETERS: [Parameter; 84] = [
     parameter("zset-max-listpack-value", "64", int(0, i64::MAX), Effect::None),
 ];
 
-/// The number of the parameter with this name, in any case.
+/// Returns the index of the parameter with this name, ignoring case.
 pub(crate) fn by_name(name: &[u8]) -> Option<usize> {
     PARAMETERS.iter().position(|known| known.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 impl Kind {
-    /// The value in the form in which it is shown, or what is wrong with it, in the words of Redis.
+    /// Returns the value in canonical form, or an error in Redis' words.
     pub(crate) fn canonical(self, value: &[u8]) -> Result<String, String> {
         let text = String::from_utf8_lossy(value).into_owned();
         match self {

@@ -1,6 +1,6 @@
-//! Numbers of bytes, as people write them.
+//! Sizes in bytes, as people write them.
 
-/// A number of bytes, with a unit or without.
+/// Parses a number of bytes with an optional unit.
 pub(crate) fn bytes_of(text: &str) -> Option<u64> {
     let digits_end = text.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(text.len());
     let unit: u64 = match text[digits_end..].to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! From parameters to a configuration.
+//! Conversion of parameters to a configuration.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use super::Parameters;
 use crate::config::{Config, Tls};
 use crate::connections::transport::{ClientCertificate, TlsFiles};
 
-/// Where Redis listens if it is not told.
+/// Redis' default address.
 const HOST: &str = "127.0.0.1";
 const PORT: &str = "6379";
 
 impl Parameters {
-    /// The configuration that the parameters ask for; what they say nothing of is [`Config::default`].
+    /// Returns the configuration for these parameters; missing ones have the values of [`Config::default`].
     pub fn config(&self) -> Config {
         let default = Config::default();
         let number = |name| self.value(name).and_then(|value| value.parse().ok());
@@ -28,7 +28,7 @@ impl Parameters {
             split,
             max_clients: number("maxclients").unwrap_or(default.max_clients),
             bulk_bytes_max: number("proto-max-bulk-len").unwrap_or(default.bulk_bytes_max),
-            // A line of the default user says more than its password alone.
+            // A `user default` line contains more than the password.
             password: self
                 .password
                 .clone()
@@ -46,13 +46,13 @@ impl Parameters {
         }
     }
 
-    /// The permissions of the socket's file, where they are said.
+    /// Returns the permissions of the socket file, if given.
     fn unix_mode(&self) -> Option<u32> {
         let mode = self.value("unixsocketperm").and_then(|mode| u32::from_str_radix(mode, 8).ok());
         mode.filter(|mode| *mode != 0)
     }
 
-    /// Which threads apply what writes leave for the order of keys ([`Config::split`]).
+    /// Returns which threads apply changes to the order of keys ([`Config::split`]).
     pub fn split(&self) -> Sharing {
         self.value("split").and_then(|split| split.parse().ok()).unwrap_or(Config::default().split)
     }
@@ -61,7 +61,7 @@ impl Parameters {
         self.tls_at(addresses(self.text("tls-bind").unwrap_or(hosts), port))
     }
 
-    /// TLS at these addresses ([`Tls::addrs`]), with the files that the parameters name.
+    /// Returns TLS at these addresses ([`Tls::addrs`]), with the certificate files of the parameters.
     pub fn tls_at(&self, addrs: Vec<String>) -> Tls {
         let client_ca = self.path("tls-ca-cert-file");
         let unless_told = if client_ca.is_some() { ClientCertificate::Yes } else { ClientCertificate::No };
@@ -77,7 +77,7 @@ impl Parameters {
         Tls { addrs, ..Tls::new("", files) }
     }
 
-    /// A text that is not empty.
+    /// Returns a parameter's value if it is not empty.
     fn text(&self, name: &str) -> Option<&str> {
         self.value(name).filter(|value| !value.is_empty())
     }
@@ -87,7 +87,8 @@ impl Parameters {
     }
 }
 
-/// As many as the split names; of a pool, one a core, since no thread of the store needs one beside it.
+/// Returns the number of serving threads: the number in a fixed split; one per core with a pool, because then no thread
+/// of the store needs its own core.
 fn thread_count(split: Sharing) -> usize {
     let core_count = || std::thread::available_parallelism().map_or(1, NonZero::get);
     match split {
@@ -97,12 +98,13 @@ fn thread_count(split: Sharing) -> usize {
     }
 }
 
-/// `HOST:PORT` for each of the hosts.
+/// Returns `HOST:PORT` for each of the hosts.
 fn addresses(hosts: &str, port: &str) -> Vec<String> {
     hosts.split_whitespace().map(|host| address(host, port)).collect()
 }
 
-/// `HOST:PORT`; `*` and `::*` are every address of this host, and `-` before a host is before the address, as in Redis.
+/// Returns `HOST:PORT`; `*` and `::*` mean all addresses of this host, and a `-` before the host is kept before the
+/// address, as in Redis.
 fn address(host: &str, port: &str) -> String {
     let (optional, host) = host.strip_prefix('-').map_or(("", host), |host| ("-", host));
     match host {

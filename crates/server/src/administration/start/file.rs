@@ -1,7 +1,8 @@
-//! Reading a file of parameters: a line `NAME VALUE…` for each, quoted as Redis quotes, and lines that begin with `#`.
+//! Reading a parameter file: a line `NAME VALUE…` per parameter, with Redis' quoting, and comment lines that begin with
+//! `#`.
 //!
-//! `include FILE` takes the lines of another file in its place; a relative path is seen from the directory of the file that
-//! names it. The last line that names a parameter counts.
+//! `include FILE` inserts the lines of another file; a relative path is resolved from the directory of the including
+//! file. The last line of a parameter counts.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,17 +15,17 @@ use resp::split_line;
 use super::{Parameters, Place, at};
 use crate::administration::byte_order_mark;
 
-/// Files within files: more are a circle.
+/// Maximum nesting of included files: deeper nesting is a cycle.
 const DEPTH_MAX: usize = 16;
 
-/// Everybody may read the file.
+/// World-readable.
 const READABLE_BY_ALL: u32 = 0o004;
 
 pub(super) fn text_of(path: &Path) -> io::Result<String> {
     byte_order_mark::read_text(path).map_err(|error| at(path.display(), error.kind(), error))
 }
 
-/// Takes the lines of the file `path`, which holds `text`, and lies so deep within others. What is wrong in it comes to `errors`.
+/// Parses `text`, the contents of the file `path` at this include depth. Errors are appended to `errors`.
 pub(super) fn take(parameters: &mut Parameters, path: &Path, text: &str, depth: usize, errors: &mut Vec<io::Error>) {
     let file = Arc::new(path.to_owned());
     let mut has_secret = false;
@@ -67,7 +68,7 @@ fn include(
     Ok(())
 }
 
-/// The name, in small letters, and the words after it; nothing of a comment or an empty line.
+/// Splits a line into the name in lower case and its words; `None` for a comment or an empty line.
 pub(super) fn parsed(line: &str) -> Result<Option<(String, Vec<String>)>, &'static str> {
     if line.trim_start().starts_with('#') {
         return Ok(None);
@@ -78,7 +79,7 @@ pub(super) fn parsed(line: &str) -> Result<Option<(String, Vec<String>)>, &'stat
     Ok(words.next().map(|name| (name.to_ascii_lowercase(), words.collect())))
 }
 
-/// Whether a line tells a password.
+/// Returns whether a line contains a password.
 fn holds_secret(name: &str, words: &[String]) -> bool {
     match name {
         "requirepass" => words.iter().any(|word| !word.is_empty()),
@@ -87,7 +88,7 @@ fn holds_secret(name: &str, words: &[String]) -> bool {
     }
 }
 
-/// The value as one word of a line.
+/// Quotes the value as one word of a line.
 pub(super) fn quoted(value: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'#') || byte >= 0x80;
     if !value.is_empty() && value.bytes().all(is_plain) {

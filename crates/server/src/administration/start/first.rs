@@ -1,4 +1,4 @@
-//! What a configuration makes of users and settings.
+//! Initial users and settings of a configuration.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use crate::administration::acl::{Acl, AclFile};
 use crate::administration::settings::{self, Settings};
 use crate::config::Config;
 
-/// The users of the file that `config` names, or of its parameters; the default user in any case, with the password of
-/// `config`, if it has one.
+/// Returns the users of the ACL file of `config`, or of its parameters. The default user always exists, with the
+/// password of `config`, if any.
 ///
 /// # Errors
-/// If the file cannot be read or understood; if there are both.
+/// An unreadable or invalid file, or users in both places.
 pub(crate) fn acl_of(config: &Config) -> io::Result<Acl> {
     let file = config.acl_file.clone().map(AclFile::new);
     let users = match &file {
@@ -30,7 +30,7 @@ pub(crate) fn acl_of(config: &Config) -> io::Result<Acl> {
     Ok(acl)
 }
 
-/// The parameters of `config`, those among them that have a field there.
+/// Returns the settings of `config`, including parameters that have their own field.
 pub(crate) fn settings_of(config: &Config) -> Settings {
     let mut values: Vec<(usize, String)> =
         config.parameters.values().map(|(index, value)| (index, value.to_owned())).collect();
@@ -39,7 +39,7 @@ pub(crate) fn settings_of(config: &Config) -> Settings {
     Settings::of(values, config.log.clone())
 }
 
-/// What parameters are that have a field of `config`.
+/// Returns the parameters that have a field in `config`.
 fn shown(config: &Config) -> Vec<(&'static str, String)> {
     let yes_or_no = |is_so| if is_so { "yes" } else { "no" }.to_owned();
     let path = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
@@ -75,7 +75,7 @@ fn shown(config: &Config) -> Vec<(&'static str, String)> {
     shown
 }
 
-/// The hosts of addresses as `bind` names them, and the port that they have in common; 0 without any.
+/// Returns the hosts of the addresses in the form of `bind`, and their common port; port 0 if there are none.
 fn hosts_and_port(addrs: &[String]) -> (String, String) {
     let parts = || addrs.iter().filter_map(|addr| addr.rsplit_once(':'));
     let hosts: Vec<String> = parts().map(|(host, _)| host.replace(['[', ']'], "")).collect();

@@ -1,11 +1,11 @@
-//! Parameters of Redis for which there is nothing here, so that a file made for Redis serves as it is.
+//! Redis parameters that do not apply here, so that a `redis.conf` can be used unchanged.
 //!
-//! A parameter may be ignored only if no user misses the parameter: it tunes something that hikv does not have, or says what is so anyway. The
-//! log names these at start in one line. Where a user may miss something ([`NOTED`]) the log says so in a line for each. A parameter that
-//! would protect, copy or keep something, and that is not known here, is an error, which names the way out where there is one
-//! ([`REFUSED`]).
+//! A parameter is ignored only if no user misses it: it tunes a feature that hikv does not have, or asks for the
+//! behaviour that hikv has anyway. One log line at start lists these. If a user may miss something ([`NOTED`]), the log
+//! has one line for each. An unknown parameter that would protect, copy or keep something is an error, which names the
+//! alternative if there is one ([`REFUSED`]).
 
-/// Ignored whatever they say. A name that ends with `*` stands for all that begin so.
+/// Ignored with any value. A name that ends with `*` matches all names with this prefix.
 const TUNING: &[&str] = &[
     "acllog-max-len",
     "active-defrag-*",
@@ -65,7 +65,7 @@ const TUNING: &[&str] = &[
     "zset-max-*",
 ];
 
-/// Ignored if they say this: it is so.
+/// Ignored with this value, because it describes the actual behaviour.
 const SO: &[(&str, &str)] = &[
     ("daemonize", "no"),
     ("enable-debug-command", "no"),
@@ -82,7 +82,7 @@ const SO: &[(&str, &str)] = &[
     ("tls-replication", "no"),
 ];
 
-/// Accepted, with a line of the log that names the difference.
+/// Accepted, with a log line that states the difference.
 const NOTED: &[(&str, &str)] = &[
     ("appendfsync", "each write is durable before it is answered; --durability and --sync-interval say otherwise"),
     ("daemonize", "the server stays in the foreground: run it by a service manager (docs/deploying.md)"),
@@ -92,7 +92,7 @@ const NOTED: &[(&str, &str)] = &[
     ("syslog-enabled", "the log goes to standard error: the journal, or a pipe to logger, keeps it"),
 ];
 
-/// Refused, with the way out.
+/// Refused, with the alternative.
 const REFUSED: &[(&str, &str)] = &[
     ("loadmodule", "there are no modules here: take the line out"),
     ("masterauth", "there is no replication here: take the line out"),
@@ -113,19 +113,19 @@ const REFUSED: &[(&str, &str)] = &[
     ("tls-protocols", "TLS 1.2 and 1.3 are served, and no other version: take the line out"),
 ];
 
-/// Whether a line `name words…` of a file can be left aside.
+/// Returns whether a line `name words…` can be ignored.
 pub(super) fn is_harmless(name: &str, words: &[String]) -> bool {
     let is_meant = |known: &str| known.strip_suffix('*').map_or(name == known, |start| name.starts_with(start));
     let value = words.join(" ");
     TUNING.iter().any(|known| is_meant(known)) || SO.contains(&(name, value.as_str()))
 }
 
-/// The difference from what a parameter asks for, if the server starts all the same.
+/// Returns the difference from the requested behaviour, if the server starts anyway.
 pub(super) fn note(name: &str) -> Option<&'static str> {
     NOTED.iter().find(|(known, _)| *known == name).map(|(_, note)| *note)
 }
 
-/// The reason for refusing a parameter that is not known here.
+/// Returns the reason for refusing an unknown parameter.
 pub(super) fn refusal(name: &str) -> &'static str {
     REFUSED.iter().find(|(known, _)| *known == name).map_or("there is no such parameter", |(_, why)| why)
 }

@@ -1,7 +1,7 @@
-//! What a server is told at start, by the names that `CONFIG` knows: by a file ([`file`]), and by the command line over it.
+//! Start parameters, under the names of `CONFIG`: from a file ([`file`]), overridden by the command line.
 //!
-//! [`Parameters`] become a [`Config`]; the parameters that have no field there come with it, unchanged. `CONFIG REWRITE`
-//! ([`rewrite`]) changes the file so that the parameters in it become what is so now.
+//! [`Parameters`] become a [`Config`]; parameters without a field there are passed on unchanged. `CONFIG REWRITE`
+//! ([`rewrite`]) writes the current values to the file.
 
 mod config;
 mod file;
@@ -22,30 +22,30 @@ use crate::administration::acl::{User, user_of};
 use crate::administration::secrets::Secret;
 use crate::administration::settings::{self, Effect, Kind, PARAMETERS, Parameter};
 
-/// Parameters by their names, as `CONFIG` has them: those of a file, and those of a command line, which come over them.
+/// Parameters by their names in `CONFIG`: those of a file, overridden by those of the command line.
 #[derive(Clone, Default)]
 pub struct Parameters {
-    /// By the parameter's number.
+    /// By parameter index.
     given: BTreeMap<usize, Given>,
     password: Option<Secret>,
     users: BTreeMap<String, Arc<User>>,
     file: Option<PathBuf>,
-    /// Files that hold a password and that everybody may read.
+    /// World-readable files that contain a password.
     exposed: Vec<PathBuf>,
-    /// Names that were left aside.
+    /// Ignored names.
     ignored: Vec<(Place, String)>,
-    /// Names that were taken, and what is different here from what they ask for.
+    /// Accepted names, each with the difference from the requested behaviour.
     noted: Vec<(Place, String, &'static str)>,
 }
 
-/// What a parameter is to be.
+/// A given value.
 #[derive(Clone)]
 struct Given {
     value: String,
     place: Place,
 }
 
-/// Where it was said.
+/// Where it was given.
 #[derive(Clone, PartialEq, Eq)]
 enum Place {
     CommandLine,
@@ -61,7 +61,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Without values, which may be secrets.
+/// Omits the values, which may be secrets.
 impl fmt::Debug for Parameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parameters").field("file", &self.file).finish_non_exhaustive()
@@ -69,18 +69,18 @@ impl fmt::Debug for Parameters {
 }
 
 impl Parameters {
-    /// The parameters of a file in the form of `redis.conf`.
+    /// Reads a file in the format of `redis.conf`.
     ///
     /// # Errors
-    /// If it cannot be read; if lines of it, or of a file that it includes, are not understood: of each, a line of the error
-    /// names file, line, name and value, the value not where it may be a password.
+    /// An unreadable file, or invalid lines in it or in an included file. The error has one line for each, with file,
+    /// line, name and value; a value that may be a password is omitted.
     pub fn read(path: &Path) -> io::Result<Parameters> {
         let path = path.canonicalize().map_err(|error| at(path.display(), error.kind(), error))?;
         let text = file::text_of(&path)?;
         Parameters::parse(&path, &text)
     }
 
-    /// The parameters of the file `path`, which holds `text`.
+    /// Parses `text`, the contents of the file `path`.
     fn parse(path: &Path, text: &str) -> io::Result<Parameters> {
         let mut parameters = Parameters { file: Some(path.to_owned()), ..Parameters::default() };
         let mut errors = Vec::new();
@@ -94,15 +94,15 @@ impl Parameters {
         }
     }
 
-    /// Gives a parameter a value, over that of a file.
+    /// Sets a parameter, overriding the file.
     ///
     /// # Errors
-    /// If there is no such parameter, or it cannot have this value.
+    /// An unknown parameter, or an invalid value.
     pub fn set(&mut self, name: &str, value: &str) -> io::Result<()> {
         self.take(Place::CommandLine, name, &[value.to_owned()])
     }
 
-    /// What a parameter is to be, if the start said so; a password is never told.
+    /// Returns a parameter's value, if one was given; never a password.
     pub fn value(&self, name: &str) -> Option<&str> {
         let given = self.given.get(&settings::by_name(name.as_bytes())?)?;
         Some(&given.value)
@@ -116,7 +116,7 @@ impl Parameters {
         &self.users
     }
 
-    /// Whether there are lines about users, `requirepass` among them.
+    /// Returns whether there are lines about users, including `requirepass`.
     pub(crate) fn says_users(&self) -> bool {
         self.password.is_some() || !self.users.is_empty()
     }
@@ -125,7 +125,7 @@ impl Parameters {
         self.file.as_deref()
     }
 
-    /// Says in the log what an operator should know of the file.
+    /// Logs warnings about the file.
     pub(crate) fn warn(&self) {
         for file in &self.exposed {
             tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
@@ -139,7 +139,7 @@ impl Parameters {
         }
     }
 
-    /// Takes what one line says.
+    /// Applies one line.
     fn take(&mut self, place: Place, name: &str, words: &[String]) -> io::Result<()> {
         if name == "user" {
             return self.take_user(&place, words);
@@ -166,7 +166,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// The value of a parameter in the form in which it is shown, or what is wrong with it.
+    /// Returns the value of a parameter in canonical form, or an error message.
     fn canonical(&self, index: usize, words: &[String]) -> Result<String, String> {
         let parameter = &PARAMETERS[index];
         if words.len() != 1 && (words.is_empty() || !parameter.kind.has_words()) {
@@ -189,7 +189,7 @@ impl Parameters {
 }
 
 impl Parameter {
-    /// The line of a file that gives it this value.
+    /// Formats the line that sets this value.
     fn line(&self, value: &str) -> String {
         let shown = if self.kind.has_words() && !value.is_empty() { value.into() } else { file::quoted(value) };
         format!("{} {shown}", self.name)
@@ -197,19 +197,20 @@ impl Parameter {
 }
 
 impl Kind {
-    /// Whether a value may be several words.
+    /// Returns whether a value may have several words.
     fn has_words(self) -> bool {
         matches!(self, Kind::Words | Kind::OutputLimits)
     }
 }
 
-/// What is wrong with `name words…`, which is shown unless it may be a secret.
+/// Returns an error for `name words…`; the words are omitted if they may be a secret.
 fn wrong(place: &Place, name: &str, words: &[String], what: &str) -> io::Error {
     let shown = if may_be_secret(name) { "(redacted)".into() } else { words.join(" ") };
     at(place, io::ErrorKind::InvalidData, format_args!("{name} '{shown}': {what}"))
 }
 
-/// Names of Redis' parameters whose values are secrets have these in them, and so have most misspelt ones.
+/// Returns whether the name suggests a secret: the names of Redis' secret parameters contain these words, and so do
+/// most misspellings.
 fn may_be_secret(name: &str) -> bool {
     ["pas", "auth", "key"].iter().any(|part| name.contains(part)) && settings::by_name(name.as_bytes()).is_none()
         || name == "requirepass"

@@ -1,5 +1,5 @@
-//! Memory. Programs compare `used_memory` with `maxmemory`, so it is what items and index occupy in the region, which `maxmemory`
-//! limits. The fields `used_memory_rss` and `dram_bytes` say what the process occupies of the machine's memory.
+//! Memory. Programs compare `used_memory` with `maxmemory`, so it is the size of items and index in the region, which
+//! `maxmemory` limits. The fields `used_memory_rss` and `dram_bytes` show the process' use of DRAM.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
     let (rss_bytes, total_bytes) = (rss_bytes(), machine_bytes());
     let bytes_max = shared.administration.settings.memory_bytes_max();
     let peak_bytes = shared.telemetry.figures.peak_with(stats.live_bytes);
-    // Items are not told from the index that finds them.
+    // Items and the index are not counted separately.
     let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
     let ratio = if stats.live_bytes == 0 { 0.0 } else { rss_bytes as f64 / stats.live_bytes as f64 };
     Ok(lines([
@@ -49,7 +49,7 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
-/// As Redis writes it: `1.50K`.
+/// Formats bytes like Redis: `1.50K`.
 fn human(bytes: u64) -> String {
     const UNITS: [char; 5] = ['K', 'M', 'G', 'T', 'P'];
     if bytes < 1 << 10 {
@@ -59,7 +59,7 @@ fn human(bytes: u64) -> String {
     format!("{:.2}{}", bytes as f64 / (1_u64 << (10 * unit)) as f64, UNITS[unit as usize - 1])
 }
 
-/// What the process occupies of the machine's memory.
+/// Returns the process' resident memory.
 pub(in crate::commands) fn rss_bytes() -> u64 {
     kib_of("/proc/self/status", "VmRSS:") << 10
 }
@@ -68,7 +68,7 @@ fn machine_bytes() -> u64 {
     kib_of("/proc/meminfo", "MemTotal:") << 10
 }
 
-/// The number in the line of a file that begins with `name`; 0 where the kernel does not tell.
+/// Returns the number in the file's line that begins with `name`; 0 if the kernel does not provide it.
 fn kib_of(path: &str, name: &str) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

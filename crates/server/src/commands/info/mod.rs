@@ -1,4 +1,4 @@
-//! INFO: what the server tells of itself, in sections of `name:value` lines.
+//! INFO: the server's state, in sections of `name:value` lines.
 
 pub(super) mod memory;
 mod process;
@@ -19,7 +19,7 @@ use crate::keyspace::database::Database;
 use crate::shared::Shared;
 use crate::telemetry::{SAMPLED, Threads};
 
-/// By the names of their rows.
+/// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("info", info)];
 
 type Lines = Vec<(Cow<'static, str>, String)>;
@@ -27,7 +27,7 @@ type Lines = Vec<(Cow<'static, str>, String)>;
 struct Section {
     title: &'static str,
     lines: fn(&Shared) -> Result<Lines, Refusal>,
-    /// Whether it is shown unless others are asked for.
+    /// Shown unless specific sections are requested.
     is_default: bool,
 }
 
@@ -54,7 +54,7 @@ static SECTIONS: [Section; 16] = [
     section("Keyspace", keyspace),
 ];
 
-/// The sections named, or all, in the order of the table.
+/// Returns the named sections, or all, in the order of the table.
 fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut text = String::new();
     for section in SECTIONS.iter().filter(|section| is_wanted(section, call)) {
@@ -183,7 +183,7 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
-/// Which threads serve and which apply, and what was sampled in the last window of operations for that.
+/// Which threads serve and which apply changes, and the samples of the last window of operations for that decision.
 fn threads(shared: &Shared) -> Result<Lines, Refusal> {
     let threads = Threads::of(shared);
     let stats = shared.keyspace.store.stats_now()?;
@@ -242,8 +242,8 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([("cluster_enabled", "0".into())]))
 }
 
-/// Redis leaves out a database without keys; here it is left out as well if the number cannot be told, after a failed sync. How
-/// many keys expire is not counted.
+/// As in Redis, a database without keys is omitted; it is also omitted if its count is unavailable after a failed sync.
+/// Keys with an expiry are not counted.
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
     for db in Database::all() {

@@ -7,7 +7,7 @@ use super::{Lines, lines};
 use crate::errors::Refusal;
 use crate::shared::Shared;
 
-/// Fields of `/proc/self/stat`, counted from the one behind the name.
+/// Fields of `/proc/self/stat`, counted after the name.
 const USER_TICKS: usize = 11;
 const SYSTEM_TICKS: usize = 12;
 const CHILDRENS_USER_TICKS: usize = 13;
@@ -15,7 +15,7 @@ const CHILDRENS_SYSTEM_TICKS: usize = 14;
 
 pub(super) fn cpu(_: &Shared) -> Result<Lines, Refusal> {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name may have spaces and brackets of its own.
+    // The name may contain spaces and parentheses.
     let fields: Vec<&str> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let seconds = |field: usize| {
         let ticks: u64 = fields.get(field).and_then(|ticks| ticks.parse().ok()).unwrap_or(0);
@@ -29,7 +29,7 @@ pub(super) fn cpu(_: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
-/// The operating system, as Redis writes it.
+/// Returns the operating system, formatted like Redis.
 pub(super) fn system() -> String {
     let name = rustix::system::uname();
     [name.sysname(), name.release(), name.machine()].map(|part| part.to_string_lossy()).join(" ")

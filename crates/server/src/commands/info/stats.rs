@@ -1,4 +1,4 @@
-//! What was counted since the start, or since `CONFIG RESETSTAT`.
+//! Counters since the start, or since `CONFIG RESETSTAT`.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::shared::Shared;
 use crate::table;
 use crate::telemetry::CommandTotal;
 
-/// Shown of each command's latencies: Redis' `latency-tracking-info-percentiles`, where nobody has changed it.
+/// The percentiles of command latencies: the default of Redis' `latency-tracking-info-percentiles`.
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
@@ -48,7 +48,7 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
-/// A line for each command that was asked for.
+/// Returns a line for each command that was requested.
 pub(super) fn commandstats(shared: &Shared) -> Result<Lines, Refusal> {
     let totals = shared.telemetry.totals(&shared.keyspace.store).commands;
     let asked = table::entries().iter().zip(&totals).filter(|(_, total)| !total.is_zero());
@@ -67,13 +67,13 @@ pub(super) fn commandstats(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(asked.map(line).collect())
 }
 
-/// A line for each first word of errors that clients got.
+/// Returns a line for each error prefix that clients received.
 pub(super) fn errorstats(shared: &Shared) -> Result<Lines, Refusal> {
     let counts = shared.telemetry.errors.all().into_iter();
     Ok(counts.map(|(word, count)| (format!("errorstat_{word}").into(), format!("count={count}"))).collect())
 }
 
-/// A line for each command that was called; none where `latency-tracking` is off.
+/// Returns a line for each command that was called; none if `latency-tracking` is off.
 pub(super) fn latencystats(shared: &Shared) -> Result<Lines, Refusal> {
     if !shared.administration.settings.tracks_latency() {
         return Ok(Lines::new());

@@ -1,7 +1,7 @@
-//! The items as a command sees them: those of the store, and, within `EXEC`, what the transaction has changed so far.
+//! The items as a command sees them: the store's, and, within `EXEC`, the transaction's changes so far.
 //!
-//! A transaction's changes are kept in [`Pending`] until its last command is done, and then written as one batch. So a command
-//! within it must read here, and not in the store.
+//! A transaction's changes are kept in [`Pending`] until its last command has finished, and are then written as one
+//! batch. So a command in a transaction must read here instead of in the store.
 
 mod pending;
 mod premises;
@@ -18,7 +18,7 @@ use crate::keyspace::namespace::Namespace;
 pub(crate) use pending::{Pending, Told};
 pub(crate) use premises::{Premises, Seen};
 
-/// What becomes of a key.
+/// A change of a key.
 #[derive(Clone, Copy)]
 pub(crate) enum Change<'v> {
     Put(&'v [u8], Expiry),
@@ -37,8 +37,8 @@ impl<'a> Items<'a> {
         Items { store, databases, pending }
     }
 
-    /// Precedes each put: the first key of a namespace makes that one which has keys. Nothing else does, since an engine without
-    /// order counts no keys of several namespaces.
+    /// Runs before each put, because the first key of a namespace marks the namespace as used. An engine without order
+    /// skips this, because it does not count keys of several namespaces.
     #[inline]
     fn prepare(self, key: &[u8]) -> Result<(), Refusal> {
         Namespace::beyond_first(key).map_or(Ok(()), |namespace| self.databases.note_use(self, namespace))
@@ -60,7 +60,8 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// As [`Items::get_with`], for `read` that looks at a part of the value, or at its length ([`Store::get_part_with`]).
+    /// Like [`Items::get_with`], for a `read` that needs only a part of the value or its length
+    /// ([`Store::get_part_with`]).
     pub(crate) fn get_part_with<R>(
         self,
         key: impl AsRef<[u8]>,
@@ -84,7 +85,7 @@ impl<'a> Items<'a> {
         Ok(self.get_part_with(key, |_| ())?.is_some())
     }
 
-    /// When the key expires; `None` if it is not there.
+    /// Returns the key's expiry; `None` if the key does not exist.
     pub(crate) fn expires_at(self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Refusal> {
         let key = key.as_ref();
         match self.pending {
@@ -103,7 +104,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// False if the key was not there.
+    /// Returns false if the key did not exist.
     pub(crate) fn delete(self, key: impl AsRef<[u8]>) -> Result<bool, Refusal> {
         match self.pending {
             None => Ok(self.store.delete(key)?),
@@ -115,7 +116,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Changes several keys as one step for readers and for a crash.
+    /// Changes several keys in one step, for readers and for a crash.
     pub(crate) fn change_all(self, changes: &[(&[u8], Change<'_>)]) -> Result<(), Refusal> {
         let mut put = changes.iter().filter(|(_, change)| matches!(change, Change::Put(..)));
         put.try_for_each(|(key, _)| self.prepare(key))?;
@@ -133,8 +134,8 @@ impl<'a> Items<'a> {
         Ok(self.store.write(&batch)?)
     }
 
-    /// As [`Store::at`]. A transaction is written at the highest level that one of its commands asks for, if that is more
-    /// than the store's own.
+    /// Like [`Store::at`]. A transaction is written at the highest level that any of its commands requests, if that
+    /// exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
             None => self.store.at(level, |_| operate()),
@@ -146,7 +147,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// As [`Store::update`].
+    /// Like [`Store::update`].
     pub(crate) fn update<'v>(
         self,
         key: impl AsRef<[u8]>,
@@ -155,7 +156,7 @@ impl<'a> Items<'a> {
         self.update_item(key, |held| decide(held.map(|held| held.value)))
     }
 
-    /// As [`Store::update_item`].
+    /// Like [`Store::update_item`].
     pub(crate) fn update_item<'v>(
         self,
         key: impl AsRef<[u8]>,
@@ -165,7 +166,7 @@ impl<'a> Items<'a> {
         if let Some(namespace) = Namespace::beyond_first(key)
             && !self.databases.is_used(namespace)
         {
-            // It has no key, so what becomes of this one is known beforehand.
+            // It has no key, so the decision is known beforehand.
             if matches!(decide(None), Decision::Keep | Decision::Delete) {
                 return Ok(false);
             }
@@ -186,7 +187,7 @@ impl<'a> Items<'a> {
         Ok(true)
     }
 
-    /// A copy of what the key holds.
+    /// Returns a copy of the key's value and expiry.
     pub(crate) fn held(self, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
         match self.pending {
             Some(pending) => pending.copy(self.store, key),
@@ -194,7 +195,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// As [`Store::compare_and_swap`], of a value that is there, by another one.
+    /// Like [`Store::compare_and_swap`], for an existing value and a new one.
     pub(crate) fn compare_and_swap(self, key: impl AsRef<[u8]>, expected: &[u8], new: &[u8]) -> Result<bool, Refusal> {
         let mut is_equal = false;
         self.update(key, |value| {
@@ -204,7 +205,7 @@ impl<'a> Items<'a> {
         Ok(is_equal)
     }
 
-    /// As [`Store::increment`].
+    /// Like [`Store::increment`].
     pub(crate) fn increment(self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Refusal> {
         if self.pending.is_none() {
             self.prepare(key.as_ref())?;
@@ -219,7 +220,7 @@ impl<'a> Items<'a> {
         Ok(sum?)
     }
 
-    /// Deletes everything, as one step.
+    /// Deletes everything in one step.
     pub(crate) fn clear(self) -> Result<(), Refusal> {
         match self.pending {
             None => self.store.clear()?,
@@ -229,7 +230,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// A copy of what the store holds of a key, as of one moment.
+/// Returns a consistent copy of the key's value and expiry in the store.
 fn copy_of(store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
     let mut copy = None;
     store.update_item(key, |held| {
@@ -239,7 +240,7 @@ fn copy_of(store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error
     Ok(copy)
 }
 
-/// What the store would refuse by itself is refused at once, and spoils no transaction.
+/// Refuses changes early that the store itself would refuse, so that they do not break the transaction.
 fn check_limits(key: &[u8], change: &Change<'_>) -> Result<(), Error> {
     if key.len() > Limits::KEY_BYTES_MAX {
         return Err(Error::KeyTooLong { len_bytes: key.len() });

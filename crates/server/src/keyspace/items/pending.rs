@@ -1,20 +1,20 @@
-//! What a transaction has changed and other clients do not see yet.
+//! A transaction's changes, which other clients do not see yet.
 //!
-//! `EXEC` runs alone, so no thread writes beside it but the reaper, which changes nothing that can be seen. When its last command
-//! is done, the changes are written:
+//! `EXEC` has exclusive access, so the only concurrent writer is the reaper, whose changes are invisible. After the
+//! last command the changes are written:
 //!
 //! | the transaction | a crash leaves |
 //! |---|---|
 //! | changes keys | all of its changes, or none: one batch |
-//! | deletes everything, and puts keys afterwards; at most [`DELETED_COUNT_MAX`] keys in all | the same |
-//! | the same, with more keys | what was there; nothing; or what it put: it is two steps |
-//! | deletes everything, and no more | what was there, or nothing |
+//! | deletes everything, and then puts keys; at most [`DELETED_COUNT_MAX`] keys in total | the same |
+//! | the same, with more keys | the state before; nothing; or what it put: two steps |
+//! | deletes everything, and no more | the state before, or nothing |
 //!
-//! What is to be told of the changes (keyspace notifications, watched and tracked keys) waits until they are written. Where they
-//! cannot be, nothing has changed and no client is told.
+//! Notifications of the changes (keyspace events, watched and tracked keys) are sent after they are written. If writing
+//! fails, nothing has changed and no client is notified.
 //!
-//! Changes are written only if what the transaction rests on holds (`premises.rs`): a condition of the batch, where there is one; otherwise
-//! the premises are looked at before the store is cleared, or at the end of a transaction that changes nothing.
+//! Changes are written only if the watched keys are unchanged (`watched_keys.rs`): as a condition of the batch if there
+//! is one; otherwise the keys are checked before the store is cleared, or at the end of a transaction without changes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,11 +27,11 @@ use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
 
-/// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: all clients wait while
-/// they are walked and deleted together, for a second or less.
+/// A store with more keys is cleared in a separate step, not key by key in the transaction's batch: all clients wait
+/// while the keys are walked and deleted together, for at most about a second.
 const DELETED_COUNT_MAX: usize = 100_000;
 
-/// A change of a key that others are told of.
+/// A change of a key to report to other clients.
 pub(crate) struct Told {
     /// The number of changes that the event stands for.
     pub(crate) change_count: u64,
@@ -46,9 +46,9 @@ pub(crate) struct Told {
 pub(crate) struct Pending {
     changes: RefCell<Changes>,
     told: RefCell<Vec<Told>>,
-    /// It became too much, at so many bytes: nothing is kept any more, and nothing will be written.
+    /// Set if the changes became too large, with their size: nothing is kept any more, and nothing will be written.
     spoilt_bytes: Cell<Option<u64>>,
-    /// The highest level that was asked for.
+    /// The highest requested durability.
     level: Cell<Option<Durability>>,
     premises: Premises,
 }
@@ -57,19 +57,19 @@ pub(crate) struct Pending {
 pub(super) struct Changes {
     /// Everything was deleted before these changes.
     is_cleared: bool,
-    /// The new value, with the time at which it expires; none for a key of the store that is deleted.
+    /// The new value with its expiry; `None` for a deleted key of the store.
     by_key: BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>,
     /// As a batch counts them.
     len_bytes: u64,
 }
 
 impl Pending {
-    /// Of a transaction that has changed nothing yet.
+    /// Creates the changes of a transaction that depends on `watched`.
     pub(crate) fn resting_on(premises: Premises) -> Pending {
         Pending { premises, ..Pending::default() }
     }
 
-    /// Shows what the transaction sees of a key's value, or of a part.
+    /// Calls `read` with the key's value, or a part of it, as the transaction sees it.
     pub(super) fn read<R>(
         &self,
         store: &Store,
@@ -83,7 +83,7 @@ impl Pending {
         Ok(self.premises.read(store, key, is_part, read)?)
     }
 
-    /// When the key expires, as the transaction sees it.
+    /// Returns the key's expiry as the transaction sees it.
     pub(super) fn expires_at(&self, store: &Store, key: &[u8]) -> Result<Option<Expiry>, Refusal> {
         if self.knows(key) {
             return Ok(self.held(key, |held| held.map(|held| held.expiry)));
@@ -91,7 +91,7 @@ impl Pending {
         Ok(self.premises.expires_at(store, key)?)
     }
 
-    /// A copy of all that the key holds, as the transaction sees it.
+    /// Returns a copy of the key's value and expiry as the transaction sees it.
     pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
         if self.knows(key) {
             return Ok(self.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry))));
@@ -99,13 +99,13 @@ impl Pending {
         Ok(self.premises.copy(store, key)?)
     }
 
-    /// Whether what the key holds is known here.
+    /// Returns whether the key's state is determined by the transaction's changes.
     pub(super) fn knows(&self, key: &[u8]) -> bool {
         let changes = self.changes.borrow();
         changes.is_cleared || changes.by_key.contains_key(key)
     }
 
-    /// Shows what a key holds that is known here.
+    /// Calls `show` with the key's state in the transaction's changes.
     pub(super) fn held<R>(&self, key: &[u8], show: impl FnOnce(Option<Held<'_>>) -> R) -> R {
         let changes = self.changes.borrow();
         let found = changes.by_key.get(key).and_then(Option::as_ref);
@@ -113,12 +113,12 @@ impl Pending {
         show(held.filter(|held| !Clock::default().is_past(held.expiry)))
     }
 
-    /// Whether the store's items are shown.
+    /// Returns whether the store's items are visible.
     pub(super) fn shows_store(&self) -> bool {
         !self.changes.borrow().is_cleared
     }
 
-    /// Shows each changed key in order, with its value if it has one.
+    /// Calls `each` with each changed key in order, with its value if it has one.
     pub(super) fn for_each(&self, mut each: impl FnMut(&[u8], Option<&[u8]>)) {
         let (changes, clock) = (self.changes.borrow(), Clock::default());
         for (key, change) in &changes.by_key {
@@ -127,7 +127,7 @@ impl Pending {
         }
     }
 
-    /// Takes note of a change.
+    /// Records a change.
     pub(super) fn note(&self, store: &Store, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
         if let Some(len_bytes) = self.spoilt_bytes.get() {
             return Err(too_long(len_bytes));
@@ -147,8 +147,8 @@ impl Pending {
         Ok(())
     }
 
-    /// What is gathered is bounded as a batch is: a change that would be too much is not copied, and those before it are given
-    /// back.
+    /// The changes are limited like a batch: a change that exceeds the limit is not copied, and the earlier ones are
+    /// freed.
     fn check_room(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
         let value = if let Change::Put(value, _) = change { value } else { &[] };
         let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + Limits::batch_op_bytes(key, value);
@@ -168,13 +168,13 @@ impl Pending {
         self.level.set(self.level.get().max(Some(level)));
     }
 
-    /// Keeps what is to be told until the changes are written.
+    /// Adds a report that is sent after the changes are written.
     pub(crate) fn tell_later(&self, told: Told) {
         self.told.borrow_mut().push(told);
     }
 
-    /// Writes the changes, as the module's head says, and returns what is to be told; `None`, and nothing was written, if what the
-    /// transaction rests on does not hold.
+    /// Writes the changes as described in the module's head, and returns the reports to send; `None`, without a write,
+    /// if a watched key has changed.
     pub(crate) fn commit(self, store: &Store) -> Result<Option<Vec<Told>>, Refusal> {
         let (changes, mut premises) = (self.changes.into_inner(), self.premises);
         if !premises.are_met() {
@@ -200,7 +200,7 @@ fn too_long(len_bytes: u64) -> Refusal {
     refused(Error::BatchTooLong { len_bytes })
 }
 
-/// Whatever kept the changes from being made, where it is certain that none was.
+/// Converts an error after which it is certain that no change was made.
 fn refused(error: Error) -> Refusal {
     match error {
         Error::BatchTooLong { .. } => Refusal::ExecAbort(error.to_string()),
@@ -214,7 +214,7 @@ fn change_bytes(key: &[u8], new: &Option<(Vec<u8>, Expiry)>) -> u64 {
 }
 
 impl Changes {
-    /// What the key's change counts for, if it has one.
+    /// Returns the size of the key's change, or 0.
     fn len_bytes_of(&self, key: &[u8]) -> u64 {
         self.by_key.get(key).map_or(0, |change| change_bytes(key, change))
     }
@@ -237,7 +237,7 @@ impl Changes {
                 return Ok(false);
             }
             store.clear()?;
-            // Nothing that was watched is there any more.
+            // No watched key exists any more.
             return self.write(store, &[], &mut Premises::default());
         }
         let (mut cursor, mut deleted) = (0, Vec::new());
@@ -253,7 +253,7 @@ impl Changes {
         }
     }
 
-    /// As one step; false if the premises do not hold.
+    /// Writes in one step; returns false if a watched key has changed.
     fn write(&self, store: &Store, deleted: &[Vec<u8>], premises: &mut Premises) -> Result<bool, Error> {
         if self.by_key.is_empty() && deleted.is_empty() {
             return premises.hold(store);

@@ -1,16 +1,18 @@
-//! What a transaction rests on: keys that its client watched, and what these held then.
+//! The keys that a transaction's client watches, with their states at `WATCH`.
 //!
-//! A command that touches a watched key marks the key's watchers (`observers::watch`). A write past the server leaves no mark: that of a program
-//! which embeds the server, and uses the store as well. So the version of a key is noted by `WATCH`, and `EXEC` has three steps:
+//! A command that changes a watched key marks the key's watchers (`observers::watch`). A write that bypasses the server
+//! leaves no mark: one of a program that embeds the server and uses the store directly. So `WATCH` records the key's
+//! version, and `EXEC` has three steps:
 //!
-//! 1. The keys still hold what they held, or nothing is executed.
-//! 2. The commands are executed. One that reads a watched key, and finds something else, breaks the premises.
-//! 3. The changes are written under the condition that the keys have the versions of 1. A key of another version that holds what
-//!    it held was moved by compaction: step 3 is taken again, with the versions of now.
+//! 1. Check that the keys still have their recorded states; otherwise nothing is executed.
+//! 2. Execute the commands. A command that reads a watched key in a different state breaks the transaction.
+//! 3. Write the changes on condition that the keys have the versions of step 1. If a key has another version but the
+//!    same state, compaction has moved it, and step 3 is repeated with the current versions.
 //!
-//! So all that the commands have read of watched keys is what the keys hold when the changes are written, whatever is written meanwhile. Two
-//! values are the same if their versions are. Values that compaction may move are the same, too, if bytes and expiry are equal, by a hash
-//! of 64 bits under a key of this process. So a key counts as untouched that was set past the server to the value which it had.
+//! So everything that the commands have read of watched keys is still current when the changes are written, whatever
+//! was written in between. Two values are equal if their versions are. Values that compaction may move are also equal
+//! if bytes and expiry are equal, by a 64-bit hash under a key of this process. So a key that was set outside the
+//! server to its previous value counts as unchanged.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -23,7 +25,7 @@ use super::copy_of;
 
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// What a key held.
+/// The state of a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
     version: Version,
@@ -31,11 +33,11 @@ pub(crate) struct Seen {
     expiry: Expiry,
 }
 
-/// What a value is recognised by, beside its version.
+/// How a value is recognised in addition to its version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Hash(u64),
-    /// A value that is not moved: it is the same while its version is.
+    /// A value that is never moved: it is unchanged while its version is.
     InPlace,
 }
 
@@ -46,7 +48,7 @@ impl Shown {
 }
 
 impl Seen {
-    /// What the key holds now; `None` if it is not there.
+    /// Returns the key's current state; `None` if it does not exist.
     pub(crate) fn of(store: &Store, key: &[u8]) -> Result<Option<Seen>, Error> {
         let look = || store.get_part_versioned_with(key, |version, value| (version, Shown::of(value)));
         Ok(as_of_one_moment(store, key, look)?.map(|(version, value, expiry)| Seen { version, value, expiry }))
@@ -61,7 +63,8 @@ impl Seen {
     }
 }
 
-/// What `look` tells of a value, with the version and the expiry. The latter is read by itself: again, where the key was written meanwhile.
+/// Calls `look` with the value, and returns the result with the version and expiry. The expiry is read separately, so
+/// both are read again if the key was written in between.
 fn as_of_one_moment<R>(
     store: &Store,
     key: &[u8],
@@ -80,11 +83,11 @@ fn version_of(store: &Store, key: &[u8]) -> Result<Option<Version>, Error> {
     store.get_part_versioned_with(key, |version, _| version)
 }
 
-/// Keys, by their names in the store, and what they held.
+/// Keys by their names in the store, with their states.
 #[derive(Default)]
 pub(crate) struct Premises {
     keys: BTreeMap<Vec<u8>, Option<Seen>>,
-    /// A command has read something else.
+    /// A command has read a different state.
     are_broken: Cell<bool>,
 }
 
@@ -93,7 +96,7 @@ impl Premises {
         Premises { keys: keys.collect(), ..Premises::default() }
     }
 
-    /// Step 1: whether each key holds what it held. Their versions are those of now afterwards.
+    /// Step 1: returns whether each key still has its state, and updates the versions.
     pub(crate) fn hold(&mut self, store: &Store) -> Result<bool, Error> {
         for (key, seen) in &mut self.keys {
             if version_of(store, key)? == seen.map(|seen| seen.version) {
@@ -107,12 +110,12 @@ impl Premises {
         Ok(self.are_met())
     }
 
-    /// Whether all that was read of watched keys is what they held.
+    /// Returns whether all reads of watched keys saw the recorded states.
     pub(super) fn are_met(&self) -> bool {
         !self.are_broken.get()
     }
 
-    /// Step 2: shows a value, of a part of which `read` wants to know if `is_part`.
+    /// Step 2: calls `read` with a value, of which it needs only a part if `is_part`.
     pub(super) fn read<R>(
         &self,
         store: &Store,
@@ -133,7 +136,7 @@ impl Premises {
         Ok(shown)
     }
 
-    /// Step 2, of when a key expires.
+    /// Step 2, for the key's expiry.
     pub(super) fn expires_at(&self, store: &Store, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let expiry = store.expires_at(key)?;
         if let Some(seen) = self.keys.get(key) {
@@ -142,7 +145,7 @@ impl Premises {
         Ok(expiry)
     }
 
-    /// Step 2, of a copy of all that a key holds.
+    /// Step 2, for a copy of the key's value and expiry.
     pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
         let Some(seen) = self.keys.get(key) else { return copy_of(store, key) };
         let look = || store.get_versioned_with(key, |version, value| (version, value.to_vec()));
@@ -154,7 +157,7 @@ impl Premises {
         Ok(copied.map(|(_, value, expiry)| (value, expiry)))
     }
 
-    /// Step 3: what the batch has to find.
+    /// Step 3: adds the conditions to the batch.
     pub(super) fn ask_in(&self, batch: &mut WriteBatch) {
         for (key, seen) in &self.keys {
             match seen {
@@ -184,7 +187,8 @@ mod tests {
         (options.open(dir.path()).unwrap(), dir)
     }
 
-    /// Whether a transaction that has watched `k` and `absent` is written, given what it reads and others write meanwhile.
+    /// Returns whether a transaction that watches `k` and `absent` is written, given its reads and the writes of others
+    /// during it.
     fn is_written(store: &Store, during: impl FnOnce(Items<'_>)) -> bool {
         store.clear().unwrap();
         store.put("k", "v").unwrap();
@@ -201,7 +205,7 @@ mod tests {
         is_written
     }
 
-    /// The version is another, as after compaction.
+    /// The version differs, as after compaction.
     #[test]
     fn what_was_only_moved_is_written_at_the_second_attempt() {
         let (store, _dir) = store();
@@ -210,7 +214,7 @@ mod tests {
         assert!(!is_written(&store, |_| store.put("absent", "").unwrap()));
     }
 
-    /// A value whose checksum collides with the watched one's comes to the watched one's place.
+    /// A value whose hash collides with the watched one's replaces it.
     #[test]
     fn a_forged_value_breaks_the_premises() {
         const RETURN_COUNT: usize = 8;
@@ -232,7 +236,7 @@ mod tests {
         panic!("the place was used again {return_count} times alone");
     }
 
-    /// A command's read, while the key holds something else, which is put back before the end.
+    /// A command reads while the key holds another value, which is reverted before the end.
     #[test]
     fn what_was_read_has_to_be_what_was_watched_though_it_came_back() {
         type Passing = (fn(&Store), fn(&Store));

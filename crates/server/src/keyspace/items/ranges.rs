@@ -1,4 +1,4 @@
-//! Walks over items, in no order and in that of their keys.
+//! Iteration over items, without order and in key order.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -10,19 +10,19 @@ use super::{Change, Items};
 use crate::errors::Refusal;
 use crate::keyspace::namespace::RawRange;
 
-/// Items of a range, in the order that was asked for.
+/// Items of a range, in the requested order.
 pub(super) type RangeItems<'a> = Box<dyn Iterator<Item = Result<Item, Error>> + 'a>;
 
 /// A changed key, with its value if it has one.
 type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 impl<'a> Items<'a> {
-    /// As [`hikv::Store::walk_somewhere`].
+    /// Like [`hikv::Store::walk_somewhere`].
     pub(crate) fn walk_somewhere(self, seed: u64) -> Result<u64, Refusal> {
         Ok(self.store.walk_somewhere(seed)?)
     }
 
-    /// As [`hikv::Store::walk`]. What a transaction has put under new keys is shown at the end.
+    /// Like [`hikv::Store::walk`]. Keys that the transaction has added come at the end.
     pub(crate) fn walk(self, from: u64, mut each: impl FnMut(&[u8])) -> Result<u64, Refusal> {
         let Some(pending) = self.pending else { return Ok(self.store.walk(from, |key, _| each(key))?) };
         let next = match pending.shows_store() {
@@ -45,12 +45,12 @@ impl<'a> Items<'a> {
         Ok(next)
     }
 
-    /// Whether the store shows the key in a walk of the transaction.
+    /// Returns whether the store's walk already shows the key.
     fn is_stored(self, key: &[u8]) -> Result<bool, Error> {
         Ok(self.pending.is_none_or(|pending| pending.shows_store()) && self.store.contains(key)?)
     }
 
-    /// The items of a range.
+    /// Returns the items of a range.
     pub(crate) fn range(
         self,
         ordered: &'a Ordered,
@@ -79,7 +79,7 @@ impl<'a> Items<'a> {
         Ok(if is_reverse { Box::new(items.rev()) } else { Box::new(items) })
     }
 
-    /// How many keys a range has.
+    /// Counts the keys of a range.
     pub(crate) fn count(self, ordered: &Ordered, range: RawRange) -> Result<u64, Refusal> {
         let is_shown = self.pending.is_none_or(|pending| pending.shows_store());
         let stored_count = if is_shown { ordered.count::<Vec<u8>>(range.clone())? } else { 0 };
@@ -87,14 +87,14 @@ impl<'a> Items<'a> {
             .saturating_add_signed(self.added_count(|key| RangeBounds::<[u8]>::contains(&borrowed(&range), key))?))
     }
 
-    /// How many keys the store has, and the transaction has added to them.
+    /// Counts the keys of the store and those added by the transaction.
     pub(crate) fn len(self) -> Result<u64, Refusal> {
         let is_shown = self.pending.is_none_or(|pending| pending.shows_store());
         let stored_count = if is_shown { self.store.len()? } else { 0 };
         Ok(stored_count.saturating_add_signed(self.added_count(|_| true)?))
     }
 
-    /// How many of the keys for which `counts` holds the transaction has put, less those that it has deleted.
+    /// Returns how many keys for which `counts` returns true the transaction has added, minus those it has deleted.
     fn added_count(self, counts: impl Fn(&[u8]) -> bool) -> Result<i64, Refusal> {
         let (mut count, mut failure) = (0, None);
         let Some(pending) = self.pending else { return Ok(0) };
@@ -110,7 +110,7 @@ impl<'a> Items<'a> {
         failure.map_or(Ok(count), |error| Err(error.into()))
     }
 
-    /// Deletes the keys of a range, one after the other.
+    /// Deletes the keys of a range one by one.
     pub(crate) fn delete_range(self, ordered: &'a Ordered, range: RawRange) -> Result<(), Refusal> {
         let Some(pending) = self.pending else { return Ok(ordered.delete_range::<Vec<u8>>(range).map(drop)?) };
         let keys = self.range(ordered, range, false)?.map(|item| item.map(|(key, _)| key));
@@ -125,7 +125,7 @@ fn borrowed(range: &RawRange) -> (std::ops::Bound<&[u8]>, std::ops::Bound<&[u8]>
     (range.0.as_ref().map(|key| &key[..]), range.1.as_ref().map(|key| &key[..]))
 }
 
-/// The store's items of a range with a transaction's changes of it, both in one order.
+/// The store's items of a range, merged in order with the transaction's changes.
 struct Merged<'a, C: Iterator<Item = Changed>> {
     stored: Peekable<RangeItems<'a>>,
     changed: Peekable<C>,

@@ -1,10 +1,12 @@
-//! Clients that keep copies of keys (`CLIENT TRACKING`): a client hears when a copy is no longer valid.
+//! Clients that cache keys (`CLIENT TRACKING`) and are notified when a copy becomes invalid.
 //!
-//! A key is noted before the read, and looked up after a change: so no change is missed. A client that was notified is forgotten, until
-//! the next read of the key. A client that broadcasts has prefixes, and hears of every change of a key that begins with one of these.
-//! Such changes are gathered, and announced together at the end of the turn that made them, as in Redis.
+//! A key is registered before it is read and looked up after a change, so no change is missed. A notified client is
+//! removed from the key's readers until its next read. A client in broadcast mode has prefixes, and is notified of
+//! every change of a key with one of them. These changes are collected and announced together at the end of the turn
+//! that made them, as in Redis.
 //!
-//! Keys that were read by a client which stopped tracking stay in the table until the next change. No message is sent for them.
+//! Keys that were read by a client which stopped tracking stay in the table until their next change. No message is sent
+//! for them.
 
 mod prefixes;
 mod table;
@@ -20,14 +22,14 @@ use table::Table;
 
 #[derive(Default)]
 pub(crate) struct Tracking {
-    /// Keys that were read, and prefixes; where it is 0, no client hears of a change.
+    /// Number of keys read, and prefixes; while it is 0, no client is notified of changes.
     count: AtomicUsize,
     /// Changes of keys with such a prefix have not been announced yet.
     has_gathered: AtomicBool,
     table: Mutex<Table>,
 }
 
-/// The means to send messages to clients.
+/// The access needed to send messages to clients.
 #[derive(Clone, Copy)]
 pub(crate) struct Ways<'a> {
     pub(crate) post: &'a Post,
@@ -37,7 +39,7 @@ pub(crate) struct Ways<'a> {
 /// The sizes of the table, for `INFO`.
 pub(crate) struct Sizes {
     pub(crate) key_count: usize,
-    /// Keys, each once for each client that has read it.
+    /// Pairs of a key and a client that has read it.
     pub(crate) item_count: usize,
     pub(crate) prefix_count: usize,
 }
@@ -48,11 +50,10 @@ impl Tracking {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// The client tracks in this way from now on, these prefixes beside those that it has.
+    /// Enables tracking for the client, adding these prefixes to its present ones.
     ///
     /// # Errors
-    /// The two prefixes of which one begins with the other, and whether the second of them is one that the client had before:
-    /// nothing has changed then.
+    /// Two overlapping prefixes, and whether the second is one that the client already had; nothing has changed then.
     pub(crate) fn enable(
         &self,
         record: &Arc<Record>,
@@ -62,12 +63,12 @@ impl Tracking {
         self.change(|table| table.enable(record, tracks, prefixes))
     }
 
-    /// The client tracks no more.
+    /// Disables tracking for the client.
     pub(crate) fn disable(&self, client_id: u64) {
         self.change(|table| table.disable(client_id));
     }
 
-    /// The client's prefixes, in order.
+    /// Returns the client's prefixes in order.
     pub(crate) fn prefixes(&self, client_id: u64) -> Vec<Vec<u8>> {
         self.table.lock().prefixes.of(client_id)
     }
@@ -76,8 +77,8 @@ impl Tracking {
         self.table.lock().sizes()
     }
 
-    /// Notes that a client reads a key, named `raw` in the store. Where more than `key_count_max` are known, some are taken for
-    /// changed.
+    /// Registers that a client reads a key, named `raw` in the store. If more than `key_count_max` keys are registered,
+    /// some are invalidated.
     pub(crate) fn note(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), client_id: u64, key_count_max: usize) {
         self.change(|table| {
             table.note(raw, key, client_id);
@@ -85,12 +86,13 @@ impl Tracking {
         });
     }
 
-    /// Takes some keys for changed where more than `key_count_max` are known.
+    /// Invalidates keys while more than `key_count_max` are registered.
     pub(crate) fn shrink(&self, ways: Ways<'_>, key_count_max: usize) {
         self.change(|table| table.shrink(ways, key_count_max));
     }
 
-    /// Notifies the clients that have read the key, and notes it for those that broadcast: client `by` has changed it, or none.
+    /// Notifies the clients that have read the key, and records the change for broadcast clients. `by` is the client
+    /// that changed it, if any.
     #[inline]
     pub(crate) fn invalidate(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), by: Option<u64>) {
         if !self.is_empty() {
@@ -109,7 +111,7 @@ impl Tracking {
         }
     }
 
-    /// Announces what was gathered for clients that broadcast.
+    /// Announces the collected changes to broadcast clients.
     #[inline]
     pub(crate) fn announce(&self, ways: Ways<'_>) {
         if self.has_gathered.load(Ordering::Relaxed) {

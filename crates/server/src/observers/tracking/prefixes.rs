@@ -1,17 +1,17 @@
-//! Prefixes of keys, the clients that want to know of changes below each, and the changes that they have not heard of yet.
+//! Tracked prefixes, their clients, and the changes that have not been announced yet.
 
 use std::collections::BTreeMap;
 
-/// Two prefixes that one client cannot have both: one begins with the other.
+/// Two prefixes of which one begins with the other; a client cannot have both.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Overlap {
     pub(crate) prefix: Vec<u8>,
     pub(crate) other: Vec<u8>,
-    /// The client had `other` before.
+    /// The client already had `other`.
     pub(crate) is_with_existing: bool,
 }
 
-/// Keys that were changed, each with the client that has changed it last, where a client has.
+/// Changed keys, each with the client that changed it last, if a client did.
 pub(super) type Changed = BTreeMap<Vec<u8>, Option<u64>>;
 
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Prefixes {
         });
     }
 
-    /// Notes a change of `key` for the clients with a prefix of that key; false if there is none.
+    /// Records a change of `key` for the clients with a prefix of it; returns false if there are none.
     pub(super) fn gather(&mut self, key: &[u8], by: Option<u64>) -> bool {
         let mut is_wanted = false;
         for (_, listeners) in self.by_prefix.iter_mut().filter(|(prefix, _)| key.starts_with(prefix)) {
@@ -81,7 +81,7 @@ impl Prefixes {
         is_wanted
     }
 
-    /// Takes out what was gathered: of each prefix its clients and the keys.
+    /// Removes and returns the collected changes: for each prefix its clients and keys.
     pub(super) fn take_gathered(&mut self) -> Vec<(Vec<u64>, Changed)> {
         let with_changes = self.by_prefix.values_mut().filter(|listeners| !listeners.changed.is_empty());
         with_changes.map(|listeners| (listeners.client_ids.clone(), std::mem::take(&mut listeners.changed))).collect()

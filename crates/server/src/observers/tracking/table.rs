@@ -1,4 +1,4 @@
-//! Clients that track, and the keys that each has read.
+//! Tracking clients, and the keys that each has read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::mail::Parcel;
 pub(super) struct Table {
     /// By their names in the store.
     keys: HashMap<Vec<u8>, Readers>,
-    /// Entries of all readers together.
+    /// Total number of entries of all readers.
     item_count: usize,
     clients: HashMap<u64, Tracker>,
     pub(super) prefixes: Prefixes,
 }
 
 struct Readers {
-    /// The key as clients call it.
+    /// The key's name for clients.
     key: Vec<u8>,
     client_ids: Vec<u64>,
 }
@@ -65,7 +65,7 @@ impl Table {
         }
     }
 
-    /// Takes keys for changed until there are at most `key_count_max`.
+    /// Invalidates keys until there are at most `key_count_max`.
     pub(super) fn shrink(&mut self, ways: Ways<'_>, key_count_max: usize) {
         while self.keys.len() > key_count_max
             && let Some(other) = self.keys.keys().next().cloned()
@@ -105,13 +105,13 @@ impl Table {
 }
 
 impl Tracker {
-    /// True if it does not hear of this client's changes.
+    /// Returns whether it is not notified of this client's changes.
     fn skips(&self, by: Option<u64>) -> bool {
         self.tracks.skips_own && by == Some(self.record.place.client_id)
     }
 }
 
-/// Sends the keys, or that everything was changed, to the trackers, or to the receivers that these have named.
+/// Sends the invalidated keys, or that everything was changed, to the trackers or their redirection targets.
 fn send<'a>(ways: Ways<'_>, trackers: impl Iterator<Item = &'a Tracker>, keys: Option<&[&[u8]]>) {
     let (mut own, mut redirected): (Vec<Place>, Vec<Place>) = Default::default();
     for tracker in trackers {
