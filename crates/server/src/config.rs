@@ -7,72 +7,73 @@ use crate::administration::secrets::Secret;
 use crate::connections::transport::TlsFiles;
 use crate::{LogControl, Parameters};
 
-/// How to serve.
+/// The configuration of a server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `HOST:PORT` to listen on, up to 16 with the same port; port 0 takes a free one. `-` before one says that it may be an
-    /// address that this host lacks. With none, clients are served by TLS alone.
+    /// Addresses `HOST:PORT` to listen on, up to 16 with the same port; port 0 selects a free one. A `-` before an
+    /// address makes it optional: the host may lack it. Without addresses, clients are served only over TLS.
     pub addrs: Vec<String>,
-    /// A socket in the file system to listen on as well, with the permissions that its file gets; those that the process' umask leaves
-    /// it, if they are none. A file there that is a socket on which no program listens is replaced.
+    /// A Unix socket to listen on as well, with the permissions of its file (`None`: by the process' umask). An
+    /// existing socket on which no program listens is replaced.
     pub unix: Option<(PathBuf, Option<u32>)>,
-    /// Event loops, each a thread; at least one runs. With a fixed split, all threads of that.
+    /// Number of event loops, each a thread; at least one runs. With a fixed split, the number of all its threads.
     pub threads: usize,
-    /// Which threads apply what writes leave for the order of keys: the store's threads beside the loops, or the loops as a pool
-    /// (`docs/decisions/0049-threads-that-change-roles.md`). The backend of a fixed split is what the store is opened with
-    /// ([`hikv::Options::background_threads`]).
+    /// Which threads apply changes to the order of keys: the store's threads, or the loops as a pool
+    /// (`docs/decisions/0049-threads-that-change-roles.md`). With a fixed split, the store must be opened with its
+    /// number of backend threads ([`hikv::Options::background_threads`]).
     pub split: Sharing,
-    /// The most clients at a time; fewer if the process may not open so many files.
+    /// Maximum number of clients; fewer if the process may not open enough files.
     pub max_clients: usize,
-    /// The longest argument of a request in bytes, at most 1 GiB.
+    /// Maximum length of a request's argument in bytes, at most 1 GiB.
     pub bulk_bytes_max: usize,
-    /// The password of the user `default`; every client is that user until it says otherwise.
+    /// The password of the user `default`; every client is that user until it logs in as another.
     pub password: Option<Secret>,
-    /// A file of users, each a line `user NAME RULES…` as in Redis.
+    /// An ACL file with lines `user NAME RULES…`, as in Redis.
     pub acl_file: Option<PathBuf>,
-    /// Where `SAVE` and `BGSAVE` put their backup; by default `backup` in the store's directory.
+    /// The location of backups by `SAVE` and `BGSAVE`; by default `backup` in the store's directory.
     pub backup_dir: Option<PathBuf>,
-    /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
+    /// Refuses addresses that other hosts can reach while the user `default` needs no password.
     pub protected: bool,
-    /// Where clients are served by TLS, beside `addrs`.
+    /// TLS, in addition to `addrs`.
     pub tls: Option<Tls>,
-    /// Whether keys are put in order from the start, rather than when a client first asks for a range.
+    /// Builds the order of keys at start, instead of at the first range query.
     pub ordered: bool,
-    /// `HOST:PORT` on which [`crate::HttpPort`] tells how the server does; it has no such port if none.
+    /// `HOST:PORT` of the monitoring port ([`crate::HttpPort`]); `None` for no such port.
     pub http: Option<String>,
-    /// Whether that port is served by TLS, with the certificates of `tls`.
+    /// Whether that port uses TLS, with the certificates of `tls`.
     pub http_tls: bool,
-    /// Names of this host by which that port may be asked for, beside its addresses and `localhost`; `*` is any.
+    /// Host names under which that port may be requested, in addition to its addresses and `localhost`; `*` accepts
+    /// any.
     pub http_hosts: Vec<String>,
-    /// The parameters given at the start. Those without a field here are taken from this one; for the others their field counts.
+    /// The parameters given at start. Parameters with a field in this struct are taken from the field.
     pub parameters: Parameters,
-    /// What `CONFIG SET loglevel` acts on.
+    /// The log that `CONFIG SET loglevel` changes.
     pub log: Option<LogControl>,
-    /// How long a client may take to read the last replies when the server stops.
+    /// Maximum time for a client to read its last replies when the server stops.
     pub drain_max: Duration,
 }
 
-/// How to serve by TLS, in its versions 1.2 and 1.3.
+/// TLS, versions 1.2 and 1.3.
 #[derive(Debug, Clone)]
 pub struct Tls {
-    /// Where to listen, as [`Config::addrs`].
+    /// Addresses to listen on, as in [`Config::addrs`].
     pub addrs: Vec<String>,
     /// The certificates.
     pub files: TlsFiles,
-    /// How long a client may take until both have agreed on keys.
+    /// Maximum duration of a handshake.
     pub handshake_max: Duration,
 }
 
 impl Tls {
-    /// TLS at one address, with a handshake of at most ten seconds.
+    /// Creates a configuration of TLS at one address, with handshakes of at most ten seconds.
     pub fn new(addr: impl Into<String>, files: TlsFiles) -> Tls {
         Tls { addrs: vec![addr.into()], files, handshake_max: Duration::from_secs(10) }
     }
 }
 
 impl Default for Config {
-    /// Redis' defaults, on the loopback interface alone, with a thread for each core but one: the store's worker, which keeps
-    /// the order, and the kernel's network need that.
+    /// Redis' defaults on the loopback interface, with one thread per core except one, which the store's worker for the
+    /// order of keys and the kernel's network stack need.
     fn default() -> Config {
         Config {
             addrs: vec!["127.0.0.1:6379".into()],

@@ -1,14 +1,14 @@
-//! Why a request is refused, and the one table of the texts that clients see.
+//! Refusals of requests, and the table of all error texts that clients receive.
 
 use hikv::Error;
 use resp::ProtocolError;
 
 use crate::administration::acl::Reason;
 
-/// The longest part of a client's own words that an error repeats, as in Redis.
+/// Maximum length of a client's own words in an error, as in Redis.
 const QUOTED_BYTES_MAX: usize = 128;
 
-/// Sentences that name nothing of the request.
+/// Errors without a part of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sentence {
     NoSuchKey,
@@ -92,7 +92,7 @@ pub(crate) enum Sentence {
 }
 
 impl Sentence {
-    /// In the words of Redis 7, where it has them.
+    /// Returns the text, in Redis 7's words if it has such an error.
     fn text(self) -> &'static str {
         match self {
             Sentence::NoSuchKey => "ERR no such key",
@@ -216,57 +216,57 @@ impl From<Sentence> for Refusal {
     }
 }
 
-/// A request that is answered with an error.
+/// A reason to answer a request with an error.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// There is no such command; its name, and the start of its arguments, each quoted.
+    /// Unknown command, with its name and the start of its quoted arguments.
     UnknownCommand { name: Vec<u8>, arguments: Vec<u8> },
-    /// A command that has subcommands has no such one.
+    /// Unknown subcommand of a command with subcommands.
     UnknownSubcommand { command: &'static str, name: Vec<u8> },
-    /// Too many arguments for a subcommand, named as it was sent.
+    /// Too many arguments for a subcommand, with its name as sent.
     SubcommandArguments { command: &'static str, name: Vec<u8> },
     /// Too few or too many arguments for the command, or for `command|subcommand`.
     ArgumentCount { command: &'static str },
-    /// An argument that the command does not know.
+    /// An argument that the command does not accept.
     Syntax,
     /// An argument must be an integer.
     NotAnInteger,
     /// An argument must not be negative.
     Negative,
-    /// An argument that is no cursor.
+    /// An invalid cursor.
     Cursor,
-    /// What was asked for is too much for one reply.
+    /// The result exceeds the maximum size of a reply.
     ReplyLength { len_bytes_max: usize },
-    /// A key that is longer than keys of its database may be.
+    /// A key longer than the maximum of its database.
     KeyLength { len_bytes: usize, len_bytes_max: usize },
-    /// A database that there is not.
+    /// A database that does not exist.
     DbIndex,
-    /// One of the sentences that name nothing of the request.
+    /// An error without a part of the request.
     Says(Sentence),
-    /// A time to live that is none, or too far away.
+    /// An invalid time to live, or one too far in the future.
     ExpireTime { command: &'static str },
-    /// A message that names something of the request, made where it is known.
+    /// A message with a part of the request, formatted where it occurs.
     Names(String),
-    /// A transaction is over without having been executed, for this reason.
+    /// A transaction was discarded without execution, for this reason.
     ExecAbort(String),
-    /// What an ACL denies.
+    /// Denied by ACL.
     Denied { what: String, reason: Reason, object: Vec<u8> },
-    /// A version of the protocol that there is not.
+    /// An unsupported protocol version.
     NoProtocol,
-    /// The version of the protocol must be an integer.
+    /// The protocol version must be an integer.
     ProtocolNotAnInteger,
-    /// An option that HELLO does not take.
+    /// An option that HELLO does not accept.
     HelloOption { option: Vec<u8> },
-    /// HELLO by a client that has not said who it is.
+    /// HELLO by a client that is not logged in.
     HelloNoAuth,
-    /// The connection does not follow the protocol.
+    /// The connection violates the protocol.
     Protocol(ProtocolError),
-    /// The store failed.
+    /// An error of the store.
     Store(Error),
 }
 
 impl Refusal {
-    /// The refusal of a request whose command is not known.
+    /// Creates the refusal of an unknown command.
     pub(crate) fn unknown_command(request: &resp::Request<'_>) -> Refusal {
         let mut arguments = Vec::new();
         for argument in request.arguments() {
@@ -280,22 +280,22 @@ impl Refusal {
         Refusal::UnknownCommand { name: cut(request.name()), arguments }
     }
 
-    /// The refusal of a subcommand that is not known.
+    /// Creates the refusal of an unknown subcommand.
     pub(crate) fn unknown_subcommand(command: &'static str, name: &[u8]) -> Refusal {
         Refusal::UnknownSubcommand { command, name: cut(name) }
     }
 
-    /// The refusal of a subcommand that takes fewer arguments, though its row has no bound.
+    /// Creates the refusal of too many arguments for a subcommand whose row has no limit.
     pub(crate) fn subcommand_arguments(command: &'static str, name: &[u8]) -> Refusal {
         Refusal::SubcommandArguments { command, name: cut(name) }
     }
 
-    /// The refusal of an option of HELLO.
+    /// Creates the refusal of an option of HELLO.
     pub(crate) fn hello_option(option: &[u8]) -> Refusal {
         Refusal::HelloOption { option: cut(option) }
     }
 
-    /// The error reply, in the words of Redis 7 where it has them.
+    /// Returns the error reply, in Redis 7's words if it has such an error.
     pub(crate) fn text(&self) -> Vec<u8> {
         match self {
             Refusal::UnknownCommand { name, arguments } => {
@@ -356,7 +356,7 @@ fn store_text(error: &Error) -> Vec<u8> {
     .into()
 }
 
-/// As much of a text as C would show.
+/// Returns the text up to its first NUL, as C would print it.
 fn shown(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or(text)
 }

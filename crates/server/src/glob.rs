@@ -1,13 +1,13 @@
 //! Redis' glob patterns, on bytes.
 //!
-//! `*` is any bytes, `?` any one, `[a-z_]` one of these, `[^a]` one of all others, and a backslash takes the next byte as
-//! it is, inside of brackets, too. A set that is not closed ends with the pattern. Unlike Redis' own matcher this one
-//! needs time proportional to pattern times text at worst, and `*` matches an empty text.
+//! `*` matches any bytes, `?` any single byte, `[a-z_]` one of these, `[^a]` any other. A backslash escapes the next
+//! byte, also inside brackets. An unclosed set ends with the pattern. Unlike Redis' own matcher, this one needs at
+//! worst time proportional to pattern times text, and `*` matches an empty text.
 
-/// True if `pattern` matches the whole of `text`.
+/// Returns whether `pattern` matches all of `text`.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut rest, mut left) = (pattern, text);
-    // What follows the last star, and the text after what that star has taken.
+    // The pattern after the last star, and the text after the part that the star has matched.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let [b'*', after @ ..] = rest {
@@ -18,7 +18,7 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
         match (step(rest, left), retry) {
             (Step::Done, _) => return true,
             (Step::Next(pattern, text), _) => (rest, left) = (pattern, text),
-            // Only the last star needs to take more: earlier ones could gain nothing by it.
+            // Only the last star needs to match more: backtracking to earlier ones cannot help.
             (Step::Differs, Some((after, [_, text @ ..]))) => {
                 retry = Some((after, text));
                 (rest, left) = (after, text);
@@ -29,9 +29,9 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 enum Step<'a> {
-    /// Nothing is left of either.
+    /// Both are at their ends.
     Done,
-    /// What is left of pattern and text.
+    /// The remaining pattern and text.
     Next(&'a [u8], &'a [u8]),
     Differs,
 }
@@ -54,7 +54,7 @@ fn step<'a>(pattern: &'a [u8], text: &'a [u8]) -> Step<'a> {
     if is_match { Step::Next(pattern, text) } else { Step::Differs }
 }
 
-/// Whether the set has `byte`, and the pattern after it.
+/// Returns whether the set contains `byte`, and the pattern after the set.
 fn find_in_set(mut set: &[u8], byte: u8) -> (bool, &[u8]) {
     let mut is_in = false;
     loop {

@@ -1,4 +1,4 @@
-//! A server without sockets, for tests that give it bytes by the million: the same parser, pipeline and commands.
+//! A server without sockets, for tests with millions of inputs: the same parser, pipeline and commands.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ use crate::shared::Shared;
 use crate::telemetry::Tally;
 use crate::{Config, Server, StopHandle};
 
-/// A server that is called rather than connected to.
+/// A server that is called instead of connected to.
 pub struct InProcess {
     server: Server,
     buffers: Buffers,
@@ -32,19 +32,19 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// A server of `store`. It binds the address of `config`, but nobody is answered there.
+    /// Creates a server of `store`. It binds the address of `config` but serves no connection there.
     ///
     /// # Errors
-    /// As [`Server::bind`].
+    /// As for [`Server::bind`].
     pub fn new(store: Store, config: Config) -> io::Result<InProcess> {
         let server = Server::bind(store, config, StopHandle::new())?;
         Ok(InProcess { server, buffers: Buffers::default(), client_count: 0 })
     }
 
-    /// What a new client receives that sends `input` and leaves.
+    /// Returns the bytes that a new client receives which sends `input` and disconnects.
     ///
     /// # Errors
-    /// If a value fails while it is sent.
+    /// A value that fails while it is sent.
     pub fn answer(&mut self, input: &[u8]) -> io::Result<Vec<u8>> {
         self.client_count += 1;
         let place = Place { loop_index: 0, key: 0, client_id: self.client_count };
@@ -90,7 +90,7 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
     Ok(replies)
 }
 
-/// Does at once what a server has another thread do.
+/// Executes a background job on the calling thread.
 fn do_errand(errand: &Errand, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
     let done = panics::catch(|| {
         let _claimed =

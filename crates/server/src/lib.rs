@@ -4,13 +4,13 @@
 //! transport -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> transport
 //! ```
 //!
-//! Each thread runs one `event_loop` with its own share of the connections; the first also accepts. A connection's
-//! turn reads once, runs every complete request it holds and sends the replies, so a pipeline costs one read and one
-//! write. No lock is held across I/O. What a connection can hold is bounded: a request by [`resp::Limits`], unsent
-//! replies by `output`, which stops the reading of a client that does not read; an idle connection holds no buffer.
+//! Each thread runs one `event_loop` with its own share of the connections; the first also accepts. A connection's turn
+//! reads once, executes every complete request and sends the replies, so a pipeline costs one read and one write. No
+//! lock is held across I/O. A connection's memory is bounded: a request by [`resp::Limits`], unsent replies by
+//! `output`, which stops reading from a client that does not read; an idle connection holds no buffer.
 //!
-//! A write is durable, as far as the store's medium goes, before its reply is sent. Only the reply waits for that
-//! (`held`): the loop serves others meanwhile (`docs/decisions/0022-the-servers-loops.md`).
+//! A write is as durable as the store's medium allows before its reply is sent. Only the reply waits for that (`held`),
+//! while the loop serves other clients (`docs/decisions/0022-the-servers-loops.md`).
 
 mod administration;
 mod clients;

@@ -1,5 +1,6 @@
-//! Event loops as threads of a pool: they serve clients, and apply what writes leave for the order of keys (HiKV paper, section
-//! 3.2.2; `hikv::pool`). How a loop does both, and no client waits for it: `connections/duty.rs`.
+//! Event loops as threads of a pool: they serve clients, and apply changes to the order of keys (HiKV paper, section
+//! 3.2.2; `hikv::pool`). `connections/order_maintenance.rs` describes how a loop does both without delaying its
+//! clients.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use crate::Config;
 /// The event loops of a server.
 pub(crate) type Pool = hikv::pool::Pool<Queues>;
 
-/// The queues of a store, by a clock of nanoseconds.
+/// The queues of a store, measured in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Queues {
     store: Store,
@@ -21,7 +22,7 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// The loops have ended: from now on nobody but the store's own threads applies.
+    /// Records that the loops have ended: from now on only the store's own threads apply changes.
     pub(crate) fn leave(&self) {
         if self.applies {
             // In a forked child there is no store.
@@ -30,7 +31,7 @@ impl Queues {
     }
 }
 
-/// A server that ends before it has served, or in a panic, leaves nothing to loops that are gone.
+/// A server that ends before it has served, or by a panic, must not leave changes to loops that no longer exist.
 impl Drop for Queues {
     fn drop(&mut self) {
         self.leave();
@@ -55,17 +56,17 @@ impl Work for Queues {
     }
 }
 
-/// How many loops a server has: those of its threads that are not the store's by a fixed split.
+/// Returns the number of a server's loops: in a fixed split, the threads that are not the store's.
 pub(crate) fn loop_count(config: &Config) -> usize {
     config.split.fixed().map_or(config.threads, |split| split.serving).max(1)
 }
 
-/// Whether loops apply, too. A fixed split's backend is threads of the store.
+/// Returns whether loops also apply changes. The backend of a fixed split consists of the store's threads.
 pub(crate) fn is_adaptive(sharing: Sharing) -> bool {
     matches!(sharing, Sharing::Pool(Plan::Adaptive(_)))
 }
 
-/// The loops of a server, as `config` says. Where they do not apply they sample all the same, for monitors.
+/// Creates the pool of a server's loops. Loops that do not apply changes are still sampled, for monitoring.
 ///
 /// # Errors
 /// In a forked child.

@@ -1,4 +1,4 @@
-//! What can be known of a server before there is a store: whether serving as told is allowed, and possible.
+//! Checks before the store is opened: whether the configuration is permitted and possible.
 
 use std::io;
 use std::net::TcpListener;
@@ -11,8 +11,8 @@ use crate::administration::start::acl_of;
 use crate::connections::transport::Certificates;
 use crate::connections::{listen, unix};
 
-/// A server without its store: users and certificates are read, and addresses are its own, at which nobody can connect yet. What is
-/// wrong with a configuration is told here, before a store is made or read.
+/// A server without its store: users and certificates are loaded, and addresses are bound but not listening. Errors in
+/// the configuration are reported here, before a store is created or read.
 pub struct Prepared {
     pub(crate) config: Config,
     pub(crate) acl: Acl,
@@ -23,11 +23,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares what `config` asks for.
+    /// Prepares a server for `config`.
     ///
     /// # Errors
-    /// If an address cannot be resolved or bound, or there is none; if one is not of this host alone and everybody could do
-    /// everything ([`Config::protected`]); if a fixed split is not of as many threads as there are; if the file of users, or a file of a certificate, cannot be read or understood.
+    /// An address that cannot be resolved or bound, or none at all; an address reachable from other hosts without a
+    /// password ([`Config::protected`]); a fixed split of a different number of threads; an unreadable or invalid ACL
+    /// or certificate file.
     pub fn of(config: Config) -> io::Result<Prepared> {
         if let Some(split) = config.split.fixed().filter(|split| split.serving + split.backend != config.threads) {
             let (Split { serving, backend }, threads) = (split, config.threads);

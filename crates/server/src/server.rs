@@ -32,7 +32,7 @@ use crate::shared::Shared;
 use crate::telemetry::{Loops, Telemetry};
 use crate::{Config, HttpPort, Prepared, StopHandle, pool};
 
-/// A store that listens for Redis clients.
+/// A store that serves Redis clients.
 pub struct Server {
     listeners: Vec<TcpListener>,
     tls_listeners: Vec<TcpListener>,
@@ -44,7 +44,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// [`Server::on`] of a configuration that is prepared now.
+    /// Prepares `config` and calls [`Server::on`].
     ///
     /// # Errors
     /// As for [`Prepared::of`] and [`Server::on`].
@@ -52,12 +52,12 @@ impl Server {
         Server::on(store, Prepared::of(config)?, stop)
     }
 
-    /// A server of the store; clients may connect from now on, and are answered once [`Server::run`] runs, until `stop` is
-    /// used. Raises the process' limit on open files to what `config.max_clients` needs, as far as that is allowed.
+    /// Creates a server of the store. Clients may connect from now on, and are served while [`Server::run`] runs, until
+    /// `stop` is used. Raises the process' limit on open files for `config.max_clients`, as far as permitted.
     ///
     /// # Errors
-    /// If an address can no longer be listened at; if order is asked for and the store has none; if the operating system
-    /// refuses a poller.
+    /// An address on which it can no longer listen; a request for order from a store without; a poller that the
+    /// operating system refuses.
     pub fn on(store: Store, prepared: Prepared, stop: StopHandle) -> io::Result<Server> {
         panics::watch();
         let Prepared { config, acl, certificates, bound, tls_bound, unix_bound } = prepared;
@@ -103,22 +103,22 @@ impl Server {
         Ok(Server { listeners, tls_listeners, unix_listener, shared, errands, loops, _telling: telling })
     }
 
-    /// The addresses that are listened on for clients without TLS.
+    /// Returns the listening addresses without TLS.
     pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
         addrs(&self.listeners)
     }
 
-    /// The addresses that are listened on for TLS.
+    /// Returns the listening addresses with TLS.
     pub fn local_tls_addrs(&self) -> impl Iterator<Item = SocketAddr> {
         addrs(&self.tls_listeners)
     }
 
-    /// The path of the socket in the file system that is listened on, if there is one.
+    /// Returns the path of the Unix socket, if there is one.
     pub fn local_unix(&self) -> Option<PathBuf> {
         self.unix_listener.as_ref().map(|(_, file)| file.shown())
     }
 
-    /// What reads the files of [`Config::tls`] anew, so that a certificate can be renewed.
+    /// Returns a handle that reloads the files of [`Config::tls`] after a certificate was renewed.
     pub fn tls_reload(&self) -> Option<TlsReload> {
         self.shared.administration.certificates.clone().map(TlsReload::new)
     }
@@ -128,22 +128,22 @@ impl Server {
         &self.shared
     }
 
-    /// Does what the event loops were told by each other.
+    /// Processes the messages between event loops.
     #[cfg(any(test, feature = "in-process"))]
     pub(crate) fn take_letters(&mut self) {
         self.loops.iter_mut().for_each(|event_loop| while event_loop.take_letters() {});
     }
 
-    /// Has the port show this server; before it, the port says that the store is being opened.
+    /// Shows this server on the port; until then the port reports that the store is being opened.
     pub fn show_on(&self, port: &HttpPort) {
         port.watch(&self.shared);
     }
 
-    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns. A backup that is
-    /// being made is completed.
+    /// Serves until stopped, on the calling thread and on others that have ended when this returns. A running backup is
+    /// completed.
     ///
     /// # Errors
-    /// If the operating system refuses a thread, or a poller fails; the server then stops.
+    /// A thread that the operating system refuses, or a failed poller; the server then stops.
     pub fn run(mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let certificates = shared.administration.certificates.clone();
@@ -168,7 +168,7 @@ fn addrs(listeners: &[TcpListener]) -> impl Iterator<Item = SocketAddr> {
     listeners.iter().filter_map(|listener| listener.local_addr().ok())
 }
 
-/// The settings of a server, with the ports that it was given where it asked for free ones.
+/// Returns the settings of a server, with the actual ports if free ones were requested.
 fn settings(config: &Config, port: Option<u16>, tls_port: Option<u16>) -> Settings {
     config.parameters.warn();
     let settings = settings_of(config);

@@ -1,4 +1,4 @@
-//! What all event loops share.
+//! The state shared by all event loops.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ pub(crate) struct Shared {
     pub(crate) pause: Pause,
     pub(crate) administration: Administration,
     pub(crate) telemetry: Telemetry,
-    /// The event loops, as they share the work with the store's threads.
+    /// The event loops as a thread pool.
     pub(crate) pool: Pool,
     pub(crate) split: Sharing,
     pub(crate) stop: StopHandle,
 }
 
 impl Shared {
-    /// The session of a client that has come.
+    /// Creates the session of a new client.
     pub(crate) fn welcome(&self, record: Arc<Record>) -> Session {
         self.clients.add(&record);
         let mut session = Session::new(record);
@@ -44,24 +44,25 @@ impl Shared {
         session
     }
 
-    /// The means to send messages about tracked keys.
+    /// Returns the access needed to send messages about tracked keys.
     pub(crate) fn ways(&self) -> Ways<'_> {
         Ways { post: &self.post, clients: &self.clients }
     }
 
-    /// The client is again as on arrival, but for its login.
+    /// Resets the client to its state on arrival, except for its login.
     pub(crate) fn reset(&self, session: &mut Session) {
         self.observers.forget(session);
         session.reset();
     }
 
-    /// The client is gone.
+    /// Removes a disconnected client.
     pub(crate) fn dismiss(&self, session: &mut Session) {
         self.reset(session);
         self.clients.remove(session.id);
     }
 
-    /// Whether a client that waits for others may look whether it can go on; if not, there will be a wake-up, or a pause ends.
+    /// Returns whether a postponed client may check whether it can proceed; if not, a wake-up or the end of a pause
+    /// will follow.
     pub(crate) fn lets_go_on(&self) -> bool {
         self.pause.remaining().is_none() && !self.post.is_full()
     }

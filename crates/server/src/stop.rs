@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mio::Waker;
 
-/// Stops a running server from another thread.
+/// A handle that stops a running server from another thread.
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle {
     inner: Arc<Inner>,
@@ -16,24 +16,24 @@ struct Inner {
 }
 
 impl StopHandle {
-    /// A handle to give to [`crate::Server::run`].
+    /// Creates a handle for [`crate::Server::run`].
     pub fn new() -> StopHandle {
         StopHandle::default()
     }
 
-    /// Stops the server gracefully: requests that have arrived are answered, then connections are closed. Returns at
-    /// once; [`crate::Server::run`] returns when it is done.
+    /// Stops the server gracefully: received requests are answered, then connections are closed. Returns immediately;
+    /// [`crate::Server::run`] returns when the server has stopped.
     pub fn stop(&self) {
         self.inner.stopped.store(true, Ordering::SeqCst);
         self.wake_all();
     }
 
-    /// Whether [`StopHandle::stop`] has been called.
+    /// Returns whether [`StopHandle::stop`] has been called.
     pub fn is_stopped(&self) -> bool {
         self.inner.stopped.load(Ordering::SeqCst)
     }
 
-    /// Has `waker` woken by a stop, at once if that came first.
+    /// Registers `waker` to be woken by a stop, immediately if it has already been called.
     pub(crate) fn attach(&self, waker: Arc<Waker>) {
         self.inner.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
         if self.is_stopped() {
@@ -43,7 +43,7 @@ impl StopHandle {
 
     fn wake_all(&self) {
         for waker in self.inner.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            // The only failure is a loop that is gone already.
+            // This fails only if the loop has ended.
             let _ = waker.wake();
         }
     }

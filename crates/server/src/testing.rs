@@ -1,4 +1,4 @@
-//! A server without clients, for tests of what only its own modules see.
+//! A server without clients, for unit tests of internal modules.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use crate::clients::{Peer, Place, Record};
 use crate::shared::Shared;
 use crate::{Config, Server, StopHandle};
 
-/// A server with two event loops, which do not run, on a new store.
+/// Creates a server with two event loops, which do not run, on a new store.
 pub(crate) fn server() -> (Server, TempDir) {
     server_with(Sharing::Beside)
 }
 
-/// As [`server`], of loops that share the work so. Only they and the caller apply: the store has no threads of its own.
+/// Like [`server`], with loops that share the work by `split`. Only they and the caller apply changes: the store has no
+/// threads.
 pub(crate) fn server_with(split: Sharing) -> (Server, TempDir) {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Options::new().durability(Durability::Buffered).background(false).open(dir.path()).expect("it opens");
@@ -25,7 +26,7 @@ pub(crate) fn server_with(split: Sharing) -> (Server, TempDir) {
     (Server::bind(store, config, StopHandle::new()).expect("a free port binds"), dir)
 }
 
-/// A client of the first loop.
+/// Creates a session of the first loop.
 pub(crate) fn session(shared: &Shared) -> Session {
     let addr = Peer::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let place = Place { loop_index: 0, key: 0, client_id: 1 };

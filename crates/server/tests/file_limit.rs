@@ -1,4 +1,4 @@
-//! The process runs out of files. The limit is the process' own, so this test has a process for itself.
+//! Exhaustion of file descriptors. The limit applies to the process, so this test has its own process.
 
 #[path = "server/common.rs"]
 mod common;
@@ -19,7 +19,7 @@ fn a_connection_waits_until_there_is_a_file_for_it() {
     lowered.current = Some(64);
     setrlimit(Resource::Nofile, lowered).expect("a limit can be lowered");
     let mut files: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
-    // One for the client's side; the server's side finds none.
+    // One for the client's side; none is left for the server's side.
     files.pop();
     let mut second = server.client();
     second.send(b"GET k\r\n");

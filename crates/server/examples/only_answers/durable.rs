@@ -1,6 +1,8 @@
-//! Answers that wait until as much as was asked is on a disk: what a server can do at most that makes every write durable.
+//! Replies that wait until as many bytes as were requested are on a disk: an upper bound for a server that makes every
+//! write durable.
 //!
-//! Threads write and sync, as many as the store's. An idle one takes all that arrived since the last one did.
+//! Threads write and sync, as many as the store's. An idle thread takes everything that has arrived since the last one
+//! did.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,23 +16,23 @@ use mio::Waker;
 use rustix::fs::OFlags;
 
 const THREAD_COUNT: usize = 2;
-/// What is written in one call at most; it takes all that 50 clients ask for at a time.
+/// Maximum bytes per write call: the requests of 50 clients at a time.
 const BATCH_BYTES_MAX: usize = 1 << 20;
-/// Where writing starts anew.
+/// The offset at which writing starts over.
 const FILE_BYTES: u64 = 64 << 20;
 const PAGE_BYTES: usize = 4096;
 
 #[repr(align(4096))]
 struct Batch([u8; BATCH_BYTES_MAX]);
 
-/// Requests that were read together: which connection asked how many, in how many bytes.
+/// Requests that were read together: the number and bytes of each connection.
 #[derive(Default)]
 pub(crate) struct Requests {
     pub(crate) askers: Vec<(usize, usize)>,
     pub(crate) len_bytes: usize,
 }
 
-/// The threads, and what goes to them and comes from them.
+/// The threads, and the channels to and from them.
 pub(crate) struct Disk {
     asked: Vec<Sender<Requests>>,
     done: Receiver<(usize, io::Result<Requests>)>,
@@ -38,7 +40,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Writes to `path`, which it makes, and wakes the loop by `waker`.
+    /// Creates `path`, writes to it, and wakes the loop by `waker`.
     pub(crate) fn new(path: &Path, waker: Waker) -> io::Result<Disk> {
         let file = File::create(path)?;
         (0..FILE_BYTES).step_by(BATCH_BYTES_MAX).try_for_each(|at| file.write_all_at(&[0; BATCH_BYTES_MAX], at))?;
@@ -64,7 +66,7 @@ impl Disk {
         Ok(Disk { asked, done, idle: (0..THREAD_COUNT).collect() })
     }
 
-    /// Gives `requests` to a thread that is idle, if there is one.
+    /// Passes `requests` to an idle thread, if there is one.
     pub(crate) fn ask(&mut self, requests: &mut Requests) {
         if !requests.askers.is_empty()
             && let Some(number) = self.idle.pop()
@@ -73,7 +75,7 @@ impl Disk {
         }
     }
 
-    /// What is on the disk now and was not told yet.
+    /// Returns requests that are now on the disk, each once.
     pub(crate) fn done(&mut self) -> Option<io::Result<Requests>> {
         let (number, outcome) = self.done.try_recv().ok()?;
         self.idle.push(number);

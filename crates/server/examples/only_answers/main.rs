@@ -1,8 +1,8 @@
-//! A server that only answers, to find what a load generator can do at most: `only_answers PORT [FILE]`. With a file it
-//! answers once as many bytes as arrived are durable in that.
+//! A server that only sends replies, to find a load generator's maximum: `only_answers PORT [FILE]`. With a file it
+//! replies after as many bytes as arrived are durable in that file.
 //!
-//! It understands nothing: every `*` that arrives is a request, a connection that has sent `GET` gets a bulk of 256
-//! bytes for each, any other `+OK`. So this server is for keys and values without `*`, as `redis-benchmark` makes
+//! It parses nothing: every `*` that arrives counts as a request. A connection that has sent `GET` gets a bulk of 256
+//! bytes for each, any other `+OK`. So it works only for keys and values without `*`, as `redis-benchmark` generates
 //! them.
 
 mod durable;
@@ -21,7 +21,8 @@ use durable::{Disk, Requests};
 const LISTENER: Token = Token(usize::MAX);
 const DISK: Token = Token(usize::MAX - 1);
 const READ_BYTES: usize = 64 << 10;
-/// While others are measured it sleeps; in between it does not, since that would cost the client time.
+/// It sleeps while other servers are measured; between its own requests it does not, because that would cost the client
+/// time.
 const AWAKE_MAX: Duration = Duration::from_millis(1);
 const VALUE_BYTES: usize = 256;
 
@@ -45,7 +46,7 @@ fn main() -> io::Result<()> {
     loop {
         let may_stay_awake = disk.is_none() && answered.elapsed() < AWAKE_MAX;
         match poll.poll(&mut events, may_stay_awake.then_some(Duration::ZERO)) {
-            // It was stopped, and goes on.
+            // It was stopped, and continues.
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             outcome => outcome?,
         }
@@ -68,7 +69,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// Answers what client `key` asks, or adds it to `requests`.
+/// Answers the requests of client `key`, or adds them to `requests`.
 fn turn(clients: &mut Slab<Client>, key: usize, buffer: &mut [u8], requests: Option<&mut Requests>) {
     let client = &mut clients[key];
     let turned = client.read(buffer).and_then(|(count, len_bytes)| {
@@ -88,10 +89,10 @@ fn turn(clients: &mut Slab<Client>, key: usize, buffer: &mut [u8], requests: Opt
 
 fn tell(clients: &mut Slab<Client>, done: Requests) {
     for (key, count) in done.askers {
-        // Its successor may have its place, for which this is an answer too many; none comes while clients are measured.
+        // A successor may have its index and gets an extra reply; none connects while clients are measured.
         if let Some(client) = clients.get_mut(key) {
             client.answer(count);
-            // An error shows again when it is read.
+            // The error appears again on the next read.
             let _ = client.send();
         }
     }
@@ -108,8 +109,8 @@ fn accept(listener: &TcpListener, poll: &Poll, clients: &mut Slab<Client>) -> io
 }
 
 impl Client {
-    /// Reads until the socket is empty, which a read that leaves room tells: how many requests came, in how many bytes. An
-    /// error is the connection's end.
+    /// Reads until the socket is empty, which a partly filled buffer indicates. Returns the number of requests and
+    /// bytes. An error means the end of the connection.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<(usize, usize)> {
         let (mut count, mut len_bytes) = (0, 0);
         loop {

@@ -1,4 +1,4 @@
-//! The right to look: a user has it who may run `INFO`.
+//! Access to monitoring data: granted to users who may run `INFO`.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;
@@ -12,9 +12,9 @@ static INFO: LazyLock<Entry> = LazyLock::new(|| table::by_name(b"info").expect("
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Granted,
-    /// No user of ours: it must give a name and a password.
+    /// No valid user: a name and password are needed.
     Unknown,
-    /// A user without the right.
+    /// A user without the permission.
     Denied,
 }
 

@@ -1,7 +1,6 @@
-//! One connection: a request, the answer, and the wait until the client has it.
+//! One connection: a request, the response, and the wait until the client has received it.
 //!
-//! A client that speaks plain HTTP to a port that is served by TLS is told so in plain text, and its request is not
-//! looked at.
+//! A client that sends plain HTTP to a TLS port gets an explanation in plain text; its request is not processed.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -11,42 +10,42 @@ use super::request::{Parsed, Request};
 use super::response::Response;
 use crate::connections::transport::{Arrived, Transport};
 
-/// As much as browsers send, cookies of other programs on the same host included.
+/// As much as browsers send, including cookies of other programs on the same host.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 
-/// Read at a time: nearly every request is shorter.
+/// Bytes read at a time: nearly every request is shorter.
 const PIECE_BYTES: usize = 4 << 10;
 
 const USE_HTTPS: &str = "this port is served by TLS; ask for https://";
 
-/// From the connection to its end.
+/// Maximum duration of a connection.
 const LIFE_MAX: Duration = Duration::from_secs(10);
 
 pub(super) struct Connection {
     transport: Transport,
-    /// TLS was wanted, and the client does not speak it.
+    /// TLS was expected, and the client does not speak it.
     is_plain: bool,
     addr: SocketAddr,
     pub(super) deadline: Instant,
     stage: Stage,
-    /// What the client sent that is not TLS as it should be.
+    /// The error if the client's data is not valid TLS.
     failure: Option<io::Error>,
 }
 
 enum Stage {
-    /// Nothing has come.
+    /// Nothing has arrived.
     Hello,
-    /// The request comes.
+    /// The request is arriving.
     Request(Vec<u8>),
-    /// The answer goes; so much of it has been sent.
+    /// The response is being sent; the number counts the bytes already sent.
     Answer(Vec<u8>, usize),
-    /// All has been sent. Closing before the client has closed might take back what it has not read yet.
+    /// Everything has been sent. Closing before the client does might discard data that it has not read yet.
     Farewell,
 }
 
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Progress {
-    /// The socket must get ready.
+    /// The socket is not ready.
     Waits,
     Over,
 }
@@ -57,12 +56,12 @@ impl Connection {
         Connection { transport, is_plain: false, addr, deadline, stage: Stage::Hello, failure: None }
     }
 
-    /// The address of this host that was connected to.
+    /// Returns the local address of the connection.
     pub(super) fn local_ip(&self) -> Option<IpAddr> {
         self.transport.local_addr().map(|addr| addr.ip().to_canonical())
     }
 
-    /// Why TLS could not be agreed on, if that is why the connection is over.
+    /// Returns the TLS error, if the connection ended because of one.
     pub(super) fn failed_handshake(&self) -> Option<(SocketAddr, &io::Error)> {
         self.failure.as_ref().filter(|_| self.transport.is_shaking_hands()).map(|error| (self.addr, error))
     }
@@ -71,7 +70,7 @@ impl Connection {
         now >= self.deadline
     }
 
-    /// Gets on as far as the socket allows.
+    /// Progresses as far as the socket allows.
     pub(super) fn advance(&mut self, answer: &mut dyn FnMut(&Request<'_>) -> Response) -> Progress {
         loop {
             match self.step(answer) {
@@ -87,7 +86,7 @@ impl Connection {
         }
     }
 
-    /// One step; false when nothing is left to do.
+    /// Performs one step; returns false when nothing is left to do.
     fn step(&mut self, answer: &mut dyn FnMut(&Request<'_>) -> Response) -> io::Result<bool> {
         match &mut self.stage {
             Stage::Hello if self.transport.begins_well()? => self.stage = Stage::Request(Vec::new()),
@@ -123,7 +122,7 @@ impl Connection {
     }
 }
 
-/// Reads a piece, and sends what a handshake has to say.
+/// Reads a piece, and sends pending handshake data.
 fn read(transport: &mut Transport, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
     bytes.reserve_exact(PIECE_BYTES);
     let arrived = transport.read(bytes)?;
@@ -131,7 +130,7 @@ fn read(transport: &mut Transport, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
     Ok(arrived)
 }
 
-/// Whether more may come; an error if it must be waited for.
+/// Returns whether more may arrive; an error if it has to be waited for.
 fn goes_on(arrived: Arrived) -> io::Result<bool> {
     match arrived {
         Arrived::Some => Ok(true),

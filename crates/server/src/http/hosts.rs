@@ -1,9 +1,9 @@
-//! By which names this port may be asked for.
+//! The host names under which this port may be requested.
 //!
-//! A page of another site can have its own name resolve to this host, and a browser then takes what is here for that site's
-//! (DNS rebinding). The browser still says by which name it asks, so a name that this port was not given is refused: allowed are
-//! addresses of the loopback interface, the address that was connected to, `localhost`, the name that is listened on, and names of
-//! the configuration.
+//! A page of another site can make its own name resolve to this host; a browser then treats this port's responses as
+//! that site's (DNS rebinding). The browser still sends the host name, so unknown names are refused. Accepted are
+//! loopback addresses, the local address of the connection, `localhost`, the name in the listening address, and
+//! configured names.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::request::Host;
 use super::response::Response;
 use crate::Config;
 
-/// Allows every name.
+/// Accepts every name.
 const ANY: &str = "*";
 
 pub(super) struct Hosts(Vec<String>);
@@ -22,7 +22,7 @@ impl Hosts {
         Hosts(config.http_hosts.iter().cloned().chain(listened).chain(["localhost".into()]).collect())
     }
 
-    /// The refusal of a request that names another host; `local` is the address that was connected to.
+    /// Returns the refusal of a request for another host; `local` is the local address of the connection.
     pub(super) fn refusal(&self, host: &Host<'_>, local: Option<IpAddr>) -> Option<Response> {
         match host {
             Host::Unneeded => None,
@@ -47,7 +47,7 @@ impl Hosts {
     }
 }
 
-/// What stands before the port, without the brackets of an address.
+/// Returns the part before the port, without the brackets of an address.
 fn name_of(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;

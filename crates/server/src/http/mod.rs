@@ -1,15 +1,15 @@
-//! The HTTP port, for monitoring: `/metrics`, `/health`, `/live.json` and a page that shows it.
+//! The HTTP port for monitoring: `/metrics`, `/health`, `/live.json` and a live page.
 //!
-//! One thread does everything, and takes a sample for the page each second. It only reads; a request is one of `GET` or
-//! `HEAD`, and its connection is closed after the answer. What clients can hold is bounded: so many connections, the oldest of
-//! which goes when there is another; so many bytes of a request; so much time.
+//! One thread does everything, and takes a sample for the page each second. It only reads; a request is one `GET` or
+//! `HEAD`, and its connection is closed after the response. Clients' use of resources is bounded: the number of
+//! connections (a new one replaces the oldest), the bytes of a request, and the time.
 //!
-//! The port opens before the store does, so that probes are told that it is being opened.
+//! The port opens before the store does, so that probes learn that the store is being opened.
 //!
-//! The port is asked for by its own names alone ([`hosts`]), and by TLS if so configured.
+//! The port accepts only requests for its own host names ([`hosts`]), and uses TLS if configured.
 //!
-//! A user who may run `INFO` may look: where the user `default` needs a password, a request brings a user and a password (Basic
-//! authentication). `/health` needs none, since probes have none.
+//! Users who may run `INFO` have access: if the user `default` has a password, a request must contain a user and
+//! password (Basic authentication). `/health` needs none, because probes have none.
 
 mod access;
 mod connection;
@@ -46,33 +46,33 @@ pub struct HttpPort {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the port's thread is told.
+/// The state passed to the port's thread.
 #[derive(Default)]
 struct State {
     is_closing: AtomicBool,
     server: Mutex<Watched>,
 }
 
-/// The server that is watched.
+/// The monitored server.
 #[derive(Default)]
 enum Watched {
-    /// There is none yet.
+    /// Not started yet.
     #[default]
     Opening,
-    /// It is there until it has stopped.
+    /// Present until it has stopped.
     Bound(Weak<Shared>),
 }
 
-/// Said of `http-tls` alone.
+/// The error for `http-tls` without an address.
 const NOWHERE: &str = "the HTTP port is to be served by TLS, and it has no address: --http names one";
 
 impl HttpPort {
-    /// Opens the port that `config` names, if it names one, and answers from now on.
+    /// Opens the port of `config`, if there is one, and serves requests from now on.
     ///
     /// # Errors
-    /// If the address cannot be resolved or bound; if it is not of this host alone and everybody could look
-    /// ([`Config::protected`]); if the file of users, or a file of a certificate, cannot be read or understood; if TLS is asked
-    /// for and there is no certificate, or no address; if the operating system refuses a thread or a poller.
+    /// An address that cannot be resolved or bound; an address reachable from other hosts without a password
+    /// ([`Config::protected`]); an unreadable or invalid ACL or certificate file; TLS without a certificate or an
+    /// address; a thread or poller that the operating system refuses.
     pub fn open(config: &Config) -> io::Result<Option<HttpPort>> {
         let Some(addr) = &config.http else {
             return if config.http_tls { Err(io::Error::other(NOWHERE)) } else { Ok(None) };
@@ -88,12 +88,12 @@ impl HttpPort {
         Ok(Some(HttpPort { addr, is_tls, state, waker, thread: Some(thread) }))
     }
 
-    /// The address that is listened on.
+    /// Returns the listening address.
     pub fn local_addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// `http` or `https`.
+    /// Returns `http` or `https`.
     pub fn scheme(&self) -> &'static str {
         if self.is_tls { "https" } else { "http" }
     }
@@ -101,12 +101,12 @@ impl HttpPort {
     /// Shows this server from now on.
     pub(crate) fn watch(&self, shared: &Arc<Shared>) {
         *self.state.server.lock() = Watched::Bound(Arc::downgrade(shared));
-        // A failure leaves the next second's sample to notice.
+        // If this fails, the next periodic sample notices the change.
         let _ = self.waker.wake();
     }
 }
 
-/// Those by which the port is served, if it is by TLS.
+/// Returns the certificates of the port, if it uses TLS.
 fn certificates(config: &Config) -> io::Result<Option<Certificates>> {
     match &config.tls {
         _ if !config.http_tls => Ok(None),

@@ -1,4 +1,4 @@
-//! What is answered to which path.
+//! The responses by path.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ static PAGE: &str = include_str!("page.html");
 
 const JSON: &str = "application/json";
 
-/// Only the page's own style and script, named by their hashes, and only requests to this port.
+/// Permits only the page's own style and script, by their hashes, and only requests to this port.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; img-src data:; base-uri 'none'; \
@@ -26,7 +26,7 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The hash of what stands between the page's tags of this name, as a policy has it.
+/// Returns the hash of the text between the page's tags of this name, as in a content security policy.
 fn hash_of(tag: &str) -> String {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let start = PAGE.find(&open).expect("the page has this tag") + open.len();
@@ -37,7 +37,7 @@ fn hash_of(tag: &str) -> String {
 #[derive(Default)]
 pub(super) struct Pages {
     history: History,
-    /// As it was at the last sample.
+    /// The status at the last sample.
     status: Option<Status>,
 }
 
@@ -49,7 +49,7 @@ impl Pages {
         }
     }
 
-    /// A change is logged.
+    /// Logs changes.
     fn note_health(&mut self, health: &Health) {
         let reason = health.reason.as_str();
         match (self.status.replace(health.status), health.status) {
@@ -61,7 +61,7 @@ impl Pages {
         }
     }
 
-    /// `shared` is the server, if it is there; `is_opening` where it is still to come.
+    /// Answers a request. `shared` is the server, if it exists; `is_opening` is true if it will.
     pub(super) fn answer(&self, request: &Request<'_>, is_opening: bool, shared: Option<&Shared>) -> Response {
         match request.method {
             "GET" => self.get(request, is_opening, shared),

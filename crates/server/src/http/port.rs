@@ -1,4 +1,4 @@
-//! The thread of the HTTP port: connections, and a sample each second.
+//! The thread of the HTTP port: connections, and one sample per second.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use super::{State, Watched};
 use crate::connections::transport::{Certificates, Transport};
 use crate::shared::Shared;
 
-/// Connections at a time: scrapers, probes and a few people's pages.
+/// Maximum number of connections: scrapers, probes and a few people's pages.
 const CONNECTION_COUNT_MAX: usize = 64;
 
 /// Events taken at a time: all connections, the listener and the waker.
@@ -25,7 +25,7 @@ const EVENT_COUNT_MAX: usize = CONNECTION_COUNT_MAX + 2;
 
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Connections have their number in `connections` as token.
+/// A connection's token is its index in `connections`.
 const LISTENER: Token = Token(usize::MAX);
 pub(super) const WAKER: Token = Token(usize::MAX - 1);
 
@@ -33,7 +33,7 @@ pub(super) struct Port {
     listener: TcpListener,
     poll: Poll,
     state: Arc<State>,
-    /// By TLS, if there are any; those of the server take their place once it is there.
+    /// Set if the port uses TLS; replaced by the server's certificates once it exists.
     certificates: Option<Certificates>,
     hosts: Hosts,
     connections: Slab<Connection>,
@@ -51,7 +51,7 @@ impl Port {
         Ok(Port { listener, poll, state, certificates, hosts, connections: Slab::new(), pages: Pages::default() })
     }
 
-    /// Answers until the port is dropped.
+    /// Serves until the port is dropped.
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
         let mut next_sample = Instant::now();
@@ -71,13 +71,13 @@ impl Port {
         }
     }
 
-    /// Once a second: the history grows, and clients that were too slow are closed.
+    /// Runs once per second: extends the history, and closes connections that are too slow.
     fn sample(&mut self, now: Instant) {
         if let Some(shared) = watched(&self.state).1 {
             self.pages.sample(&shared);
         }
         self.connections.retain(|_, connection| !connection.is_late(now));
-        // After a lack of files, nothing reports those who wait.
+        // After a shortage of files, no event reports waiting connections.
         self.accept();
     }
 
@@ -108,7 +108,7 @@ impl Port {
         {
             self.connections.remove(oldest);
         }
-        // A refusal leaves the connection to be dropped, which closes it.
+        // On failure the connection is dropped, which closes it.
         let Ok(mut transport) = self.transport(socket) else { return };
         let entry = self.connections.vacant_entry();
         if transport.register(&self.poll, Token(entry.key())).is_ok() {
@@ -122,7 +122,7 @@ impl Port {
         Transport::new(socket, server.as_deref().or(self.certificates.as_ref()))
     }
 
-    /// An event may be about a connection that is gone: for its successor it is a false alarm.
+    /// An event may belong to a closed connection; for its successor it is spurious.
     fn advance(&mut self, key: usize) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let (pages, state, hosts, local_ip) = (&self.pages, &self.state, &self.hosts, connection.local_ip());
@@ -141,7 +141,7 @@ impl Port {
     }
 }
 
-/// Whether the server is still to come, and the server if it is there.
+/// Returns whether the server does not exist yet, and the server if it does.
 fn watched(state: &State) -> (bool, Option<Arc<Shared>>) {
     match &*state.server.lock() {
         Watched::Opening => (true, None),

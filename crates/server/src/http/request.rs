@@ -1,4 +1,4 @@
-//! The request line and the headers of a request.
+//! Parsing of the request line and headers.
 
 use std::cmp::Ordering;
 use std::net::SocketAddr;
@@ -6,48 +6,48 @@ use std::net::SocketAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// As many as browsers send, and more.
+/// More than browsers send.
 const HEADER_COUNT_MAX: usize = 64;
 
 pub(super) struct Request<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
-    /// What follows the `?`.
+    /// The part after the `?`.
     pub(super) query: &'a str,
     pub(super) host: Host<'a>,
     pub(super) credentials: Credentials,
-    /// Which forms the client takes, in its own words; each header's words one after the other.
+    /// The client's accepted media types; the contents of all such headers, concatenated.
     pub(super) accepts: String,
-    /// Where it comes from.
+    /// The remote address.
     pub(super) addr: SocketAddr,
 }
 
-/// Which host is asked for.
+/// The requested host.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Host<'a> {
     Named(&'a str),
-    /// An old client, no browser among them, does not say.
+    /// An old client, not a browser, sends none.
     Unneeded,
-    /// It must be said once, and is not.
+    /// It must be sent exactly once, and is not.
     Wrong,
 }
 
-/// The user that a request names.
+/// The credentials of a request.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Credentials {
-    /// It does not say.
+    /// None.
     None,
     /// A name and a password.
     Basic(Vec<u8>, Vec<u8>),
-    /// Something else than Basic authentication.
+    /// Anything other than Basic authentication.
     Unknown,
 }
 
 pub(super) enum Parsed<'a> {
     Whole(Request<'a>),
-    /// More must come.
+    /// Incomplete.
     Partial,
-    /// It is no HTTP.
+    /// Not HTTP.
     Wrong,
 }
 
@@ -70,12 +70,13 @@ impl Request<'_> {
         Parsed::Whole(Request { method, path, query, host, credentials, accepts: accepts.join(","), addr })
     }
 
-    /// Whether it would rather have plain text than OpenMetrics. Plain text is for clients that do not care.
+    /// Returns whether the client prefers plain text to OpenMetrics. Plain text is the default for clients without a
+    /// preference.
     pub(super) fn wants_plain_text(&self) -> bool {
         self.weight("text", "plain") > self.weight("application", "openmetrics-text")
     }
 
-    /// How much it wants a form, from 0 to 1: as much as the closest name of it says.
+    /// Returns the client's preference for a media type, from 0 to 1, by the most specific match.
     fn weight(&self, kind: &str, form: &str) -> f64 {
         let closeness = |name: &str| match name.trim().split_once('/') {
             Some((one, other)) if one.eq_ignore_ascii_case(kind) && other.eq_ignore_ascii_case(form) => 3,
@@ -97,7 +98,7 @@ impl Request<'_> {
         weight
     }
 
-    /// The number that the query gives under this name.
+    /// Returns the number with this name in the query.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(known, _)| *known == name).and_then(|(_, number)| number.parse().ok())
@@ -116,7 +117,7 @@ impl<'a> Host<'a> {
 }
 
 impl Credentials {
-    /// The name that was given, or nothing.
+    /// Returns the given name, or an empty one.
     pub(super) fn name(&self) -> &[u8] {
         match self {
             Credentials::Basic(name, _) => name,

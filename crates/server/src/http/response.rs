@@ -1,12 +1,12 @@
-//! An answer: a status, a few headers, a body.
+//! A response: a status, a few headers, a body.
 
 pub(super) struct Response {
     status: u16,
     content_type: &'static str,
-    /// Whole lines, beside those that every answer has.
+    /// Complete lines, in addition to those of every response.
     headers: String,
     body: Vec<u8>,
-    /// To `HEAD`: the body's length is told, and the body is not sent.
+    /// For `HEAD`: the body's length is sent, but not the body.
     is_head_only: bool,
 }
 
@@ -15,12 +15,12 @@ impl Response {
         Response { status, content_type, headers: String::new(), body: body.into(), is_head_only: false }
     }
 
-    /// One that says no more than its status.
+    /// Creates a response with only a status.
     pub(super) fn of_status(status: u16) -> Response {
         Response::new(status, "text/plain; charset=utf-8", format!("{} {}\n", status, phrase(status)))
     }
 
-    /// One that says what is wrong.
+    /// Creates a response with an explanation.
     pub(super) fn explained(status: u16, why: &str) -> Response {
         Response::new(status, "text/plain; charset=utf-8", format!("{} {}: {why}\n", status, phrase(status)))
     }

@@ -1,44 +1,44 @@
-//! What a command takes, read from a line as in manuals, in the form in which `COMMAND DOCS` tells it.
+//! The argument syntax of commands, parsed from manual-style lines into the structure of `COMMAND DOCS`.
 //!
 //! ```text
-//! <name> <name:type>      a value, a string unless its type is said
-//! TOKEN                   a word as it stands
-//! TOKEN <name>            a value, or what follows, behind a word
+//! <name> <name:type>      a value, a string unless its type is given
+//! TOKEN                   a literal word
+//! TOKEN <name>            a word followed by a value, or by anything else
 //! name(…|…)               one of several
 //! name{… …}               several together
-//! […]                     what may be left out
-//! …...  …...*             what may come more than once, with its word each time if there is a star
+//! […]                     optional
+//! …...  …...*             repeatable; with a star, the word is repeated each time
 //! ```
 
 use super::syntax;
 
-/// The types of values that are told beside `string`.
+/// The types of values other than `string`.
 const TYPES: [&str; 5] = ["key", "integer", "double", "pattern", "unix-time"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Argument {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
-    /// The word before it.
+    /// The literal word before it.
     pub(crate) token: Option<String>,
     pub(crate) flags: Vec<&'static str>,
-    /// What there is to choose from, or what comes together.
+    /// The alternatives, or the parts of a group.
     pub(crate) parts: Vec<Argument>,
 }
 
-/// What the command of this name takes after its name.
+/// Returns the arguments of the command with this name.
 pub(crate) fn of(command: &str) -> Vec<Argument> {
     let row = syntax::ROWS.binary_search_by(|(name, _)| (*name).cmp(command));
     row.map_or(Vec::new(), |row| Line { rest: syntax::ROWS[row].1 }.sequence())
 }
 
-/// What is left of a line. That lines are well-formed is tested for all there are.
+/// The unparsed part of a line. A test checks that all lines are well-formed.
 struct Line<'a> {
     rest: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// What stands up to the end of the line, or of what is enclosed.
+    /// Parses to the end of the line or of the enclosing group.
     fn sequence(&mut self) -> Vec<Argument> {
         let mut arguments = Vec::new();
         while !self.rest.is_empty() && !self.rest.starts_with([']', '}', ')', '|']) {
@@ -73,7 +73,7 @@ impl<'a> Line<'a> {
         Argument { name: name.into(), kind, token: None, flags: Vec::new(), parts: Vec::new() }
     }
 
-    /// A word as it stands, with what follows it, or the name of what is enclosed.
+    /// Parses a literal word with its value, or the name of a group.
     fn word(&mut self) -> Argument {
         let end = self.rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_'));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::table;
 
-    /// An argument as the line has it.
+    /// Formats an argument as in its line.
     fn written(argument: &Argument) -> String {
         let all = |between| argument.parts.iter().map(written).collect::<Vec<_>>().join(between);
         let Argument { name, kind, .. } = argument;
@@ -133,7 +133,7 @@ mod tests {
         if has("optional") { format!("[{whole}]") } else { whole }
     }
 
-    /// The fewest words that a request has for it.
+    /// Returns the minimum number of words in a request.
     fn words_min(argument: &Argument) -> usize {
         if argument.flags.contains(&"optional") {
             return 0;

@@ -1,4 +1,4 @@
-//! The categories by which ACL rules name commands, as bits.
+//! The command categories of ACL rules, as bits.
 
 use super::flag;
 
@@ -24,8 +24,8 @@ pub(crate) const CONNECTION: u32 = 1 << 18;
 pub(crate) const TRANSACTION: u32 = 1 << 19;
 pub(crate) const SCRIPTING: u32 = 1 << 20;
 
-/// Names by bits, in the order of `ACL CAT`. Those of types that this server does not have are there with no commands,
-/// so that rules written for Redis are understood.
+/// Names by bits, in the order of `ACL CAT`. Categories of data types that this server lacks exist without commands, so
+/// that rules written for Redis are accepted.
 pub(crate) const NAMES: [(u32, &str); 21] = [
     (KEYSPACE, "keyspace"),
     (READ, "read"),
@@ -50,7 +50,7 @@ pub(crate) const NAMES: [(u32, &str); 21] = [
     (SCRIPTING, "scripting"),
 ];
 
-/// The categories that a command's flags put it in.
+/// Returns the categories implied by a command's flags.
 pub(super) const fn of_flags(flags: u32) -> u32 {
     let mut categories = 0;
     let rules = [
@@ -71,7 +71,7 @@ pub(super) const fn of_flags(flags: u32) -> u32 {
     if categories & FAST == 0 { categories | SLOW } else { categories }
 }
 
-/// The category with this name, in any case.
+/// Returns the category with this name, ignoring case.
 pub(crate) fn by_name(name: &[u8]) -> Option<u32> {
     NAMES.iter().find(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(bit, _)| *bit)
 }

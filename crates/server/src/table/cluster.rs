@@ -1,4 +1,4 @@
-//! CLUSTER and what belongs to it: clients probe with these whether the server is part of a cluster.
+//! CLUSTER and related commands: clients use them to detect whether the server is part of a cluster.
 
 use super::category;
 use super::command::{Action, Command};

@@ -1,4 +1,4 @@
-//! What the table says of one command.
+//! The table entry of one command.
 
 use resp::Request;
 
@@ -7,52 +7,52 @@ use super::flag;
 use super::policy::{Policy, When};
 use super::touches::{Access, Channels, Touches};
 
-/// How a command is executed. Its function is no part of the table: the dispatcher looks it up by the command's number.
+/// How a command is executed. Its function is not part of the table: the dispatcher finds it by the command's index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// By its function.
     Apply,
-    /// By its function, or together with neighbouring reads: it replies with the values of its keys.
+    /// By its function, or in a group with adjacent reads: it replies with the values of its keys.
     Read(ReadShape),
-    /// By its function, or together with neighbours if they have no options.
+    /// By its function, or in a group with adjacent writes if they have no options.
     Put,
     /// By one of its subcommands.
     Subcommands,
 }
 
-/// How a read replies.
+/// The reply of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadShape {
-    /// With the value of its one key.
+    /// The value of its only key.
     Value,
-    /// With an array of values.
+    /// An array of values.
     Array,
 }
 
-/// Beside which others a command may run.
+/// Whether a command may run concurrently with others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Isolation {
-    /// Beside any that is not alone: what it does is one step of the store.
+    /// With all commands that are not `Alone`: it is a single operation of the store.
     Shared,
-    /// Nobody else executes anything meanwhile: it is several steps, which others must not see.
+    /// With none: it has several steps that other commands must not see.
     Alone,
 }
 
-/// What `COMMAND DOCS` tells.
+/// The data of `COMMAND DOCS`.
 #[derive(Clone, Copy)]
 pub(crate) struct Docs {
     pub(crate) group: &'static str,
-    /// The version of Redis that has had it first; of hikv, if Redis has no such command.
+    /// The version of Redis that introduced it; of hikv, if Redis has no such command.
     pub(crate) since: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) complexity: &'static str,
 }
 
-/// A command, or a subcommand, as the table has it.
+/// A command or subcommand.
 pub(crate) struct Command {
-    /// In small letters; `command|subcommand` for a subcommand.
+    /// In lower case; `command|subcommand` for a subcommand.
     pub(crate) name: &'static str,
-    /// The number of arguments, the name among them; if negative, the least number.
+    /// The number of arguments including the name; if negative, the minimum number.
     pub(crate) arity: i64,
     pub(crate) flags: u32,
     pub(crate) categories: u32,
@@ -100,7 +100,7 @@ impl Command {
         Command { docs: Docs { group, since, summary, complexity }, ..self }
     }
 
-    /// Whether a request may have so many arguments.
+    /// Returns whether a request may have `count` arguments.
     pub(crate) fn takes(&self, count: usize) -> bool {
         let count = count as i64;
         if self.arity < 0 { count >= -self.arity } else { count == self.arity }
@@ -110,7 +110,7 @@ impl Command {
         self.flags & flags != 0
     }
 
-    /// Whether nobody else may execute anything beside this request.
+    /// Returns whether it needs exclusive access.
     pub(crate) fn runs_alone(&self) -> bool {
         self.isolation == Isolation::Alone
     }
@@ -119,32 +119,32 @@ impl Command {
         matches!(self.action, Action::Read(_))
     }
 
-    /// The numbers of the arguments that are keys in a request of it, and what is done with each.
+    /// Returns the indices of a request's arguments that are keys, with the access to each.
     pub(crate) fn keys_of(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, Access)> {
         self.policy.touches.keys().into_iter().flat_map(move |keys| keys.of(request))
     }
 
-    /// Whether it answers with messages rather than with a reply, which clients get in any case.
+    /// Returns whether it answers with messages instead of a reply; clients receive these even if they want no replies.
     pub(crate) fn pushes(&self) -> bool {
         self.policy.when == When::Pushes
     }
 
-    /// Whether it executes what a transaction has waiting.
+    /// Returns whether it executes the queued transaction.
     pub(crate) fn executes(&self) -> bool {
         self.policy.when == When::Executes
     }
 
-    /// Whether others may notice it by themselves: it writes, or sends messages.
+    /// Returns whether other clients may see its effects: it writes, or sends messages.
     pub(crate) fn is_noticed(&self) -> bool {
         self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Told))
     }
 
-    /// True for `CLIENT` and its subcommands.
+    /// Returns true for `CLIENT` and its subcommands.
     pub(crate) fn is_about_clients(&self) -> bool {
         self.name.starts_with("client")
     }
 
-    /// The name without that of the command it is a subcommand of.
+    /// Returns a subcommand's name without that of its command.
     pub(crate) fn short_name(&self) -> &'static str {
         self.name.split_once('|').map_or(self.name, |(_, name)| name)
     }

@@ -1,4 +1,4 @@
-//! What is said of a command, as bits; the names are Redis'.
+//! Command flags as bits; the names are Redis'.
 
 pub(crate) const WRITE: u32 = 1;
 pub(crate) const READONLY: u32 = 1 << 1;
@@ -9,19 +9,19 @@ pub(crate) const NOSCRIPT: u32 = 1 << 5;
 pub(crate) const BLOCKING: u32 = 1 << 6;
 pub(crate) const LOADING: u32 = 1 << 7;
 pub(crate) const STALE: u32 = 1 << 8;
-/// Monitors do not see it.
+/// Not shown to monitors.
 pub(crate) const SKIP_MONITOR: u32 = 1 << 9;
-/// It is never told of in the log of slow commands.
+/// Never added to the slow log.
 pub(crate) const SKIP_SLOWLOG: u32 = 1 << 10;
 pub(crate) const FAST: u32 = 1 << 11;
-/// Allowed before the client has said who it is.
+/// Allowed before login.
 pub(crate) const NO_AUTH: u32 = 1 << 12;
 /// Not allowed in a transaction.
 pub(crate) const NO_MULTI: u32 = 1 << 13;
 pub(crate) const ALLOW_BUSY: u32 = 1 << 14;
 pub(crate) const NO_MANDATORY_KEYS: u32 = 1 << 15;
 
-/// The names that `COMMAND` shows, by their bits.
+/// The names in `COMMAND`, by their bits.
 pub(crate) const NAMES: [(u32, &str); 16] = [
     (WRITE, "write"),
     (READONLY, "readonly"),

@@ -1,5 +1,6 @@
-//! The table of commands, a file for each family: names, numbers of arguments, flags, keys, categories and policies.
-//! Dispatch, `COMMAND`, the errors about arguments and the rules of ACLs all come from here. A row is data: it knows no function
+//! The command table, one file per family: names, numbers of arguments, flags, keys, categories and policies.
+//!
+//! Dispatch, `COMMAND`, argument errors and ACL rules all use it. A row is data and refers to no function
 //! (`commands::functions`).
 
 pub(crate) mod arguments;
@@ -38,7 +39,7 @@ pub(crate) use touches::{Access, Channels, Keys, Places, Touches, is_open_end};
 use crate::errors::Refusal;
 use crate::telemetry::Kind;
 
-/// A command and its number; subcommands are numbered as well.
+/// A command with its index; subcommands have an index as well.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) command: &'static Command,
@@ -69,23 +70,23 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     commands.into_iter().enumerate().map(|(number, command)| Entry { command, number }).collect()
 });
 
-/// Every command and subcommand, by name. Their numbers are their places.
+/// Returns all commands and subcommands by name. An entry's index is its position.
 pub(crate) fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// Every command, by name, without subcommands.
+/// Returns all commands by name, without subcommands.
 pub(crate) fn commands() -> impl Iterator<Item = &'static Command> {
     entries().iter().map(|entry| entry.command).filter(|command| !command.name.contains('|'))
 }
 
-/// The command of this name, in any case; a subcommand is named as `command|subcommand`.
+/// Returns the command with this name, ignoring case; subcommands are named `command|subcommand`.
 pub(crate) fn by_name(name: &[u8]) -> Option<Entry> {
     let found = ENTRIES.binary_search_by(|entry| compare(entry.command.name, name)).ok()?;
     Some(ENTRIES[found])
 }
 
-/// The command or subcommand that a request names, if it may have so many arguments.
+/// Returns the command or subcommand that a request names, if it accepts this number of arguments.
 pub(crate) fn find(request: &Request<'_>) -> Result<Entry, Refusal> {
     let unknown = || Refusal::unknown_command(request);
     let entry = by_name(request.name()).filter(|_| !request.name().contains(&b'|')).ok_or_else(unknown)?;
@@ -96,7 +97,7 @@ pub(crate) fn find(request: &Request<'_>) -> Result<Entry, Refusal> {
     Ok(entry)
 }
 
-/// A command that has subcommands may also do something of its own when none is named.
+/// A command with subcommands may also have a function of its own if no subcommand is named.
 fn subcommand_of(entry: Entry, request: &Request<'_>) -> Result<Entry, Refusal> {
     if entry.command.subcommands.is_empty() || request.len() < 2 {
         return Ok(entry);
@@ -105,13 +106,13 @@ fn subcommand_of(entry: Entry, request: &Request<'_>) -> Result<Entry, Refusal> 
     by_name(&name).ok_or_else(|| Refusal::unknown_subcommand(entry.command.name, request.argument(1)))
 }
 
-/// Compares a name in small letters with one in any.
+/// Compares a lower-case name with one in any case.
 fn compare(name: &str, other: &[u8]) -> Ordering {
     name.bytes().cmp(other.iter().map(u8::to_ascii_lowercase))
 }
 
 impl Entry {
-    /// Beside which others it is counted.
+    /// Returns the kind under which it is counted.
     pub(crate) fn kind(self) -> Kind {
         self.command.policy.kind
     }

@@ -1,24 +1,25 @@
-//! What commands need of the engine that keeps the store.
+//! The engine features that commands need.
 
 use hikv::{Features, Order};
 
-/// What every request of a command needs. What only some need, by their options or by what a key holds, the engine refuses itself.
+/// The features that every request of a command needs. If only some requests need a feature, by their options or the
+/// key's value, the engine itself refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Needs {
-    /// What every engine has: single keys, and walks.
+    /// Features of every engine: single keys, and walks.
     Any,
     Order,
     Snapshots,
-    /// Several writes as one step.
+    /// Several writes in one step.
     Batches,
-    /// Writes that depend on what a key holds.
+    /// Conditional writes.
     Conditions,
-    /// Keys that expire, which takes such writes.
+    /// Expiry, which needs conditional writes.
     Expiry,
 }
 
 impl Needs {
-    /// What an engine of these features lacks of it, by the engine's own name.
+    /// Returns the feature that an engine lacks, with the engine's name.
     #[inline]
     pub(crate) fn lacking(self, features: &Features) -> Option<&'static str> {
         if self == Needs::Any { None } else { self.looked_up(features) }

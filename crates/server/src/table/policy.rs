@@ -1,17 +1,17 @@
-//! What must be said of every command: a row without that does not compile, and nothing of it has a default. What a
-//! row forgot would show a password to others, give a client what is not its own, or keep all others waiting.
+//! Mandatory properties of every command: a row without them does not compile, and none has a default. A wrong default
+//! could show a password to other clients, return data without permission, or block all other clients.
 
 use super::needs::Needs;
 use super::takes::Takes;
 use super::touches::Touches;
 use crate::telemetry::Kind;
 
-/// The policies that concern a command.
+/// The policies of a command.
 #[derive(Clone, Copy)]
 pub(crate) struct Policy {
-    /// Beside which others it is counted.
+    /// The kind under which it is counted.
     pub(crate) kind: Kind,
-    /// Which keys and channels it concerns, and so what its user must be allowed.
+    /// The keys and channels it uses, which its user must be permitted to use.
     pub(crate) touches: Touches,
     pub(crate) hides: Hides,
     pub(crate) when: When,
@@ -19,7 +19,7 @@ pub(crate) struct Policy {
     pub(crate) needs: Needs,
 }
 
-/// In the order in which rows say it.
+/// In the order of the rows.
 pub(super) const fn policy(
     kind: Kind,
     touches: Touches,
@@ -31,39 +31,40 @@ pub(super) const fn policy(
     Policy { kind, touches, hides, when, takes, needs }
 }
 
-/// What of a request nobody else may see.
+/// The arguments that are hidden from other clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hides {
-    /// Nothing is hidden.
+    /// No argument is hidden.
     Open,
-    /// Argument number so and so, and those that follow: passwords are among them.
+    /// This argument and all following ones are hidden, because they include passwords.
     From(usize),
 }
 
-/// Where in a conversation it may come, and how it is answered there.
+/// The states of a session in which a command is accepted, and whether it is queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
-    /// Not while a RESP2 client is subscribed; between `MULTI` and `EXEC` it waits.
+    /// Not while a RESP2 client is subscribed; queued between `MULTI` and `EXEC`.
     Usual,
-    /// While a RESP2 client is subscribed, too; between `MULTI` and `EXEC` it waits.
+    /// Also while a RESP2 client is subscribed; queued between `MULTI` and `EXEC`.
     Subscribed,
-    /// As `Subscribed`; it is answered by messages rather than by a reply, which a client gets in any case.
+    /// Like `Subscribed`; it answers with messages instead of a reply, which clients receive even if they want no
+    /// replies.
     Pushes,
-    /// Not while a RESP2 client is subscribed; it never waits for `EXEC`.
+    /// Not while a RESP2 client is subscribed; never queued.
     AtOnce,
-    /// As `AtOnce`; it executes what waits.
+    /// Like `AtOnce`; it executes the queued requests.
     Executes,
-    /// While a RESP2 client is subscribed, too; it never waits for `EXEC`.
+    /// Also while a RESP2 client is subscribed; never queued.
     Always,
 }
 
 impl When {
-    /// Whether a transaction keeps it for `EXEC`.
+    /// Returns whether a transaction queues it for `EXEC`.
     pub(crate) fn waits(self) -> bool {
         matches!(self, When::Usual | When::Subscribed | When::Pushes)
     }
 
-    /// Whether a RESP2 client may send it that is subscribed.
+    /// Returns whether a subscribed RESP2 client may send it.
     pub(crate) fn serves_subscribers(self) -> bool {
         matches!(self, When::Subscribed | When::Pushes | When::Always)
     }

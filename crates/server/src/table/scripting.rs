@@ -1,4 +1,4 @@
-//! FUNCTION and SCRIPT: what a server without scripts answers.
+//! FUNCTION and SCRIPT: the replies of a server without scripts.
 
 use super::category;
 use super::command::{Action, Command};

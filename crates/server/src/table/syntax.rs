@@ -1,6 +1,6 @@
-//! What commands take, as a manual would write it; `arguments` says how it is written. Those of Redis are as there.
+//! Argument syntax of the commands, in the notation of `arguments`. That of Redis' commands is as in Redis.
 
-/// By the name of the command or subcommand; those that take nothing are not there.
+/// By command or subcommand name; those without arguments are omitted.
 pub(super) static ROWS: &[(&str, &str)] = &[
     ("acl|cat", "[<categoryname>]"),
     ("acl|deluser", "<username>..."),

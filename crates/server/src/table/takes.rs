@@ -1,37 +1,37 @@
-//! How long commands may take.
+//! Execution time of commands.
 
 use resp::Request;
 
-/// What the time that a command takes depends on, as far as that can be told before it is executed. Any request that is long
-/// itself takes long, too.
+/// The factors that determine a command's execution time, as far as they are known before the execution. In addition,
+/// any request that is long itself takes long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Takes {
-    /// It takes a moment, however large the store is, and whatever its values are.
+    /// Constant, whatever the sizes of the store and its values.
     Moment,
-    /// On the values that its keys hold.
+    /// The values of its keys.
     Values,
     /// The same, if this is among its options.
     ValuesIf(&'static str),
-    /// On the values that its keys hold, and on argument number so and so, up to which byte one will reach.
+    /// The values of its keys, and the byte offset in this argument, up to which a value will extend.
     Bytes(usize),
-    /// The same in bits.
+    /// The same, with an offset in bits.
     Bits(usize),
-    /// On the product of the lengths of the values of its two keys.
+    /// The product of the lengths of its two keys' values.
     Product,
-    /// It looks at all keys, or at as many as it finds.
+    /// All keys, or as many as it finds.
     Keys,
-    /// The same, where more than one database was ever used.
+    /// The same, if more than one database was ever used.
     KeysOfDatabases,
-    /// It looks at as many keys as its option `LIMIT` says; at all, without.
+    /// As many keys as its option `LIMIT` says; all keys without it.
     Ranges,
-    /// It takes as long as something else than the store does, and goes on beside a command that is alone.
+    /// Time outside the store; it also runs while a command has exclusive access.
     Apart,
     /// The same, if this is its first argument.
     ApartIf(&'static str),
 }
 
 impl Takes {
-    /// Whether a request has a thread of its own.
+    /// Returns whether a request runs on its own thread.
     pub(crate) fn is_apart(self, request: &Request<'_>) -> bool {
         match self {
             Takes::Apart => true,

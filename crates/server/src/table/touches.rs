@@ -1,28 +1,28 @@
-//! Which keys and channels a command concerns: what ACLs judge, and what `COMMAND` tells of it.
+//! The keys and channels that a command uses, for ACL checks and for `COMMAND`.
 
 use resp::Request;
 
-/// What a command does with a key, as Redis' key specifications have it.
+/// The access of a command to a key, as in Redis' key specifications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// Tells whether it is there, or of what kind.
+    /// Returns whether it exists, or its type.
     Look,
-    /// Tells what it holds.
+    /// Returns its value.
     Read,
     ReadAndUpdate,
     ReadAndDelete,
-    /// Changes it, depending on what it held.
+    /// Changes it depending on its value.
     Update,
-    /// Adds to it.
+    /// Adds to its value.
     Extend,
     Overwrite,
-    /// Puts it where there was none.
+    /// Creates it if it does not exist.
     Create,
     Delete,
 }
 
 impl Access {
-    /// The words of `COMMAND` for it.
+    /// Returns its flags in `COMMAND`.
     pub(crate) fn flags(self) -> &'static [&'static str] {
         match self {
             Access::Look => &["RO"],
@@ -37,18 +37,18 @@ impl Access {
         }
     }
 
-    /// Whether it takes the right to read.
+    /// Returns whether it needs the read permission.
     pub(crate) fn reads(self) -> bool {
         matches!(self, Access::Read | Access::ReadAndUpdate | Access::ReadAndDelete)
     }
 
-    /// Whether it takes the right to write.
+    /// Returns whether it needs the write permission.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Access::Look | Access::Read)
     }
 }
 
-/// Arguments that are keys: from `first` to `last` (from the end, if negative) in steps.
+/// Arguments that are keys: from `first` to `last` (from the end if negative) in steps.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
     pub(crate) first: usize,
@@ -73,12 +73,12 @@ impl Places {
 pub(crate) struct Keys {
     pub(crate) first: Places,
     pub(crate) then: Option<Places>,
-    /// What a request does with its one key, if that depends on its options.
+    /// The access to its only key, if it depends on the request's options.
     pub(crate) varies: Option<fn(&Request<'_>) -> Access>,
 }
 
 impl Keys {
-    /// The numbers of the arguments that are keys, and what is done with each.
+    /// Returns the indices of the arguments that are keys, with the access to each.
     pub(crate) fn of(self, request: &Request<'_>) -> impl Iterator<Item = (usize, Access)> {
         let varied = self.varies.map(|access_of| access_of(request));
         let count = request.len();
@@ -88,44 +88,45 @@ impl Keys {
             .map(move |(index, access)| (index, varied.unwrap_or(access)))
     }
 
-    /// First, last and step, as `COMMAND` tells of all places in one.
+    /// Returns first, last and step, the summary in `COMMAND`.
     pub(crate) fn range(self) -> [i64; 3] {
         let last = self.then.unwrap_or(self.first).last;
         [self.first.first as i64, last, self.first.step as i64]
     }
 }
 
-/// Whether an argument of a range stands for the beginning or the end of all keys.
+/// Returns whether an argument of a range means the beginning or end of all keys.
 pub(crate) fn is_open_end(argument: &[u8]) -> bool {
     matches!(argument, b"-" | b"+")
 }
 
-/// What a command does with channels.
+/// The use of channels by a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Channels {
-    /// All arguments are channels, which it listens to.
+    /// All arguments are channels to subscribe to.
     Heard,
-    /// All arguments are patterns of channels, which it listens to.
+    /// All arguments are channel patterns to subscribe to.
     PatternsHeard,
-    /// The first argument is a channel, which it sends to.
+    /// The first argument is a channel to publish to.
     Told,
 }
 
-/// What a command concerns that rights are given for.
+/// The keys and channels of a command that need permissions.
 #[derive(Clone, Copy)]
 pub(crate) enum Touches {
-    /// It tells of no key, and of nothing that one holds, and changes none. `EXEC` is such a command: what it executes is
-    /// judged by itself.
+    /// It returns and changes no data of keys. `EXEC` is such a command: the queued requests are checked separately.
     Nothing,
     Keys(Keys),
-    /// It tells of all keys that begin with the first argument. They must all be within one pattern.
+    /// It returns all keys that begin with the first argument. One permitted pattern must cover them all.
     Prefix,
-    /// It tells of all keys from the first argument to the second. They must all be within one pattern.
+    /// It returns all keys from the first argument to the second. One permitted pattern must cover them all.
     Range,
     Channels(Channels),
-    /// It tells the names or the number of any keys, or changes all of them. As in Redis the right to the command is enough.
+    /// It returns the names or number of any keys, or changes all of them. As in Redis, the permission for the command
+    /// is sufficient.
     AllKeys,
-    /// It tells what others ask for. As in Redis the right to the command is enough; it is an administrator's.
+    /// It returns other clients' requests. As in Redis, the permission for the command is sufficient; it is
+    /// administrative.
     OthersRequests,
 }
 
@@ -138,7 +139,7 @@ impl Touches {
     pub(super) const RENAMENX: Touches = moved_to(Access::Create);
     pub(super) const SET: Touches = varying(Access::ReadAndUpdate, access_of_set);
 
-    /// The keys among its arguments.
+    /// Returns the keys among its arguments.
     pub(crate) fn keys(self) -> Option<Keys> {
         match self {
             Touches::Keys(keys) => Some(keys),
@@ -157,12 +158,12 @@ pub(super) const fn keys(access: Access) -> Touches {
     one(Places::at(1, -1, 1, access))
 }
 
-/// Keys and values take turns.
+/// Keys and values alternate.
 pub(super) const fn keys_and_values(access: Access) -> Touches {
     one(Places::at(1, -1, 2, access))
 }
 
-/// The argument behind the subcommand's name is a key.
+/// The argument after the subcommand's name is a key.
 pub(super) const fn subcommand_key(access: Access) -> Touches {
     one(Places::at(2, 2, 1, access))
 }
@@ -183,13 +184,13 @@ const fn varying(most: Access, access_of: fn(&Request<'_>) -> Access) -> Touches
     Touches::Keys(Keys { first: Places::at(1, 1, 1, most), then: None, varies: Some(access_of) })
 }
 
-/// Only with `GET` does `SET` tell what the key held.
+/// `SET` returns the previous value only with `GET`.
 fn access_of_set(request: &Request<'_>) -> Access {
     let tells = request.arguments().skip(2).any(|option| option.eq_ignore_ascii_case(b"get"));
     if tells { Access::ReadAndUpdate } else { Access::Overwrite }
 }
 
-/// `BITFIELD` that only gets changes nothing. What cannot be understood is taken for a change.
+/// A `BITFIELD` with only GET changes nothing. Invalid options count as a change.
 fn access_of_bitfield(request: &Request<'_>) -> Access {
     let mut rest = request.arguments().skip(1);
     while let Some(operation) = rest.next() {
@@ -243,10 +244,10 @@ mod tests {
         }
     }
 
-    /// A new command of these flags must say which keys it concerns, or that all of them.
+    /// A new command with these flags must declare which keys it uses, or that it uses all of them.
     #[test]
     fn a_command_that_reads_or_writes_says_what() {
-        // A picture, and functions, of which there are none.
+        // It draws a picture, or refers to functions, which do not exist here.
         let is_exempt = |name: &str| name == "lolwut" || name.starts_with("function|");
         for command in table::entries().iter().map(|entry| entry.command) {
             let (name, touches) = (command.name, command.policy.touches);

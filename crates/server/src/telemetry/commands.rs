@@ -1,6 +1,7 @@
-//! What one event loop has executed, by command, as `INFO commandstats` and `LATENCY HISTOGRAM` show it.
+//! One event loop's statistics by command, for `INFO commandstats` and `LATENCY HISTOGRAM`.
 //!
-//! A command's calls and their time are those of the histogram, so that counting all three is two additions.
+//! The number and total time of a command's calls are taken from its histogram, so counting a call needs only two
+//! additions.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,23 +10,23 @@ use std::time::Duration;
 use super::histogram::{Histogram, Latencies, add};
 use crate::table;
 
-/// Written by the loop alone; a place for each entry of the table.
+/// Written only by the loop; one element for each table entry.
 pub(crate) struct CommandCounters(Box<[Counter]>);
 
 #[derive(Default)]
 struct Counter {
-    /// There from the first call on: most commands are never asked for.
+    /// Created at the first call, because most commands are never used.
     latencies: OnceLock<Box<Histogram>>,
     rejected: AtomicU64,
     failed: AtomicU64,
 }
 
-/// The sums over all loops of one command.
+/// The sums over all loops for one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandTotal {
-    /// Of the calls; none before the first.
+    /// Of the calls; `None` before the first.
     latencies: Option<Latencies>,
-    /// Refused before they were executed.
+    /// Refused before execution.
     pub(crate) rejected: u64,
     /// Answered with an error.
     pub(crate) failed: u64,
@@ -38,13 +39,13 @@ impl Default for CommandCounters {
 }
 
 impl CommandCounters {
-    /// Takes in `count` requests for command number `number`, each of which took this long.
+    /// Adds `count` requests of command number `number`, each with this duration.
     #[inline]
     pub(crate) fn note(&self, number: usize, count: u64, each: Duration) {
         self.0[number].latencies.get_or_init(Box::default).note(each, count);
     }
 
-    /// The last of them was answered with an error.
+    /// Records that the last of them was answered with an error.
     pub(crate) fn note_failed(&self, number: usize) {
         add(&self.0[number].failed, 1);
     }
@@ -53,7 +54,7 @@ impl CommandCounters {
         add(&self.0[number].rejected, 1);
     }
 
-    /// Adds what was counted to `sums`, which has a place for each entry of the table.
+    /// Adds the counters to `sums`, which has one element for each table entry.
     pub(super) fn add_to(&self, sums: &mut [CommandTotal]) {
         for (counter, sum) in self.0.iter().zip(sums) {
             if let Some(latencies) = counter.latencies.get() {
@@ -66,12 +67,12 @@ impl CommandCounters {
 }
 
 impl CommandTotal {
-    /// How long its calls took, if there were any.
+    /// Returns the latencies of its calls, if there were any.
     pub(crate) fn latencies(&self) -> Option<&Latencies> {
         self.latencies.as_ref().filter(|latencies| latencies.count() > 0)
     }
 
-    /// Whether nobody asked for it.
+    /// Returns whether it was never requested.
     pub(crate) fn is_zero(&self) -> bool {
         self.latencies().is_none() && self.rejected == 0 && self.failed == 0
     }

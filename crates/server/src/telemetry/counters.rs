@@ -1,4 +1,4 @@
-//! What one event loop has done, by kind of command.
+//! One event loop's statistics by kind of command.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Kind;
 use super::histogram::{Histogram, Latencies, add};
 
-/// What a batch of requests was.
+/// The numbers of requests and errors in a batch, by kind.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct BatchCounts {
     requests: [u32; Kind::COUNT],
@@ -30,7 +30,7 @@ impl BatchCounts {
     }
 }
 
-/// Written by the loop alone.
+/// Written only by the loop.
 #[derive(Default)]
 pub(crate) struct Counters {
     kinds: [KindCounters; Kind::COUNT],
@@ -62,7 +62,7 @@ impl Counted {
 }
 
 impl Counters {
-    /// Takes in a batch whose replies may be sent this long after it was reported.
+    /// Adds a batch whose replies became sendable `took` after the poller reported it.
     pub(crate) fn note_answered(&self, batch: &BatchCounts, took: Duration) {
         for (kind, counters) in self.kinds.iter().enumerate() {
             if batch.requests[kind] > 0 {

@@ -1,15 +1,15 @@
-//! Processor time of the process' threads, by what they do.
+//! Processor time of the process' threads, by role.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a thread does.
+/// The role of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// An event loop.
     Serving,
-    /// The store's background: the order of keys, space, expiry.
+    /// The store's background threads: order of keys, space, expiry.
     Backend,
     /// The journal's checkpoints and syncs.
     Journal,
@@ -39,7 +39,7 @@ impl Role {
     }
 }
 
-/// Time by role; zeros where the kernel does not tell. `serving` are the event loops' threads.
+/// Returns the time by role; zeros if the kernel does not provide it. `serving` are the event loops' thread IDs.
 pub(crate) fn times(serving: &[i32]) -> [Duration; Role::COUNT] {
     let mut times = [Duration::ZERO; Role::COUNT];
     for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
@@ -50,7 +50,7 @@ pub(crate) fn times(serving: &[i32]) -> [Duration; Role::COUNT] {
     times
 }
 
-/// A thread that has ended meanwhile has none.
+/// Returns zero for a thread that has ended.
 fn time_of(task: &Path) -> Duration {
     let figures = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
     let run_ns = figures.split(' ').next().and_then(|ns| ns.parse().ok());
@@ -77,7 +77,7 @@ mod tests {
         while began.elapsed() < Duration::from_millis(20) {
             std::hint::spin_loop();
         }
-        // The process may have had to wait for a processor most of that time.
+        // The process may have waited for a processor most of that time.
         assert!(times(&[own])[Role::Serving as usize] > before);
     }
 }

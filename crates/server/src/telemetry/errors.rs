@@ -1,17 +1,17 @@
-//! Errors that clients were answered with, by their first word, as `INFO errorstats` shows.
+//! Error replies by their first word, for `INFO errorstats`.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-/// Words kept, as in Redis: errors whose first word clients choose must not fill memory.
+/// Maximum number of words, as in Redis: errors whose first word clients choose must not fill memory.
 const WORD_COUNT_MAX: usize = 128;
 
 #[derive(Default)]
 pub(crate) struct ErrorCounts(Mutex<BTreeMap<String, u64>>);
 
 impl ErrorCounts {
-    /// Takes in an error by its text.
+    /// Counts an error by its text.
     #[cold]
     pub(crate) fn note(&self, text: &[u8]) {
         let word = text.split(|byte| *byte == b' ').next().unwrap_or_default();

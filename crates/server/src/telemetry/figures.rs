@@ -1,4 +1,4 @@
-//! Figures that tools read in `INFO` and that need a memory of their own.
+//! Figures of `INFO` that need their own state.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use crate::administration::acl::random_hex;
 
 /// As in Redis; all are hexadecimal digits.
 const ID_DIGIT_COUNT: usize = 40;
-/// Rates are of this time at least, as in Redis.
+/// Minimum interval of rates, as in Redis.
 const RATE_MIN: Duration = Duration::from_millis(100);
 
 pub(crate) struct Figures {
-    /// Another for each start.
+    /// Different for each start.
     pub(crate) run_id: String,
     pub(crate) replication_id: String,
     peak_bytes: AtomicU64,
-    /// Changes when the last save began.
+    /// Number of changes when the last save began.
     saved_count: AtomicU64,
     rates: Mutex<Rates>,
 }
 
-/// What was counted at one moment, and how fast that grew before it.
+/// Totals at one moment, and their rates before it.
 struct Rates {
     at: Instant,
     counted: [u64; 3],
@@ -43,12 +43,12 @@ impl Figures {
         }
     }
 
-    /// The most bytes that were told at any request, these among them.
+    /// Returns the maximum of all values passed so far, including this one.
     pub(crate) fn peak_with(&self, now_bytes: u64) -> u64 {
         self.peak_bytes.fetch_max(now_bytes, Ordering::Relaxed).max(now_bytes)
     }
 
-    /// Commands, and bytes that came and went, in a second: from one question to the next.
+    /// Returns commands, received bytes and sent bytes per second since the previous call.
     pub(super) fn rates(&self, totals: impl FnOnce() -> Totals) -> [f64; 3] {
         let mut rates = self.rates.lock();
         let elapsed = rates.at.elapsed();
@@ -62,12 +62,12 @@ impl Figures {
         rates.each_second
     }
 
-    /// A save has begun after `change_count` changes.
+    /// Records that a save has begun after `change_count` changes.
     pub(crate) fn note_save(&self, change_count: u64) {
         self.saved_count.store(change_count, Ordering::Relaxed);
     }
 
-    /// Of `change_count` changes since the start, those since the last save that succeeded began.
+    /// Of `change_count` changes since the start, returns those since the last successful save began.
     pub(crate) fn unsaved_count(&self, change_count: u64, has_failed: bool) -> u64 {
         let saved_count = if has_failed { 0 } else { self.saved_count.load(Ordering::Relaxed) };
         change_count.saturating_sub(saved_count)

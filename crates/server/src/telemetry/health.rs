@@ -1,19 +1,19 @@
-//! Whether the server serves, and if it does not, why.
+//! The server's health: whether it serves, and the reason if it does not.
 
 use hikv::{Error, MediumError, Standing, Stats};
 use serde::Serialize;
 
 use crate::shared::Shared;
 
-/// What probes are told.
+/// The response to health probes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Health {
     pub(crate) status: Status,
-    /// A sentence for people; empty where all is well, and where it serves though something should be looked at, that.
+    /// A sentence for the operator: the reason why it does not serve, or a warning while it does; empty if all is well.
     pub(crate) reason: String,
-    /// What is answered now.
+    /// The operations that are available now.
     pub(crate) ready: Vec<&'static str>,
-    /// What is not.
+    /// The operations that are not.
     pub(crate) waiting: Vec<&'static str>,
 }
 
@@ -22,14 +22,14 @@ pub(crate) struct Health {
 pub(crate) enum Status {
     /// The store is being opened.
     Opening,
-    /// Keys are being put in order; all but ranges is answered.
+    /// The order of keys is being built; everything except ranges is available.
     Rebuilding,
     Serving,
-    /// There is no space: writes that need some are refused until some comes free.
+    /// Out of space: writes that need space are refused until some is freed.
     Full,
-    /// The disk failed, or a write panicked: the store takes no writes until it is opened again.
+    /// The disk failed or a write panicked: the store refuses writes until it is reopened.
     Poisoned,
-    /// The store's files were removed: it takes no writes.
+    /// The store's files were deleted: it refuses writes.
     Removed,
     Stopping,
 }
@@ -54,7 +54,7 @@ impl From<Status> for &str {
     }
 }
 
-/// Said of a store whose directory was renamed.
+/// The reason for a store whose directory was renamed.
 const MOVED: &str = "the store's files were moved: its path does not lead to them, and a restart would not find them";
 
 const READS: &str = "reads";
@@ -72,7 +72,7 @@ impl Health {
         Health { status: Status::Stopping, reason: "the server stops".into(), ..Health::opening() }
     }
 
-    /// `stats` are of the moment.
+    /// Computes the health; `stats` must be current.
     pub(crate) fn of(shared: &Shared, stats: &Stats, disk_free_bytes: Option<u64>) -> Health {
         if shared.stop.is_stopped() {
             return Health::stopping();
@@ -112,18 +112,18 @@ impl Health {
         Health { status, reason, ready: named(true), waiting: named(false) }
     }
 
-    /// Whether everything that is asked for is answered.
+    /// Returns whether all operations are available.
     pub(crate) fn is_serving(&self) -> bool {
         self.status == Status::Serving
     }
 
-    /// Whether single keys can be read and written.
+    /// Returns whether single keys can be read and written.
     pub(crate) fn takes_requests(&self) -> bool {
         self.ready.contains(&READS) && self.ready.contains(&WRITES)
     }
 }
 
-/// How far the keys are in order.
+/// Progress of building the order of keys.
 #[derive(Clone, Copy)]
 struct Steps {
     is_ready: bool,

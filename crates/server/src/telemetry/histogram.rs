@@ -1,15 +1,16 @@
-//! Latencies in buckets: eight to each doubling, so that a percentile is right to an eighth.
+//! Latency histograms with eight buckets per doubling, so a percentile is accurate to an eighth.
 //!
-//! `hdrhistogram` has no buckets that one thread can add to while another reads; these are words of a fixed array.
+//! `hdrhistogram` is not used because its buckets cannot be read while another thread adds to them; these are words of
+//! a fixed array.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// 2^10 ns: whatever is shorter is in the first bucket.
+/// 2^10 ns: shorter durations are in the first bucket.
 const FIRST_OCTAVE: u32 = 10;
-/// Up to 2^36 ns, 69 seconds: whatever is longer is in the last bucket.
+/// Up to 2^36 ns, 69 seconds: longer durations are in the last bucket.
 const OCTAVE_COUNT: u32 = 26;
-/// Buckets of an octave, as a power of two.
+/// Buckets per octave, as a power of two.
 const FINENESS: u32 = 3;
 const BUCKET_COUNT: usize = (OCTAVE_COUNT << FINENESS) as usize;
 
@@ -19,7 +20,7 @@ pub(crate) struct Histogram {
     total_ns: AtomicU64,
 }
 
-/// What a histogram held at one moment, or what came between two.
+/// The contents of a histogram at one moment, or their difference between two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Latencies {
     buckets: Box<[u64]>,
@@ -33,7 +34,7 @@ fn bucket_of(ns: u64) -> usize {
     (bucket as usize).min(BUCKET_COUNT - 1)
 }
 
-/// Where a bucket ends, in ns.
+/// Returns the end of a bucket in ns.
 fn end_of(bucket: usize) -> u64 {
     let (octave, within) = (FIRST_OCTAVE + (bucket >> FINENESS) as u32, bucket as u64 & ((1 << FINENESS) - 1));
     ((1 << FINENESS) + within + 1) << (octave - FINENESS)
@@ -45,13 +46,13 @@ impl Default for Histogram {
     }
 }
 
-/// Adds to a word that hardly any other thread writes: an errand's does.
+/// Adds to a word that other threads seldom write: only a background job's thread does.
 pub(super) fn add(word: &AtomicU64, count: u64) {
     word.fetch_add(count, Ordering::Relaxed);
 }
 
 impl Histogram {
-    /// Takes in `count` requests, each of which took this long.
+    /// Adds `count` requests, each with this duration.
     #[inline]
     pub(crate) fn note(&self, took: Duration, count: u64) {
         let ns = took.as_nanos() as u64;
@@ -59,7 +60,7 @@ impl Histogram {
         add(&self.total_ns, ns * count);
     }
 
-    /// Adds what the histogram holds.
+    /// Adds the histogram's contents to `sum`.
     pub(crate) fn add_to(&self, sum: &mut Latencies) {
         let counts = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));
         sum.buckets.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -78,7 +79,7 @@ impl Latencies {
         self.buckets.iter().sum()
     }
 
-    /// What came since `earlier`.
+    /// Returns the difference to `earlier`.
     pub(crate) fn since(&self, earlier: &Latencies) -> Latencies {
         let pairs = self.buckets.iter().zip(&earlier.buckets);
         Latencies {
@@ -87,7 +88,7 @@ impl Latencies {
         }
     }
 
-    /// The end of the bucket that holds the request of this rank, from 0 to 1; none if there was no request.
+    /// Returns the end of the bucket that contains the request of this rank, from 0 to 1; `None` without requests.
     pub(crate) fn quantile(&self, rank: f64) -> Option<Duration> {
         let wanted = (self.count() as f64 * rank).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -98,12 +99,13 @@ impl Latencies {
         found.map(|bucket| Duration::from_nanos(end_of(bucket)))
     }
 
-    /// The number of requests in each octave, with its end: 2 to the power of this, in ns. The last has none in truth.
+    /// Returns the number of requests in each octave, with the octave's end as a power of 2 in ns. The last octave
+    /// includes all longer ones.
     pub(crate) fn octaves(&self) -> impl Iterator<Item = (u32, u64)> {
         (FIRST_OCTAVE + 1..).zip(self.buckets.chunks(1 << FINENESS).map(|counts| counts.iter().sum()))
     }
 
-    /// Each octave's end in seconds with the number of requests in it; the last has no end.
+    /// Returns each octave's end in seconds with its number of requests; the last has no end.
     pub(crate) fn octaves_seconds(&self) -> Vec<(f64, u64)> {
         let end =
             |power| if power == FIRST_OCTAVE + OCTAVE_COUNT { f64::INFINITY } else { (1u64 << power) as f64 / 1e9 };

@@ -1,4 +1,4 @@
-//! The last minutes, a sample a second, so that a page that is opened shows how it came to this.
+//! Samples of the last minutes, one per second, so that the live page shows past values when it is opened.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,17 +10,17 @@ use super::{Reading, SAMPLED};
 /// Five minutes: the width of the page's charts.
 const SAMPLE_COUNT_MAX: usize = 300;
 
-/// What was between two readings, per second where it is a rate, or at the later of them.
+/// Rates between two readings, and other values at the later one.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Sample {
     /// Counted from 1.
     pub(crate) number: u64,
-    /// Since the server started, by a clock that nobody sets.
+    /// Since the start of the server, by a monotonic clock.
     uptime_ms: u64,
-    /// By kind, as all arrays here.
+    /// By kind, like all arrays here.
     requests_per_second: Vec<f64>,
     errors_per_second: Vec<f64>,
-    /// None where there was no request.
+    /// `None` without requests.
     p50_us: Vec<Option<f64>>,
     p99_us: Vec<Option<f64>>,
     p999_us: Vec<Option<f64>>,
@@ -29,15 +29,15 @@ pub(crate) struct Sample {
     input_bytes_per_second: f64,
     output_bytes_per_second: f64,
     clients: usize,
-    /// Changes that wait for the ordered index, its building or its queues.
+    /// Changes that wait to be applied to the ordered index.
     queued_count: u64,
-    /// Changes that were applied to it.
+    /// Changes that were applied to the ordered index.
     applied_per_second: f64,
-    /// Loops that serve alone, and that apply, too; the store's threads that are awake.
+    /// Loops that only serve, loops that also apply changes, and the store's threads that are awake.
     serving_loops: usize,
     backend_loops: usize,
     awake_workers: u64,
-    /// Of the last window of operations, as [`super::SAMPLED`]: how many there were, and how long each took.
+    /// For the last window of operations, in the order of [`super::SAMPLED`]: the count and mean duration of each.
     sampled_count: [u64; SAMPLED.len()],
     sampled_us: [Option<f64>; SAMPLED.len()],
     /// Cores in use, by role.
@@ -47,7 +47,7 @@ pub(crate) struct Sample {
     live_bytes: u64,
     dram_bytes: u64,
     order_dram_bytes: u64,
-    /// The engine's own figures.
+    /// Engine-specific figures.
     figures: BTreeMap<&'static str, f64>,
     kept_bytes: u64,
     log_syncs_per_second: Option<f64>,
@@ -62,7 +62,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Adds what came since the last reading.
+    /// Adds the sample since the previous reading.
     pub(crate) fn note(&mut self, reading: Reading) {
         if let Some(last) = &self.last {
             self.next_number += 1;
@@ -74,7 +74,7 @@ impl History {
         self.last = Some(reading);
     }
 
-    /// The samples behind number `after`, the oldest first.
+    /// Returns the samples after number `after`, oldest first.
     pub(crate) fn after(&self, after: u64) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(move |sample| sample.number > after)
     }
@@ -83,7 +83,7 @@ impl History {
 impl Sample {
     fn between(then: &Reading, now: &Reading, number: u64) -> Sample {
         let seconds = (now.at - then.at).as_secs_f64().max(1e-3);
-        // A counter that CONFIG RESETSTAT took back has done nothing.
+        // A counter may have been reset by CONFIG RESETSTAT.
         let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
         let journals = now.stats.journal.zip(then.stats.journal);
         let log_rate = |read: fn(&JournalStats) -> u64| journals.map(|(now, then)| rate(read(&now), read(&then)));

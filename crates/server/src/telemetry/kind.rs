@@ -1,23 +1,23 @@
-//! The kinds of commands that are counted apart.
+//! The kinds of commands that are counted separately.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// Reads of whole values.
+    /// Reads of entire values.
     Get,
-    /// Puts of whole values.
+    /// Puts of entire values.
     Set,
     Delete,
-    /// Any other change of keys.
+    /// Other changes of keys.
     Update,
-    /// Any other question about single keys.
+    /// Other queries about single keys.
     Read,
     /// Ranges, prefixes, walks.
     Range,
     Transaction,
     /// Channels.
     Message,
-    /// Connections and the server itself; what is no command.
+    /// Connections and the server itself; also requests that name no command.
     Other,
 }
 
@@ -36,7 +36,8 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// What a request of this kind is to a pool of threads: a write leaves changes to be applied, a scan takes several gets' time.
+    /// Returns its kind for the thread pool: a write leaves changes to apply, and a scan takes several times as long as
+    /// a get.
     #[inline]
     pub(crate) fn in_pool(self) -> hikv::pool::Kind {
         match self {

@@ -1,4 +1,4 @@
-//! The worst latencies of commands, by second, where they reach `latency-monitor-threshold`.
+//! The highest latencies of commands per second, from `latency-monitor-threshold` on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use crate::administration::settings::Settings;
 
-/// Samples of one event, as in Redis.
+/// Samples per event, as in Redis.
 const SAMPLE_COUNT_MAX: usize = 160;
 
-/// The worst of one second.
+/// The highest latency of one second.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) unix_seconds: u64,
@@ -61,7 +61,7 @@ impl Latency {
         events.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, event)| event.clone())
     }
 
-    /// Forgets the events named, or all, and says how many they were.
+    /// Removes the named events, or all, and returns their number.
     pub(crate) fn forget(&self, names: &[&[u8]]) -> usize {
         let mut events = self.events.lock();
         let count = events.len();

@@ -1,4 +1,4 @@
-//! What the live page polls: how it is now, and the samples that the page has not seen.
+//! The data of the live page: the current state, and the samples that the page does not have yet.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::history::{History, Sample};
 use super::{Kind, Reading, SAMPLED};
 use crate::shared::Shared;
 
-/// Slow commands shown.
+/// Number of slow commands shown.
 const SLOW_COUNT: usize = 20;
 
 #[derive(Serialize)]
@@ -16,9 +16,9 @@ struct Live<'a> {
     kinds: [&'static str; Kind::COUNT],
     roles: [&'static str; Role::COUNT],
     version: &'static str,
-    /// The store's directory, as the server was given it.
+    /// The store's directory as given to the server.
     store: String,
-    /// The port of Redis clients, if there is one.
+    /// The port for Redis clients, if there is one.
     port: Option<u16>,
     uptime_seconds: u64,
     health: &'a Health,
@@ -26,11 +26,11 @@ struct Live<'a> {
     durability: &'static str,
     durability_why: &'static str,
     order: &'static str,
-    /// How threads share the work, and the kinds that are sampled for it.
+    /// How threads share the work, and the sampled kinds of operations.
     split: String,
     sampled: [&'static str; SAMPLED.len()],
     clients: usize,
-    /// What items and index may occupy; 0 for no limit.
+    /// Maximum bytes of items and index; 0 means no limit.
     memory_bytes_max: u64,
     /// On the store's file system.
     disk_free_bytes: Option<u64>,
@@ -47,7 +47,7 @@ struct Live<'a> {
     samples: Vec<&'a Sample>,
 }
 
-/// A slow command, without its arguments: they are the clients' data.
+/// A slow command, without its arguments, which are client data.
 #[derive(Serialize)]
 struct Slow {
     name: String,
@@ -55,7 +55,7 @@ struct Slow {
     unix_seconds: u64,
 }
 
-/// The JSON text, with the samples behind number `after`.
+/// Returns the JSON text, with the samples after number `after`.
 pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after: u64) -> String {
     let (stats, totals) = (&reading.stats, reading.totals);
     let live = Live {

@@ -1,4 +1,4 @@
-//! What all event loops have done: counters, each on the cache lines of the loop that writes them.
+//! Statistics of all event loops: each loop writes counters on its own cache lines.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::histogram::add;
 use super::kind::Kind;
 use crate::table;
 
-/// Two lines wide, since neighbouring lines are fetched in pairs.
+/// Two cache lines, because the processor prefetches neighbouring lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct LoopCounters {
@@ -25,18 +25,18 @@ pub(crate) struct LoopCounters {
     errors: AtomicU64,
     changes: AtomicU64,
     refused: AtomicU64,
-    /// What the loop has executed, by what that is to a pool: requests, and the time of their commands.
+    /// Requests and command time by pool kind.
     served: [[AtomicU64; 2]; POOL_KINDS],
-    /// The number of the loop's thread, once it runs.
+    /// The loop's thread ID, once it runs.
     thread: AtomicI32,
     pub(crate) watched: Counters,
     pub(crate) commands: CommandCounters,
 }
 
-/// Gets and whatever else leaves nothing to be applied, scans, writes.
+/// Gets and everything else that leaves no changes to apply, scans, writes.
 const POOL_KINDS: usize = 3;
 
-/// Events to be counted, or the sums over all loops.
+/// Increments of the counters, or the sums over all loops.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
     pub(crate) connections: u64,
@@ -44,9 +44,9 @@ pub(crate) struct Tally {
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     pub(crate) errors: u64,
-    /// The same and more, by kind; of a batch alone.
+    /// The same and more, by kind; for one batch only.
     pub(crate) batch: BatchCounts,
-    /// What its commands took, by what they are to a pool.
+    /// Command time by pool kind.
     pub(super) spent_ns: [u64; POOL_KINDS],
 }
 
@@ -59,7 +59,7 @@ impl Tally {
 }
 
 impl Tally {
-    /// Commands of this kind took so long together.
+    /// Adds the duration of commands of this kind.
     #[inline]
     pub(crate) fn add_time(&mut self, kind: Kind, took: Duration) {
         self.spent_ns[kind.in_pool() as usize] += took.as_nanos() as u64;
@@ -67,12 +67,12 @@ impl Tally {
 }
 
 impl LoopCounters {
-    /// Takes note that the calling thread is the loop's.
+    /// Records that the calling thread is the loop's.
     pub(crate) fn begin(&self) {
         self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
     }
 
-    /// The loop's thread; 0 before it runs.
+    /// Returns the loop's thread ID; 0 before it runs.
     pub(crate) fn thread(&self) -> i32 {
         self.thread.load(Ordering::Relaxed)
     }
@@ -91,13 +91,13 @@ impl LoopCounters {
         }
     }
 
-    /// Takes note of so many changes of keys, as Redis counts them.
+    /// Counts changes of keys, as Redis counts them.
     #[inline]
     pub(crate) fn note_changes(&self, count: u64) {
         self.changes.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// What the loop has served so far: gets, scans, writes.
+    /// Returns the requests served so far: gets, scans, writes.
     pub(crate) fn served(&self) -> [Sampled; POOL_KINDS] {
         self.served.each_ref().map(|served| {
             let [count, ticks] = served.each_ref().map(|word| word.load(Ordering::Relaxed));
@@ -138,36 +138,36 @@ impl Loops {
         })
     }
 
-    /// What is watched, of all loops together.
+    /// Returns the monitored counters, summed over all loops.
     pub(crate) fn counted(&self) -> Counted {
         Counted::of(self.iter().map(|counters| &counters.watched))
     }
 
-    /// What each command of the table was called for.
+    /// Returns the statistics of each command of the table.
     pub(super) fn commands(&self) -> Vec<CommandTotal> {
         let mut commands = vec![CommandTotal::default(); table::entries().len()];
         self.iter().for_each(|counters| counters.commands.add_to(&mut commands));
         commands
     }
 
-    /// Changes of keys since the start.
+    /// Returns the number of changes of keys since the start.
     pub(crate) fn change_count(&self) -> u64 {
         self.iter().map(|counters| counters.changes.load(Ordering::Relaxed)).sum()
     }
 
-    /// Clients that were turned away since there were too many.
+    /// Returns the number of clients refused because of `maxclients`.
     pub(crate) fn refused_connections(&self) -> u64 {
         self.iter().map(|counters| counters.refused.load(Ordering::Relaxed)).sum()
     }
 
-    /// The loop with the fewest clients.
+    /// Returns the loop with the fewest clients.
     fn idlest(&self) -> usize {
         let clients = |index: &usize| self[*index].clients.load(Ordering::Relaxed);
         (0..self.len()).min_by_key(clients).unwrap_or(0)
     }
 
-    /// Counts a client that comes: it is one of the loop that this returns, with the number of those that have come. None if there
-    /// are `clients_max`.
+    /// Counts a new client, and returns the index of its loop and the number of clients so far; `None` if there are
+    /// `clients_max`.
     pub(crate) fn admit(&self, clients_max: usize) -> Option<(usize, u64)> {
         if self.clients() >= clients_max {
             self[0].refused.fetch_add(1, Ordering::Relaxed);
@@ -179,7 +179,7 @@ impl Loops {
         Some((loop_index, self.totals().connections))
     }
 
-    /// A client of the loop has left.
+    /// Counts that a client of the loop has left.
     pub(crate) fn dismiss(&self, loop_index: usize) {
         self[loop_index].clients.fetch_sub(1, Ordering::Relaxed);
     }

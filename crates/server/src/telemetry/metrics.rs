@@ -1,4 +1,4 @@
-//! A reading as Prometheus takes it (OpenMetrics text). `docs/watching.md` lists the metrics.
+//! Metrics for Prometheus (OpenMetrics text). `docs/watching.md` lists them.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::cpu::Role;
 use super::{Kind, Reading, SAMPLED};
 
-/// The text's type, as HTTP names it.
+/// The media type.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(crate) fn exposition(reading: &Reading) -> String {
@@ -59,7 +59,7 @@ impl Out<'_> {
         if kind == FigureKind::Counter {
             return self.counter(name.trim_end_matches("_count"), help, value as u64);
         }
-        // A name that ends with _count is a histogram's: `segment_count` becomes `segments`.
+        // The suffix _count is reserved for histograms, so `segment_count` becomes `segments`.
         let name = name.strip_suffix("_count").map_or_else(|| name.to_owned(), |thing| format!("{thing}s"));
         self.0.encode_descriptor(&name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
@@ -161,7 +161,7 @@ impl Reading {
         }
         let threads = &self.threads;
         let split = [("split", threads.split.to_string())];
-        // Not `split`: that is the counter of segments that were split.
+        // Not `split`, which is the counter of split segments.
         out.0
             .encode_descriptor("thread_split", "How threads share the work", None, MetricType::Info)?
             .encode_info(&split)?;
@@ -181,7 +181,7 @@ impl Reading {
         self.write_samples(out)
     }
 
-    /// What the split was judged by.
+    /// Writes the samples on which the split is based.
     fn write_samples(&self, out: &mut Out<'_>) -> fmt::Result {
         let threads = &self.threads;
         out.counter("sampled_windows", "Windows of operations that were sampled", threads.window_count())?;
@@ -248,7 +248,7 @@ impl Reading {
         out.bytes("snapshot_kept", "What those occupy of the region", stats.kept_bytes)
     }
 
-    /// Nothing where the store is not journaled.
+    /// Writes nothing if the store is not journaled.
     fn write_log(&self, out: &mut Out<'_>) -> fmt::Result {
         let Some(journal) = self.stats.journal else { return Ok(()) };
         out.counter("log_syncs", "Syncs of the log since open", journal.log_sync_count)?;

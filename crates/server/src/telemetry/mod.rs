@@ -1,19 +1,19 @@
-//! What the server does, in numbers: counted by the event loops, read by monitoring clients.
+//! The server's statistics: counted by the event loops, read by monitoring clients.
 //!
 //! ```text
-//! Pipeline -> Tally -> LoopCounters (each loop its own)  \
+//! Pipeline -> EventCounts -> LoopCounters (one per loop) \
 //! Store::stats_now, /proc/self/task                        -> Reading -> metrics (Prometheus)
-//! SlowLog, Clients                                       /            -> History -> live (JSON, a second each)
-//!                                                            Totals  -> INFO, which alone can begin to count anew
+//! SlowLog, Clients                                       /            -> History -> live (JSON, one sample per second)
+//!                                                            Totals  -> INFO, the only one that can be reset
 //! ```
 //!
-//! A loop counts a batch of requests in its own stack frame and adds that to the counters once. Only the loop writes
-//! them, so an addition is a load and a store, without a locked instruction.
+//! A loop counts a batch of requests on its stack and adds the result to the counters once. Only the loop writes them,
+//! so an addition is a load and a store, without a locked instruction.
 //!
-//! A request's latency is the time from when the poller reported the connection to when the reply might be sent: the batch of requests was
-//! executed, and is as durable as it must be. The wait for other connections of the same turn, and for the rest of the pipeline, is part of
-//! it. (A command's latency is what its execution alone took, as in Redis.) That costs one reading of the clock a batch, which clients'
-//! idle times need in any case, and one for each round of the loop.
+//! A request's latency is the time from the poller's report of the connection until the reply may be sent: the batch of
+//! requests was executed, and is as durable as required. It includes the wait for other connections of the same turn,
+//! and for the other requests of the pipeline. (A command's latency is its execution time only, as in Redis.) This
+//! costs one clock reading per batch, which clients' idle times need in any case, and one per round of the loop.
 
 mod commands;
 mod counters;
@@ -61,7 +61,7 @@ use slowlog::SlowLog;
 use space::Space;
 use totals::{Baseline, Totals};
 
-/// What the server counts and keeps to be told.
+/// The server's statistics.
 pub(crate) struct Telemetry {
     pub(crate) started: Instant,
     pub(crate) loops: Loops,
@@ -70,9 +70,9 @@ pub(crate) struct Telemetry {
     pub(crate) errors: ErrorCounts,
     pub(crate) space: Space,
     pub(crate) figures: Figures,
-    /// Clients that were disconnected at `client-output-buffer-limit`.
+    /// Clients disconnected at `client-output-buffer-limit`.
     pub(crate) over_limit_count: AtomicU64,
-    /// Panics that were caught.
+    /// Caught panics.
     pub(crate) panics: AtomicU64,
     baseline: Baseline,
 }
@@ -93,23 +93,23 @@ impl Telemetry {
         }
     }
 
-    /// What was counted since the start, or since `INFO` began to count anew.
+    /// Returns the totals since the start, or since the last reset of `INFO`.
     pub(crate) fn totals(&self, store: &Store) -> Totals {
         Totals::of(&self.loops, store).since(&self.baseline)
     }
 
-    /// `INFO` counts from zero from now on.
+    /// Resets the counters of `INFO`.
     pub(crate) fn reset(&self, store: &Store) {
         self.baseline.set(Totals::of(&self.loops, store));
         self.errors.forget();
     }
 
-    /// Commands, and bytes that came and went, in a second: from one question to the next.
+    /// Returns commands, received bytes and sent bytes per second since the previous call.
     pub(crate) fn rates(&self, store: &Store) -> [f64; 3] {
         self.figures.rates(|| Totals::of(&self.loops, store))
     }
 
-    /// Changes of keys since the start.
+    /// Returns the number of changes of keys since the start.
     pub(crate) fn change_count(&self) -> u64 {
         self.loops.change_count()
     }

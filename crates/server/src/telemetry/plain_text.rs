@@ -1,13 +1,13 @@
-//! What metrics of OpenMetrics look like in the older text format of Prometheus (0.0.4), which some scrapers know alone: a family
-//! has the name of its samples, units are no lines, and nothing says that this is the end.
+//! Conversion of OpenMetrics to the older text format of Prometheus (0.0.4), the only one that some scrapers support: a
+//! family has the name of its samples, and there are no unit lines and no end marker.
 
-/// The type of the older text, as HTTP names it.
+/// The media type of the older format.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A page of OpenMetrics in the older format.
+/// Converts a page of OpenMetrics.
 pub(crate) fn of(page: &str) -> String {
     let mut plain = String::with_capacity(page.len());
-    // What is said of a family before its type, on which its name depends.
+    // HELP precedes TYPE, but the family's name depends on the type.
     let mut help = None;
     for line in page.lines() {
         match line.split_once(' ').filter(|(hash, _)| *hash == "#").map_or(("", line), |(_, rest)| word(rest)) {
@@ -31,7 +31,7 @@ fn word(text: &str) -> (&str, &str) {
     text.split_once(' ').unwrap_or((text, ""))
 }
 
-/// What samples of this type have behind their family's name, and the type that they have in the older format.
+/// Returns the suffix of samples of this type, and the type in the older format.
 fn renamed(kind: &str) -> (&str, &str) {
     match kind {
         "counter" => ("_total", "counter"),

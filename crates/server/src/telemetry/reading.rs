@@ -1,4 +1,4 @@
-//! Everything that is watched, at one moment.
+//! All monitored values at one moment.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,15 +20,15 @@ pub(crate) struct Reading {
     pub(crate) health: Health,
     pub(crate) clients: usize,
     pub(crate) refused_clients: u64,
-    /// Of published messages and the like that wait for event loops.
+    /// Published and similar messages that wait for event loops.
     pub(crate) messages_waiting_bytes: usize,
-    /// Of clients' unread replies, beyond what each may have.
+    /// Backlogs: clients' unread replies beyond those that each may have.
     pub(crate) unread_replies_bytes: usize,
-    /// Clients disconnected: to make room for others' replies, and at their own limit.
+    /// Clients disconnected to free memory for others' replies, and at their own limit.
     pub(crate) given_up_counts: [u64; 2],
     pub(crate) totals: Tally,
     pub(crate) counted: Counted,
-    /// Requests that were slow, those among them that the log has forgotten.
+    /// Slow requests, including those that the log has dropped.
     pub(crate) slow_count: u64,
     pub(crate) panics: u64,
     pub(crate) cpu: [Duration; Role::COUNT],
@@ -39,7 +39,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Reads without waiting for anything but locks that are held briefly.
+    /// Takes a reading. It waits only for locks that are held briefly.
     ///
     /// # Errors
     /// In a forked child.

@@ -1,4 +1,4 @@
-//! The requests that took long, the newest first.
+//! The slow requests, newest first.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use crate::administration::{Administration, secrets};
 use crate::clients::session::Session;
 use crate::table::{Command, Hides};
 
-/// As in Redis: arguments beyond these are only counted.
+/// As in Redis: further arguments are only counted.
 const ARGUMENT_COUNT_MAX: usize = 32;
 const ARGUMENT_BYTES_MAX: usize = 128;
 
@@ -19,7 +19,7 @@ pub(crate) struct SlowRequest {
     pub(crate) number: u64,
     pub(crate) unix_seconds: u64,
     pub(crate) took: Duration,
-    /// As the table names it.
+    /// Its name in the table.
     pub(crate) command: &'static str,
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) addr: String,
@@ -38,7 +38,7 @@ struct Inner {
 }
 
 impl SlowLog {
-    /// Takes down a request, if it took long enough.
+    /// Records a request if it was slow.
     #[inline]
     pub(crate) fn note(
         &self,
@@ -76,7 +76,7 @@ impl SlowLog {
         self.inner.lock().requests.iter().take(count).cloned().collect()
     }
 
-    /// Slow requests since the start, those that the log has forgotten among them.
+    /// Returns the number of slow requests since the start, including those that the log has dropped.
     pub(crate) fn total(&self) -> u64 {
         self.inner.lock().next_number
     }
@@ -90,7 +90,7 @@ impl SlowLog {
     }
 }
 
-/// The arguments, without secrets, and cut to a bounded length.
+/// Returns the arguments without secrets, and limited in length.
 fn shown_arguments(hides: Hides, request: &Request<'_>) -> Vec<Vec<u8>> {
     let count = request.len();
     let shown_count = if count > ARGUMENT_COUNT_MAX { ARGUMENT_COUNT_MAX - 1 } else { count };

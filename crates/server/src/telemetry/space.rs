@@ -1,24 +1,24 @@
-//! Whether the store lacks space: from a write that was refused for that until as much space has come free.
+//! Whether the store is out of space: from a write that was refused for lack of space until enough space is free.
 
 use std::time::{Duration, Instant};
 
 use hikv::{Error, MediumError, Stats, Store};
 use parking_lot::Mutex;
 
-/// A refusal counts at least this long: a quota is not seen in the space of its file system.
+/// A refusal counts for at least this long, because a quota is not visible in the free space of its file system.
 const COUNTS_FOR: Duration = Duration::from_secs(2);
 
-/// The least that a region needs to grow.
+/// The minimum by which a region grows.
 const NEEDED_BYTES_MIN: u64 = 64 << 10;
 
-/// The last write that was refused.
+/// The last refused write.
 struct Refused {
     at: Instant,
     reason: String,
-    /// What the file system lacked; none where the region has a limit of its own.
+    /// The space that the file system lacked; `None` if the region reached its own limit.
     needed_bytes: Option<u64>,
     region_bytes: u64,
-    /// Of the region, at that time.
+    /// Free bytes of the region at that time.
     free_bytes: u64,
 }
 
@@ -26,7 +26,7 @@ struct Refused {
 pub(crate) struct Space(Mutex<Option<Refused>>);
 
 impl Space {
-    /// Takes note of an error that a client was answered with.
+    /// Records an error reply.
     #[cold]
     pub(crate) fn note(&self, error: &Error, store: &Store) {
         let Some(stats) = store.stats_now().ok().filter(|_| error.is_full()) else { return };
@@ -50,7 +50,7 @@ impl Space {
         });
     }
 
-    /// The reason why writes that need space are refused, if they are.
+    /// Returns the reason why writes that need space are refused, if they are.
     pub(super) fn lacking(&self, stats: &Stats, disk_free_bytes: Option<u64>) -> Option<String> {
         let mut refused = self.0.lock();
         let last = refused.as_ref()?;

@@ -1,6 +1,6 @@
-//! What `INFO` counts: everything since the start, less what was counted at the last `CONFIG RESETSTAT`.
+//! The totals of `INFO`: all counts since the start, minus those at the last `CONFIG RESETSTAT`.
 //!
-//! The counters themselves never go back, since a monitor that reads [`super::metrics`] takes that for a new start.
+//! The counters themselves never decrease, because a reader of [`super::metrics`] would take that for a restart.
 
 use hikv::Store;
 use parking_lot::Mutex;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::commands::CommandTotal;
 use super::loops::{Loops, Tally};
 
-/// All that counts, at one moment or from one to another.
+/// All counts at one moment, or the difference between two.
 #[derive(Default)]
 pub(crate) struct Totals {
     pub(crate) tally: Tally,
@@ -16,11 +16,11 @@ pub(crate) struct Totals {
     pub(crate) input_bytes: u64,
     pub(crate) output_bytes: u64,
     pub(crate) expired: u64,
-    /// By the number of the command.
+    /// By command index.
     pub(crate) commands: Vec<CommandTotal>,
 }
 
-/// What was counted at the last `CONFIG RESETSTAT`.
+/// The counts at the last `CONFIG RESETSTAT`.
 #[derive(Default)]
 pub(super) struct Baseline(Mutex<Totals>);
 

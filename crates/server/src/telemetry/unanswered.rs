@@ -1,4 +1,4 @@
-//! Batches of requests whose replies are held until they are durable: their latencies end then.
+//! Batches of requests whose replies are held until they are durable: their latencies end at that time.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use hikv::{Store, Ticket};
 
 use super::counters::{BatchCounts, Counters};
 
-/// Of one connection, the oldest first.
+/// Those of one connection, oldest first.
 #[derive(Default)]
 pub(crate) struct Unanswered(VecDeque<Batch>);
 
@@ -18,12 +18,13 @@ struct Batch {
 }
 
 impl Unanswered {
-    /// A batch that was reported when the loop `woke` waits for `ticket`.
+    /// Adds a batch that was reported when the loop `woke` and waits for `ticket`.
     pub(crate) fn add(&mut self, ticket: Ticket, woke: Instant, counts: BatchCounts) {
         self.0.push_back(Batch { ticket, woke, counts });
     }
 
-    /// Counts what is durable now. Batches that never will be go with their connection, uncounted.
+    /// Counts the batches that are durable now. Batches that never become durable are dropped with their connection,
+    /// uncounted.
     pub(crate) fn release(&mut self, store: &Store, counters: &Counters) {
         let now = Instant::now();
         while let Some(batch) = self.0.front()

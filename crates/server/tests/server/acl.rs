@@ -1,4 +1,4 @@
-//! Users, and what each may do.
+//! Users and their permissions.
 
 use std::fs;
 
@@ -171,7 +171,7 @@ fn one_pattern_gives_all_rights_that_a_command_takes() {
     ]);
 }
 
-/// Every word of a reply.
+/// Collects every word of a reply.
 fn words(value: &Value, found: &mut Vec<Vec<u8>>) {
     match value {
         Value::Bulk(bytes) => found.push(bytes.clone()),
@@ -185,7 +185,7 @@ fn words(value: &Value, found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The commands and subcommands that the server says it has, with their least number of arguments.
+/// Returns the commands and subcommands of the server, with their minimum number of arguments.
 fn commands(client: &mut Client) -> Vec<(String, usize)> {
     fn add(rows: &[Value], found: &mut Vec<(String, usize)>) {
         for row in rows {
@@ -205,10 +205,10 @@ fn commands(client: &mut Client) -> Vec<(String, usize)> {
     found
 }
 
-/// What each command tells the user `name` of keys that it asks for in many ways: the commands that tell a value, and those
-/// that tell a key's name that was not said.
+/// Calls each command as user `name` in many ways. Returns the commands that reveal a value, and those that reveal the
+/// name of a key that was not given.
 fn sweep(server: &TestServer, name: &str) -> (Vec<String>, Vec<String>) {
-    // These end the server or the conversation, or keep others waiting.
+    // These end the server or the connection, or block others.
     const LEFT_OUT: [&str; 4] = ["shutdown", "client|reply", "client|pause", "debug"];
     let fillers: [&[&str]; 7] = [
         &["secret:1"],
@@ -248,10 +248,10 @@ fn no_command_tells_of_keys_that_a_user_may_not_read() {
         .converse([("ACL SETUSER all on >pw ~* &* +@all", ok()), ("ACL SETUSER ada on >pw ~app:* %W~* +@all", ok())]);
     let (values, names) = sweep(&server, "ada");
     assert_eq!(values, Vec::<String>::new());
-    // As in Redis, the right to these commands is the right to the names of all keys.
+    // As in Redis, the permission for these commands covers the names of all keys.
     let exempt = ["keys", "randomkey", "scan"];
     assert!(names.iter().all(|name| exempt.contains(&name.as_str())), "{names:?}");
-    // It would be seen.
+    // A leak would be detected.
     let (values, _) = sweep(&server, "all");
     for name in ["dump", "get", "getdel", "getex", "getrange", "getset", "mget", "prefix", "range", "set", "substr"] {
         assert!(values.iter().any(|value| value == name), "{name} does not tell a value: {values:?}");
@@ -290,7 +290,7 @@ fn who_may_not_listen_any_more_is_closed() {
         }
         drop(other);
     }
-    // Whoever takes its own rights is answered first.
+    // A client that removes its own permissions gets its reply first.
     let mut own = listener("ada", "HELLO 3");
     own.say("SUBSCRIBE news");
     assert_eq!(own.say("ACL SETUSER ada resetchannels"), ok());

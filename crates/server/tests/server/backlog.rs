@@ -1,4 +1,4 @@
-//! Clients that send before the first reply is read, and what their unread replies may take.
+//! Clients that send an entire pipeline before they read, and the limits on their unread replies.
 
 use std::sync::Barrier;
 use std::thread;
@@ -7,7 +7,7 @@ use server::{Config, Parameters};
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, ok, patterned};
 
-/// The figure of this name in `INFO`.
+/// Returns this figure of `INFO`.
 fn figure(client: &mut Client, name: &str) -> usize {
     let Value::Bulk(text) = client.say("INFO") else { panic!("not a text") };
     let text = String::from_utf8(text).expect("a text");
@@ -19,7 +19,7 @@ fn echoes(count: usize, word: &str) -> Vec<u8> {
     encode(&["ECHO", word]).repeat(count)
 }
 
-/// As many clients as work on this at once have to hold their replies at the same time.
+/// All clients that run this concurrently need their replies to be held.
 fn answers_pipelines(server: &TestServer, client_count: usize, request_count: usize) {
     let (all_sent, word) = (Barrier::new(client_count), "x".repeat(1_000));
     let pipeline = echoes(request_count, &word);
@@ -45,7 +45,7 @@ fn a_pipeline_is_answered_that_is_sent_before_a_reply_is_read() {
     answers_pipelines(&server, 8, 16_000);
 }
 
-/// The values are such as are streamed, and are held in pieces here.
+/// The values are large enough to be streamed, and are held in pieces here.
 #[test]
 fn large_values_within_such_a_pipeline_are_whole() {
     let server = TestServer::single();
@@ -60,7 +60,7 @@ fn large_values_within_such_a_pipeline_are_whole() {
     (0..16_000).for_each(|_| assert_eq!(client.reply(), bulk(&word)));
 }
 
-/// Writes wait for the disk, where there is a journal; their replies are held behind that, too.
+/// With a journal, writes wait for the disk; their replies are held behind that as well.
 #[test]
 fn writes_within_such_a_pipeline_are_answered_in_order() {
     let server = TestServer::start();
@@ -75,7 +75,7 @@ fn writes_within_such_a_pipeline_are_answered_in_order() {
     }
 }
 
-/// Three take three quarters of what there is, and the fourth needs more than a quarter.
+/// Three use three quarters of the limit, and the fourth needs more than a quarter.
 #[test]
 fn a_client_that_never_reads_makes_room_for_one_that_will() {
     let mut parameters = Parameters::default();
@@ -88,7 +88,7 @@ fn a_client_that_never_reads_makes_room_for_one_that_will() {
         for _ in 0..3 {
             scope.spawn(|| {
                 let mut deaf = server.client();
-                // An error is the end of the connection.
+                // An error means the connection was closed.
                 while deaf.try_send(&pipeline).is_ok() {}
             });
         }
@@ -102,7 +102,7 @@ fn a_client_that_never_reads_makes_room_for_one_that_will() {
         let mut late = server.client();
         late.send(&pipeline.repeat(14));
         (0..14_000).for_each(|_| assert_eq!(late.reply(), bulk(&word)));
-        // The others hold what the late one has let go of, until that is not enough for them.
+        // The other clients hold the memory that the late one has freed, until they need more.
         while figure(&mut other, "evicted_clients") < 3 {
             thread::yield_now();
         }

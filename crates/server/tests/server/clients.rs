@@ -1,4 +1,4 @@
-//! CLIENT, RESET, CONFIG, SLOWLOG and what else is about the server rather than its keys.
+//! CLIENT, RESET, CONFIG, SLOWLOG and other commands about the server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -55,7 +55,7 @@ fn clients_are_killed() {
     assert!(client.is_at_end());
 }
 
-/// The victim sends pipelines without end, on another loop and on the same, until it is closed.
+/// The victim sends endless pipelines, on another loop and on the same one, until its connection is closed.
 #[test]
 fn no_request_of_a_killed_client_is_executed_after_the_reply() {
     const ROUNDS: usize = 40;
@@ -92,7 +92,7 @@ fn no_request_of_a_killed_client_is_executed_after_the_reply() {
                 killer.say(&line.replace("{id}", &id.to_string()).replace("{addr}", &addr));
             }
             let count = killer.say("GET count");
-            // Replies of either loop, after what either had before it.
+            // Replies of either loop, after everything that each had to do before.
             (0..20).for_each(|_| drop(server.client().say("PING")));
             assert_eq!(killer.say("GET count"), count, "{kill:?} in round {round}");
         });
@@ -236,9 +236,9 @@ fn a_client_that_tracks_is_told_of_a_key_that_expires() {
     assert_eq!(other.say("SET k v EX 1000"), ok());
     client.say("HELLO 3");
     client.converse([("CLIENT TRACKING ON", ok()), ("GET k", bulk("v"))]);
-    // Later than the commands' clock is.
+    // Later than the commands' clock.
     clock.advance(Duration::from_secs(1 << 33));
-    // The background is told to look.
+    // Wakes the background thread.
     assert_eq!(other.say("SET other v EX 1000"), ok());
     assert_eq!(client.reply(), Value::Push(vec![bulk("invalidate"), array([bulk("k")])]));
 }
@@ -279,7 +279,7 @@ fn a_pause_of_everything_ends_by_itself_or_when_the_server_stops() {
     assert_eq!(other.reply(), ok());
 }
 
-/// As in Redis a later pause makes an earlier one no shorter, and lets nothing through that the earlier one holds.
+/// As in Redis, a later pause neither shortens an earlier one nor reduces its scope.
 #[test]
 fn a_pause_is_not_weakened_by_another() {
     let server = TestServer::start();
@@ -287,7 +287,7 @@ fn a_pause_is_not_weakened_by_another() {
     admin.converse([("CLIENT PAUSE 1000000 WRITE", ok()), ("CLIENT PAUSE 1 WRITE", ok())]);
     writer.send(b"PING\r\nSET k 1\r\n");
     assert_eq!(writer.reply(), Value::Simple("PONG".into()));
-    // The shorter one is over by then.
+    // The shorter pause is over by then.
     let began = std::time::Instant::now();
     while began.elapsed() < Duration::from_millis(20) {
         assert_eq!(admin.say("GET k"), Value::Null);

@@ -1,4 +1,4 @@
-//! Each command: its replies and error texts.
+//! Replies and error texts of each command.
 
 use crate::common::{TestServer, Value, array, bulk, error, int, ok};
 
@@ -54,7 +54,7 @@ fn dbsize_and_flush() {
     assert_eq!(client.say("DBSIZE x"), error("ERR wrong number of arguments for 'dbsize' command"));
 }
 
-/// The names and values of a HELLO reply, but the client's number.
+/// Returns the names and values of a HELLO reply, without the client ID.
 fn greeting(protocol: i64) -> Vec<Value> {
     let texts = ["server", "redis", "version", "7.0.15", "proto"].iter().map(bulk);
     let numbers = [Value::Integer(protocol), bulk("id"), Value::Integer(1)];
@@ -118,7 +118,7 @@ fn unknown_commands_are_quoted_as_redis_quotes_them() {
     assert_eq!(client.say(&format!("{long} {long} y")), error(&text));
 }
 
-/// That of a command which reads its first argument.
+/// Returns the specification of a command that reads its first argument.
 fn key_specification() -> Value {
     let spec = |kind: &str, numbers: &[(&str, i64)]| {
         let numbers = numbers.iter().flat_map(|(name, number)| [bulk(name), Value::Integer(*number)]).collect();
@@ -251,7 +251,7 @@ fn a_key_that_is_too_long_is_refused() {
     assert_eq!(client.call(&[b"SET", &key[1..], b"v"]), ok());
     assert_eq!(client.call(&[b"SET", &key[..], b"v"]), error("ERR the key has 65536 bytes; the limit is 65535"));
     assert_eq!(client.say("PING"), Value::Simple("PONG".into()));
-    // The store has a longer name for keys of other databases, which clients need not know.
+    // The store's names of keys in other databases are longer; clients need not know that.
     assert_eq!(client.say("SELECT 1"), ok());
     assert_eq!(client.call(&[b"SET", &key[3..], b"v"]), ok());
     let refused = error("ERR the key has 65534 bytes; the limit is 65533");
@@ -260,7 +260,7 @@ fn a_key_that_is_too_long_is_refused() {
     assert_eq!(client.call(&[b"APPEND", &key[2..], b"v"]), refused);
 }
 
-/// In the words of a Redis that is no cluster, which clients look for.
+/// In the words of a Redis without cluster mode, which clients look for.
 #[test]
 fn a_probe_for_a_cluster_finds_none() {
     let server = TestServer::start();
@@ -284,7 +284,7 @@ fn a_probe_for_a_cluster_finds_none() {
     client.converse([("CLUSTER WHAT", error("ERR unknown subcommand 'WHAT'. Try CLUSTER HELP."))]);
 }
 
-/// Each command that has subcommands lists them.
+/// Each command with subcommands lists them.
 #[test]
 fn containers_have_help() {
     let server = TestServer::start();

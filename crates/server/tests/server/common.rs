@@ -13,7 +13,7 @@ use resp::{Protocol, Reply};
 use server::{Config, HttpPort, Parameters, Server, StopHandle};
 use tempfile::TempDir;
 
-/// Longer than any reply takes: a test that would hang fails.
+/// Longer than any reply takes, so that a test fails instead of hanging.
 const REPLY_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) struct TestServer {
@@ -21,24 +21,24 @@ pub(crate) struct TestServer {
     tls_addr: Option<SocketAddr>,
     pub(crate) stop: StopHandle,
     pub(crate) store: Store,
-    /// Where the server tells how it does, if the configuration says so.
+    /// The monitoring port, if configured.
     pub(crate) http: Option<HttpPort>,
     thread: Option<JoinHandle<io::Result<()>>>,
     dir: Option<TempDir>,
 }
 
 impl TestServer {
-    /// A server with two event loops.
+    /// Starts a server with two event loops.
     pub(crate) fn start() -> TestServer {
         TestServer::with(Config { threads: 2, ..Config::default() })
     }
 
-    /// A server whose connections all share one event loop.
+    /// Starts a server whose connections all share one event loop.
     pub(crate) fn single() -> TestServer {
         TestServer::with(Config { threads: 1, ..Config::default() })
     }
 
-    /// A server with one event loop that lets clients use DEBUG.
+    /// Starts a server with one event loop that permits DEBUG.
     pub(crate) fn debugging() -> TestServer {
         let mut parameters = Parameters::default();
         parameters.set("enable-debug-command", "local").expect("a parameter");
@@ -53,12 +53,12 @@ impl TestServer {
         TestServer::at(tempfile::tempdir().expect("a temporary directory"), options, config)
     }
 
-    /// A server with two event loops, on a new store in `dir`.
+    /// Starts a server with two event loops on a new store in `dir`.
     pub(crate) fn at_dir(dir: TempDir) -> TestServer {
         TestServer::at(dir, &Options::new(), Config { threads: 2, ..Config::default() })
     }
 
-    /// The same store, closed, opened and served anew.
+    /// Closes the store, reopens it and serves it again.
     pub(crate) fn restarted(mut self) -> TestServer {
         let dir = self.dir.take().expect("a server has a directory");
         drop(self);
@@ -86,7 +86,7 @@ impl TestServer {
         Client::connect(self.addr)
     }
 
-    /// Waits until the server has ended, which something must have caused.
+    /// Waits until the server has ended; something must have caused it.
     pub(crate) fn join(&mut self) -> io::Result<()> {
         self.thread.take().map_or(Ok(()), |thread| thread.join().expect("the server does not panic"))
     }
@@ -110,19 +110,19 @@ pub(crate) enum Value {
     Bulk(Vec<u8>),
     Null,
     Array(Vec<Value>),
-    /// Names and values in turn (RESP3).
+    /// Alternating names and values (RESP3).
     Map(Vec<Value>),
     /// RESP3.
     Set(Vec<Value>),
-    /// A text for people, with its kind (RESP3).
+    /// A verbatim text with its format (RESP3).
     Text(String),
-    /// A message that is no reply (RESP3).
+    /// A push message (RESP3).
     Push(Vec<Value>),
-    /// Yes or no, a double or a big number, as it is sent (RESP3).
+    /// A boolean, double or big number, as sent (RESP3).
     Other(String),
 }
 
-/// Shows the start of a long value only.
+/// Shows only the start of a long value.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -160,7 +160,7 @@ pub(crate) fn array<const N: usize>(values: [Value; N]) -> Value {
     Value::Array(values.into())
 }
 
-/// A request as clients encode it.
+/// Encodes a request as clients do.
 pub(crate) fn encode<A: AsRef<[u8]>>(arguments: &[A]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut reply = Reply::new(&mut bytes, Protocol::Resp2);
@@ -182,7 +182,7 @@ impl Client {
         Client::over(stream)
     }
 
-    /// Sends as much as the socket takes at once, and returns how much that was.
+    /// Sends as much as the socket accepts without blocking, and returns the length.
     pub(crate) fn send_some(&mut self, bytes: &[u8]) -> usize {
         let stream = self.stream.get_mut();
         stream.set_nonblocking(true).expect("the mode is set");
@@ -195,19 +195,19 @@ impl Client {
         }
     }
 
-    /// The client's own address.
+    /// Returns the client's own address.
     pub(crate) fn addr(&self) -> SocketAddr {
         self.stream.get_ref().local_addr().expect("the socket has an address")
     }
 
-    /// Reads some of what was received, and throws it away; false once the server has closed the connection.
+    /// Reads and discards some received bytes; returns false once the server has closed the connection.
     pub(crate) fn try_skip(&mut self) -> bool {
         let received = self.stream.fill_buf().map_or(0, <[u8]>::len);
         self.stream.consume(received);
         received > 0
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     pub(crate) fn end(&mut self) {
         self.stream.get_mut().shutdown(std::net::Shutdown::Write).expect("the connection is open");
     }
@@ -222,7 +222,7 @@ impl<S: Read + Write> Client<S> {
         self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
     }
 
-    /// As [`Client::send`], to a server that may have closed the connection.
+    /// Like [`Client::send`], to a server that may have closed the connection.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
@@ -232,13 +232,13 @@ impl<S: Read + Write> Client<S> {
         self.reply()
     }
 
-    /// An inline command, for what has no unusual bytes.
+    /// Sends an inline command and returns its reply.
     pub(crate) fn say(&mut self, line: &str) -> Value {
         self.send(format!("{line}\r\n").as_bytes());
         self.reply()
     }
 
-    /// Says each line, and looks whether the reply is the one that stands beside it.
+    /// Sends each line and checks its reply.
     pub(crate) fn converse<const N: usize>(&mut self, lines: [(&str, Value); N]) {
         for (line, wanted) in lines {
             assert_eq!(self.say(line), wanted, "{line}");
@@ -270,12 +270,12 @@ impl<S: Read + Write> Client<S> {
         (0..count).map(|_| self.reply()).collect()
     }
 
-    /// Whether the server has closed the connection, all replies having been read.
+    /// Returns whether the server has closed the connection after all replies were read.
     pub(crate) fn is_at_end(&mut self) -> bool {
         self.rest().is_empty()
     }
 
-    /// What is received until the server closes the connection.
+    /// Returns everything received until the server closes the connection.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         if let Err(error) = self.stream.read_to_end(&mut rest) {
@@ -284,13 +284,13 @@ impl<S: Read + Write> Client<S> {
         rest
     }
 
-    /// Whether a line of CLIENT LIST has this word.
+    /// Returns whether a line of CLIENT LIST contains this word.
     pub(crate) fn is_told_of(&mut self, word: &str) -> bool {
         let Value::Bulk(list) = self.say("CLIENT LIST") else { panic!("not a text") };
         String::from_utf8(list).expect("a text").split_whitespace().any(|other| other == word)
     }
 
-    /// The first line of a reply.
+    /// Reads the first line of a reply.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stream.read_line(&mut line).expect("a reply comes in time");
@@ -305,7 +305,7 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
-/// Bytes that differ from place to place, so that a piece lost or swapped shows.
+/// Returns bytes that depend on their position, so that a lost or swapped piece is detected.
 pub(crate) fn patterned(len_bytes: usize) -> Vec<u8> {
     (0..len_bytes as u64).map(|index| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }

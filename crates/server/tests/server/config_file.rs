@@ -1,4 +1,4 @@
-//! The configuration file: what the file says is so, and what is so is said by it after `CONFIG REWRITE`.
+//! The configuration file: its effects, and its contents after `CONFIG REWRITE`.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 use server::{Config, Parameters, Server, StopHandle};
 use tempfile::TempDir;
 
-/// A file in a directory of its own.
+/// A file in its own directory.
 struct File {
     path: PathBuf,
     _dir: TempDir,
@@ -31,7 +31,7 @@ impl File {
     }
 }
 
-/// With two loops, whatever the file says, so that every server here has as many.
+/// Two loops, whatever the file says, so that every server here has as many.
 fn config(path: &Path) -> Config {
     let mut parameters = Parameters::read(path).expect("the file is understood");
     parameters.set("io-threads", "2").expect("a number");
@@ -71,7 +71,7 @@ fn what_the_file_says_is_so() {
     assert!(info.contains(&format!("config_file:{}\r\n", whole.display())), "{info}");
 }
 
-/// The file as the distribution has it, with the store and a free port from the command line.
+/// The file as distributed, with the store and a free port from the command line.
 #[test]
 fn the_stock_file_of_debian_is_served() {
     let file = File::new(include_str!("debian-redis.conf"));

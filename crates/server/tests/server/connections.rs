@@ -74,7 +74,7 @@ fn who_does_not_read_stalls_nobody_else() {
     (0..small_count).for_each(|_| assert_eq!(slow.reply(), bulk(&small)));
 }
 
-/// More than the kernel's buffers hold; the replies to as much have fifteen times its size.
+/// More than the kernel's buffers hold; the replies to this many bytes are fifteen times as long.
 const UNREAD_BYTES_MAX: usize = 32 << 20;
 
 #[test]
@@ -90,7 +90,7 @@ fn who_does_not_read_is_not_read_from() {
         let taken_bytes = slow.send_some(&requests[sent_bytes % requests.len()..]);
         sent_bytes += taken_bytes;
         assert!(sent_bytes < UNREAD_BYTES_MAX, "the server takes requests without end");
-        // On one event loop, this reply comes after the server has read what it wants to.
+        // On a single event loop, this reply comes after the server has read as much as it wants.
         other.say("PING");
         refused_count = if taken_bytes == 0 { refused_count + 1 } else { 0 };
     }
@@ -151,7 +151,7 @@ fn strangers_may_send_little_and_become_somebody_in_one_pipeline() {
     assert_eq!(client.reply(), error("ERR Protocol error: unauthenticated multibulk length"));
 }
 
-/// What a browser sends for `fetch(…, {method, mode: 'no-cors', body})`.
+/// Returns the bytes that a browser sends for `fetch(…, {method, mode: 'no-cors', body})`.
 fn from_a_page(method: &str, body: &str) -> Vec<u8> {
     format!(
         "{method} / HTTP/1.1\r\nHost: localhost:6379\r\nUser-Agent: Mozilla/5.0\r\nContent-Type: text/plain\r\n\
@@ -168,7 +168,7 @@ fn a_web_page_has_nothing_executed() {
     for method in ["POST", "post", "GET", "PUT", "OPTIONS", "HEAD"] {
         for piece_bytes in [1, 7, 4096] {
             let mut page = server.client();
-            // It may be closed before all was sent.
+            // The server may close it before everything was sent.
             let _ = from_a_page(method, body).chunks(piece_bytes).try_for_each(|piece| page.try_send(piece));
             let answer = page.rest();
             assert!(!answer.windows(3).any(|window| window == b"+OK"), "{method}: {}", answer.escape_ascii());

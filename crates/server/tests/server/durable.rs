@@ -1,5 +1,5 @@
-//! Replies that are held until what they tell is durable. The store is on a disk, and so journaled; where the file system for
-//! temporary files is none, levels are still what the medium says.
+//! Replies that are held until they are durable. The store is on a disk, and so journaled; if the file system of
+//! temporary files is not a disk, levels are limited by the medium.
 
 use crate::common::{TestServer, Value, array, bulk, encode, error, int, ok};
 use hikv::Durability;
@@ -28,7 +28,7 @@ fn a_pipeline_is_answered_in_order_whoever_wrote_what_it_reads() {
         assert_eq!((one.reply(), one.reply()), (array([ok(), bulk(&value)]), bulk(&value)));
         let before = if i == 0 { Value::Null } else { bulk((i - 1).to_string()) };
         assert_eq!((other.reply(), other.reply(), other.reply()), (before, ok(), bulk(&value)));
-        // Written by one client, and read by the other before or after the disk has it.
+        // Written by one client, and read by the other before or after it is on the disk.
         assert_eq!(other.call(&["GET", "shared"]), bulk(&value));
     }
 }
@@ -99,8 +99,8 @@ fn memory_refuses_more_than_it_gives() {
     client.converse([("GET k", Value::Null), ("SET k v DURABLE process", ok())]);
 }
 
-/// After a write every message is held behind it, though it has long been durable. One message of more than a turn's worth for
-/// several, and many that are as much together.
+/// After a write every message is held behind it, even long after it is durable. One message larger than a turn for
+/// several clients, and many that are as large together.
 #[test]
 fn messages_of_more_than_a_turn_reach_all_subscribers() {
     let server = TestServer::single();
@@ -123,12 +123,12 @@ fn messages_of_more_than_a_turn_reach_all_subscribers() {
     }
 }
 
-/// The messages tell of writes that are not durable when they come.
+/// The messages report writes that are not durable when they arrive.
 #[test]
 fn messages_during_a_value_follow_it() {
     let server = TestServer::single();
     let (mut reader, mut writer) = (server.client(), server.client());
-    // More than the sockets' buffers, and streamed.
+    // Larger than the sockets' buffers, and streamed.
     let value = crate::common::patterned(20 << 20);
     assert_eq!(writer.call(&[b"SET".as_slice(), b"large", &value]), ok());
     reader.say("HELLO 3");

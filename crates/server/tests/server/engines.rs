@@ -1,4 +1,4 @@
-//! Stores of engines that lack something: commands that need it are refused before anything is done.
+//! Engines without some features: commands that need them are refused without any effect.
 
 use hikv::{Durability, EngineKind, Options, Order};
 use server::Config;
@@ -34,7 +34,7 @@ fn a_command_that_needs_what_the_engine_lacks_is_refused() {
     }
 }
 
-/// Keys of several databases are counted in order, where there is one.
+/// The keys of several databases are counted in order, if the engine has one.
 #[test]
 fn a_store_of_several_databases_is_served_again() {
     for &engine in EngineKind::ALL {
@@ -44,7 +44,8 @@ fn a_store_of_several_databases_is_served_again() {
     }
 }
 
-/// An engine without order counts no keys of several databases: only a key in another one may make it refuse that.
+/// An engine without order cannot count the keys of several databases: it may refuse that only if another database has
+/// a key.
 #[test]
 fn what_puts_no_key_uses_no_database() {
     let server = server_on(EngineKind::RewoHash);
@@ -108,7 +109,7 @@ fn what_is_refused_does_nothing_and_is_counted() {
     }
 }
 
-/// What `docs/watching.md` lists and what is told have the same names, of every engine.
+/// `docs/watching.md` and the metrics of every engine have the same names.
 #[test]
 fn metrics_have_their_rows_in_the_docs() {
     let docs = include_str!("../../../../docs/watching.md");

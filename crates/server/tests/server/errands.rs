@@ -1,4 +1,4 @@
-//! Commands that take long: the other clients of their event loop are answered meanwhile.
+//! Long commands: the other clients of their event loop are served while these run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,7 +6,7 @@ use server::{Config, Parameters};
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
-/// Longer than any test: what ends it is the end of the server, or of the client.
+/// Longer than any test: only the end of the server or of the client ends it.
 const FOR_EVER: &str = "DEBUG SLEEP 100000";
 
 #[test]
@@ -82,7 +82,8 @@ fn errands_keep_the_order_of_a_pipeline() {
     assert!(client.is_at_end());
 }
 
-/// What must be alone is, beside errands: none is lost, and nobody is forgotten who was postponed.
+/// Commands with exclusive access keep it alongside background jobs: none is lost, and no postponed client is
+/// forgotten.
 #[test]
 fn transactions_are_alone_beside_errands() {
     const COUNT: i64 = 60;
@@ -112,7 +113,7 @@ fn transactions_are_alone_beside_errands() {
     assert_eq!(server.client().say("GET n"), bulk((4 * COUNT).to_string()));
 }
 
-/// A transaction that sleeps, and holds its keys meanwhile.
+/// A transaction that sleeps while it holds its keys.
 #[test]
 fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
     let mut server = TestServer::debugging();
@@ -134,13 +135,13 @@ fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
     kept_out.send(b"GET mine\r\n");
     other.send(b"SHUTDOWN\r\n");
     assert!(other.is_at_end());
-    // The transaction was executed as a whole before whoever it kept out.
+    // The transaction was executed completely before the client that it blocked.
     assert_eq!(long.reply(), array([ok(), ok()]));
     assert_eq!(kept_out.rest(), b"$1\r\n1\r\n");
     server.join().expect("the server ends without an error");
 }
 
-/// What the client has watched is written by the program that embeds the server, while the transaction sleeps.
+/// The embedding program writes a watched key while the transaction sleeps.
 #[test]
 fn a_transaction_is_not_written_over_what_was_written_past_the_server_meanwhile() {
     let mut server = TestServer::debugging();
@@ -157,7 +158,7 @@ fn a_transaction_is_not_written_over_what_was_written_past_the_server_meanwhile(
     assert_eq!(store.get("k").expect("it is whole"), Some(b"5".to_vec()));
 }
 
-/// Clients who come later, and whose commands would take longer, do not come before.
+/// Clients that come later with longer commands are not served first.
 #[test]
 fn errands_are_done_in_the_order_in_which_they_come() {
     let server = TestServer::debugging();
@@ -168,7 +169,7 @@ fn errands_are_done_in_the_order_in_which_they_come() {
     wait_for_transaction(&mut other);
     second.send(b"MULTI\r\nSET made 1\r\nEXEC\r\n");
     assert_eq!((second.reply(), second.reply()), (ok(), queued()));
-    // One loop executes in the order in which requests come.
+    // A single loop executes requests in order of arrival.
     other.say("PING");
     third.send(b"KEYS *\r\n");
     assert_eq!(third.reply(), array([bulk("made")]));
@@ -176,7 +177,7 @@ fn errands_are_done_in_the_order_in_which_they_come() {
     assert_eq!(first.reply(), array([Value::Null, ok()]));
 }
 
-/// As many clients as there are give long commands without end; a transaction has its turn each time.
+/// All clients send endless long commands; a transaction still gets its turn each time.
 #[test]
 fn a_stream_of_long_commands_starves_no_transaction() {
     let (server, stops) = (TestServer::single(), AtomicBool::new(false));
@@ -199,7 +200,7 @@ fn a_stream_of_long_commands_starves_no_transaction() {
     });
 }
 
-/// A request that is long waits for `EXEC` as any other, and clients that want no replies get none.
+/// A long request is queued for `EXEC` like any other, and clients that want no replies get none.
 #[test]
 fn errands_of_transactions_and_of_clients_without_replies() {
     let server = TestServer::start();
@@ -217,7 +218,7 @@ fn errands_of_transactions_and_of_clients_without_replies() {
     assert_eq!(client.reply(), int((9 << 20) + 1));
 }
 
-/// What a client subscribes to and watches is where it was when the client comes back, and is gone otherwise.
+/// A client's subscriptions and watched keys are still there when it resumes, and removed if it has disconnected.
 #[test]
 fn a_client_that_was_away_is_who_it_was() {
     let mut server = TestServer::debugging();
@@ -240,8 +241,8 @@ fn a_client_that_was_away_is_who_it_was() {
     server.join().expect("the server ends without an error");
 }
 
-/// Until some client's `EXEC` is carried out, so that it has the claim on its keys. A command of its own name
-/// is told of too early: when it is queued.
+/// Waits until a client's `EXEC` is running, so that it has claimed its keys. A command of that name would appear too
+/// early: when it is queued.
 fn wait_for_transaction(other: &mut Client) {
     while !other.is_told_of("cmd=exec") {
         std::thread::yield_now();
@@ -271,7 +272,7 @@ fn debug_is_for_nobody_unless_the_server_was_told() {
         ("DEBUG SLEEP 0", Value::Simple("QUEUED".into())),
         ("EXEC", array([refused])),
     ]);
-    // As it is, without a code of its own; line ends would end the reply.
+    // Verbatim, without an added error code; line ends would end the reply.
     TestServer::debugging().client().converse([
         ("DEBUG ERROR \"Some text\"", error("Some text")),
         ("DEBUG ERROR \"A\\r\\nB\"", error("A  B")),

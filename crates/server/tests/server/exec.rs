@@ -1,4 +1,4 @@
-//! What `EXEC` does: the same as its commands one after the other, as one step, or nothing.
+//! `EXEC`: the same effect as its commands one after the other, in one step, or none.
 
 use crate::common::{Client, TestServer, Value, array, bulk, int, ok};
 use fastrand::Rng;
@@ -11,7 +11,7 @@ fn queued() -> Value {
 
 const KEYS: [&str; 5] = ["a", "b", "c", "{long}:key", "n"];
 
-/// A command of any kind that reads or changes items.
+/// Returns a random command that reads or changes items.
 fn command(rng: &mut Rng) -> Vec<String> {
     let mut key = || KEYS[rng.usize(..KEYS.len())];
     let (key, other, third) = (key(), key(), key());
@@ -60,7 +60,7 @@ fn command(rng: &mut Rng) -> Vec<String> {
     words
 }
 
-/// Keys in no order, in one.
+/// Returns an unordered reply of keys in sorted order.
 fn sorted(value: Value, command: &str) -> Value {
     let sort = |value| match value {
         Value::Array(mut values) => {
@@ -76,7 +76,7 @@ fn sorted(value: Value, command: &str) -> Value {
     }
 }
 
-/// All that there is, and when it expires.
+/// Returns all keys with their values and expiries.
 fn contents(client: &mut Client) -> Vec<Value> {
     let mut contents = Vec::new();
     for db in 0..3 {
@@ -137,12 +137,12 @@ fn a_transaction_changes_as_many_keys_as_it_likes() {
     client.converse([(&format!("MSET{pairs}")[..], ok()), ("GET 4999", bulk("w"))]);
 }
 
-/// A server whose store takes a few MiB.
+/// Starts a server whose store is limited to a few MiB.
 fn small() -> TestServer {
     TestServer::of(&Options::new().region_bytes_max(16 << 20), Config { threads: 1, ..Config::default() })
 }
 
-/// More than that store has room for.
+/// Queues more than that store has space for.
 fn queue_too_much(client: &mut Client) {
     (0..8).for_each(|number| client.converse([(&format!("SETRANGE large:{number} 4194304 x")[..], queued())]));
 }
@@ -165,7 +165,8 @@ fn a_transaction_for_which_there_is_no_room_changes_nothing() {
     client.converse([("MULTI", ok()), ("SET k after", queued()), ("EXEC", array([ok()])), ("GET k", bulk("after"))]);
 }
 
-/// Two keys need a record, for which there is no room; one needs none, whatever the transaction has seen of it.
+/// Two keys need a journal record, for which there is no space; one needs none, whatever the transaction has read of
+/// it.
 #[test]
 fn a_transaction_that_deletes_one_key_needs_no_room() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
@@ -190,7 +191,7 @@ fn a_transaction_that_deletes_one_key_needs_no_room() {
     }
 }
 
-/// What it would change is not gathered beyond the limit, which the error names; what is queued afterwards is not, either.
+/// Changes beyond the limit, which the error names, are not collected; neither are changes queued afterwards.
 #[test]
 #[ignore = "a gigabyte of memory"]
 fn a_transaction_of_too_many_bytes_changes_nothing() {
@@ -206,7 +207,7 @@ fn a_transaction_of_too_many_bytes_changes_nothing() {
     client.converse([("GET k", bulk("before")), ("DBSIZE", int(1))]);
 }
 
-/// A store of very many keys is cleared as a whole first.
+/// A store of very many keys is first cleared in a separate step.
 #[test]
 fn everything_is_deleted_and_put_anew() {
     let server = TestServer::start();
@@ -223,7 +224,7 @@ fn everything_is_deleted_and_put_anew() {
     }
 }
 
-/// Nobody hears of a change before it is made, nor of one that is not.
+/// No client is notified of a change before it is made, or of one that is not made.
 #[test]
 fn listeners_hear_of_what_was_done() {
     let server = small();

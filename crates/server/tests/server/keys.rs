@@ -1,4 +1,4 @@
-//! Keys, when one expires, and the databases that they are in.
+//! Keys, their expiry, and their databases.
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
@@ -30,7 +30,7 @@ fn keys_expire_under_conditions() {
     ]);
 }
 
-/// Clients of two loops, again and again at once: one of them has made the key stay.
+/// Clients of two loops, repeatedly at the same time: exactly one of them has removed the expiry.
 #[test]
 fn one_of_two_is_told_that_it_made_the_key_stay() {
     let server = TestServer::start();
@@ -142,7 +142,7 @@ fn a_dump_is_restored() {
         ("RESTORE other 0 x IDLETIME a", error("ERR value is not an integer or out of range")),
         ("DUMP absent", Value::Null),
     ]);
-    // What is over by then replaces a key by nothing.
+    // A value that has already expired deletes the key that it replaces.
     let past =
         |options: &[&str]| [restore("1"), options.iter().map(|word| word.as_bytes().to_vec()).collect()].concat();
     assert_eq!(client.call(&past(&["ABSTTL"])), error("BUSYKEY Target key name already exists."));
@@ -152,7 +152,7 @@ fn a_dump_is_restored() {
     assert_eq!(client.say("EXISTS r"), int(0));
 }
 
-/// The same option may come again, and the last one counts; two different ones contradict each other.
+/// The same option may be repeated, and the last one counts; two different ones contradict each other.
 #[test]
 fn options_about_time_may_repeat() {
     let server = TestServer::start();

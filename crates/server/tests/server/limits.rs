@@ -1,4 +1,4 @@
-//! What a client may leave unread, and how long it may say nothing.
+//! Limits on a client's unread output and idle time.
 
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn a_subscriber_that_does_not_read_is_given_up() {
     other.call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"]);
     slow.say("SUBSCRIBE news");
     let message = "x".repeat(100_000);
-    // More than the sockets' buffers hold, and as much again.
+    // Twice as much as the sockets' buffers hold.
     let heard = (0..1_000).map(|_| other.call(&["PUBLISH", "news", &message])).take_while(|heard| *heard == int(1));
     assert!(heard.count() < 1_000, "the server keeps messages without end");
     assert_eq!(other.say("PUBSUB NUMSUB news"), array([bulk("news"), int(0)]));
@@ -70,8 +70,8 @@ fn who_says_nothing_is_closed_after_the_timeout_but_for_subscribers() {
     );
 }
 
-/// Publishers wait for loops that have not taken their letters, and no publisher who waited is forgotten: all messages come. That they
-/// wait is shown in `mail.rs`.
+/// Publishers wait for loops that have not taken their messages, and no waiting publisher is forgotten: all messages
+/// arrive. The wait itself is tested in `messages/mod.rs`.
 #[test]
 fn all_messages_come_of_publishers_that_are_held_back() {
     let server = TestServer::with(Config { threads: 3, ..Config::default() });
@@ -98,7 +98,7 @@ fn all_messages_come_of_publishers_that_are_held_back() {
     assert!(heard);
 }
 
-/// Whether the line of one client has both words.
+/// Returns whether one client's line contains both words.
 fn has_line(client: &mut Client, words: [&str; 2]) -> bool {
     let Value::Bulk(list) = client.say("CLIENT LIST") else { panic!("not a text") };
     let list = String::from_utf8(list).expect("a text");
@@ -112,13 +112,13 @@ fn waiting_bytes(client: &mut Client) -> usize {
     figure.and_then(|figure| figure.parse().ok()).expect("it is told")
 }
 
-/// A loop is kept busy while messages for its client come, more than that may leave unread.
+/// A loop is kept busy while its client receives more messages than it may leave unread.
 #[test]
 fn messages_that_wait_for_a_loop_count_for_their_subscribers() {
     const MESSAGE_BYTES: usize = 1 << 20;
     let options = Options::new().durability(Durability::Buffered);
     let server = TestServer::of(&options, Config { threads: 2, ..Config::default() });
-    // Clients go to the loops in turn.
+    // Clients are assigned to the loops in turn.
     let (mut publisher, mut subscriber, mut other, mut busy) =
         (server.client(), server.client(), server.client(), server.client());
     other.call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 2mb 0 0"]);
@@ -141,7 +141,7 @@ fn messages_that_wait_for_a_loop_count_for_their_subscribers() {
     assert_eq!(waiting_bytes(&mut other), 0);
 }
 
-/// A thread that takes an expired key away waits for `stalled`: the reaper does already, and `k` has expired.
+/// Makes every thread that removes an expired key wait for `stalled`; the reaper already does, and `k` has expired.
 fn stall_who_finds_expired_keys(server: &TestServer, stalled: &Arc<RwLock<()>>) {
     let (began, begins) = std::sync::mpsc::channel();
     let (began, stalled) = (Mutex::new(began), Arc::clone(stalled));
@@ -158,7 +158,7 @@ fn stall_who_finds_expired_keys(server: &TestServer, stalled: &Arc<RwLock<()>>) 
     }
 }
 
-/// Nothing happens on the connection, but time goes by.
+/// Time passes without any event on the connection.
 #[test]
 fn a_subscriber_over_its_soft_limit_is_given_up_though_nothing_more_comes() {
     let server = TestServer::single();

@@ -1,4 +1,4 @@
-//! The server in this process, and its clients.
+//! Tests of the server in this process with real clients.
 
 mod acl;
 mod backlog;

@@ -4,7 +4,7 @@ use crate::common::{Client, TestServer, Value, bulk, error, ok};
 use hikv::Options;
 use server::Config;
 
-/// A client of a server that has `a`, `b/1`, `b/2`, `b/3`, `c` and one more key, of unusual bytes.
+/// Returns a client of a server that has `a`, `b/1`, `b/2`, `b/3`, `c` and one more key, of unusual bytes.
 fn filled(server: &TestServer) -> Client {
     let mut client = server.client();
     for (key, value) in [("c", "4"), ("b/2", "32"), ("a", "1"), ("b/3", "33"), ("b/1", "31")] {
@@ -57,7 +57,7 @@ fn a_prefix_and_a_limit() {
     assert_eq!(all.len(), 12);
 }
 
-/// The least key above another is that key and a zero byte.
+/// The smallest key above another is that key followed by a zero byte.
 #[test]
 fn a_range_is_read_page_by_page() {
     let server = TestServer::start();
@@ -119,7 +119,7 @@ fn a_reply_that_would_be_too_long_is_refused_and_one_item_never_is() {
     assert!(one[1] == Value::Bulk(vec![b'v'; 70 << 20]));
 }
 
-/// Nobody works in the background here, so the order comes about when the test builds it.
+/// No thread works in the background here, so the order exists only after the test builds it.
 #[test]
 fn a_range_that_comes_early_is_refused_and_points_are_served() {
     let options = Options::new().background(false);

@@ -1,4 +1,5 @@
-//! Requests that panic, and those that once did: the client gets an error and is disconnected, and all others are served on.
+//! Requests that panic, and those that once did: the client gets an error and is disconnected, and all others are still
+//! served.
 
 use server::{Config, HttpPort, Parameters};
 
@@ -19,21 +20,21 @@ fn panic_count(client: &mut Client) -> u64 {
     count.expect("it is shown").parse().expect("a number")
 }
 
-/// Two event loops, and DEBUG.
+/// Starts a server with two event loops and DEBUG.
 fn server() -> TestServer {
     let mut parameters = Parameters::default();
     parameters.set("enable-debug-command", "local").expect("a parameter");
     TestServer::with(Config { threads: 2, parameters, ..Config::default() })
 }
 
-/// The reply to a transaction of these lines, as far as there is one.
+/// Returns the reply to a transaction of these lines, if there is one.
 fn transaction(client: &mut Client, lines: &[&str]) -> Value {
     assert_eq!(client.say("MULTI"), ok());
     lines.iter().for_each(|line| assert_eq!(client.say(line), queued(), "{line}"));
     client.say("EXEC")
 }
 
-/// The number of the database is first looked at where the transaction is weighed.
+/// The database number is first used where the transaction's duration is estimated.
 #[test]
 fn a_transaction_selects_no_database_that_is_missing() {
     let server = TestServer::start();
@@ -81,7 +82,7 @@ fn a_request_that_panics_ends_its_client_alone() {
     );
 }
 
-/// `KEYS` makes it an errand, whose thread and whose claim others need afterwards.
+/// `KEYS` makes it a background job, whose thread and claim others need afterwards.
 #[test]
 fn a_transaction_that_panics_has_written_nothing() {
     let server = server();

@@ -1,8 +1,8 @@
-//! Requests sent together: order, cuts, groups of reads, large values.
+//! Pipelined requests: order, split input, groups of reads, large values.
 
 use crate::common::{Client, TestServer, Value, bulk, encode, error, ok, patterned};
 
-/// A pipeline of every kind of request, and its replies on an empty store.
+/// Returns a pipeline of every kind of request, and its replies on an empty store.
 fn mixed() -> (Vec<u8>, Vec<Value>) {
     let steps: Vec<(Vec<u8>, Option<Value>)> = vec![
         (encode(&["SET", "a", "1"]), Some(ok())),
@@ -34,7 +34,7 @@ fn cut_at_every_byte() {
     let (bytes, replies) = mixed();
     for cut in 0..=bytes.len() {
         client.send(&bytes[..cut]);
-        // On one event loop, this reply comes after the first piece has been read.
+        // On a single event loop, this reply comes after the first piece has been read.
         other.say("PING");
         client.send(&bytes[cut..]);
         expect(&mut client, &replies);
@@ -85,7 +85,7 @@ fn a_value_of_64_mib() {
     assert_eq!(client.reply(), Value::Simple("PONG".into()));
 }
 
-/// Of the two large values one is just copied and one just streamed.
+/// Of the two large values, one is just small enough to copy and one just large enough to stream.
 #[test]
 fn large_values_among_small_ones() {
     let server = TestServer::start();
@@ -154,7 +154,7 @@ fn an_end_that_comes_with_data_is_seen() {
     let large = patterned(20 << 20);
     client.call(&[b"SET", &b"large"[..], &large]);
     client.send(b"GET large\r\n");
-    // On one event loop, this reply comes after the server has stopped reading from the client.
+    // On a single event loop, this reply comes after the server has stopped reading from the client.
     other.say("PING");
     client.send(b"PING\r\n");
     client.end();

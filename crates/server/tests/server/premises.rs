@@ -1,4 +1,4 @@
-//! Watched keys, and writes past the server: by a program that embeds the server, and uses the store as well.
+//! Watched keys and writes that bypass the server: a program embeds the server and uses the store directly.
 
 use hikv::{Durability, EngineKind, Expiry, Limits, Options, Store, WriteBatch};
 use server::Config;
@@ -16,10 +16,10 @@ fn queued() -> Value {
     Value::Simple("QUEUED".into())
 }
 
-/// What is written past the server, and whether the transaction ends with it.
+/// The write that bypasses the server, and whether it breaks the transaction.
 type Written = (&'static str, fn(&Store), bool);
 
-/// `k` is a short value, `long` one that compaction does not move, `absent` is not there.
+/// `k` is a short value, `long` one that compaction does not move, `absent` does not exist.
 const WRITTEN: [Written; 10] = [
     ("nothing", |_| (), false),
     ("another key", |store| store.put("other", "value").unwrap(), false),
@@ -30,7 +30,7 @@ const WRITTEN: [Written; 10] = [
     ("a long value", |store| store.put("long", long(1)).unwrap(), true),
     ("the long value that was there", |store| store.put("long", long(0)).unwrap(), true),
     ("everything away", |store| store.clear().unwrap(), true),
-    // This alone no version tells, since compaction does the same.
+    // This is the only one that no version reveals, because compaction does the same.
     ("the value that was there", |store| store.put("k", "v").unwrap(), false),
 ];
 
@@ -56,7 +56,7 @@ fn a_write_past_the_server_stops_a_transaction() {
             let wanted = if is_stopped { Value::Null } else { array([ok()]) };
             assert_eq!(client.say("EXEC"), wanted, "{what}, {engine}");
             assert_eq!(store.contains("mine").unwrap(), !is_stopped, "{what}, {engine}");
-            // A transaction that changes nothing, and one that deletes everything, are stopped as well.
+            // A transaction without changes, and one that deletes everything, are broken as well.
             for command in ["PING", "FLUSHALL"] {
                 store.write(&batch).unwrap();
                 client.converse([("WATCH k long absent", ok()), ("MULTI", ok())]);
@@ -68,13 +68,13 @@ fn a_write_past_the_server_stops_a_transaction() {
     }
 }
 
-/// A transaction that adds 1 and writes much else, so that it takes a while.
+/// Returns a transaction that adds 1 and writes many other keys, so that it takes a while.
 fn transaction() -> Vec<u8> {
     let sets: String = (0..200).map(|number| format!("SET other:{number} {number}\r\n")).collect();
     format!("MULTI\r\nINCR a\r\n{sets}INCR b\r\nEXEC\r\n").into_bytes()
 }
 
-/// The reply to such a transaction, whose client has watched.
+/// Returns the reply to such a transaction after WATCH.
 fn outcome(client: &mut Client) -> Value {
     (0..203).for_each(|_| assert_ne!(client.reply(), Value::Null));
     client.reply()
@@ -92,7 +92,7 @@ fn what_is_added_past_the_server_meanwhile_is_not_lost() {
         for round in 0..ROUND_COUNT {
             assert_eq!(client.say("WATCH a b"), ok());
             client.send(&request);
-            // Sometimes before the commands are executed, sometimes behind: turn by turn nearer to where that changes.
+            // Sometimes before the commands are executed, sometimes after: the delay converges to the boundary.
             (0..delay).for_each(|_| std::hint::spin_loop());
             store.increment(if round % 2 == 0 { "a" } else { "b" }, 1).unwrap();
             if outcome(&mut client) == Value::Null {
@@ -121,7 +121,7 @@ fn compaction_stops_no_transaction() {
     let before: Vec<_> = watched.iter().map(version).collect();
     assert_eq!(client.say(&format!("WATCH {}", watched.join(" "))), ok());
     client.converse([("MULTI", ok()), ("STRLEN key:0", queued()), ("DEL key:10", queued())]);
-    // What readers of other tests' stores keep leaves no gap. Each write frees some of it.
+    // Memory kept by readers of other tests' stores leaves no gap. Each write frees some of it.
     while store.stats().garbage_count > 1_000 {
         store.put("written", "again").unwrap();
         std::thread::yield_now();

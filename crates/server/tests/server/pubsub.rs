@@ -112,7 +112,8 @@ fn a_monitor_sees_requests() {
     assert!(line.starts_with('+') && line.ends_with("\"SET\" \"k\" \"a\\x01\""), "{line}");
 }
 
-/// Redis shows a request once it is executed: `EXEC` behind its commands, `SELECT` in the database that it has chosen.
+/// Redis shows a request after its execution: `EXEC` after its commands, `SELECT` with the database that it has
+/// selected.
 #[test]
 fn a_monitor_sees_the_order_of_redis() {
     let server = TestServer::start();

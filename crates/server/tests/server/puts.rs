@@ -1,4 +1,4 @@
-//! SETs that come together, and are put together: nobody can tell.
+//! Grouped SETs behave like single ones.
 
 use hikv::{Durability, Options};
 use server::Config;
@@ -54,7 +54,8 @@ fn one_that_is_refused_spoils_no_other() {
     assert_eq!(client.say("MGET a b d e"), array(["1", "3", "4", "5"].map(bulk)));
 }
 
-/// What stands beside one that finds no room is done, and done once: what others have written meanwhile would be gone again.
+/// The other SETs of the group are executed, exactly once: a repetition would overwrite values that other clients have
+/// written.
 #[test]
 fn one_that_finds_no_room_spoils_no_other_and_none_is_done_twice() {
     let options = Options::new().region_bytes_max(16 << 20).durability(Durability::Buffered);

@@ -48,7 +48,7 @@ fn a_save_that_fails_is_said_and_leaves_the_last_backup() {
     let mut server = TestServer::with(Config { backup_dir: Some(backup.clone()), ..Config::default() });
     let mut client = server.client();
     client.converse([("SET k 1", ok()), ("SAVE", ok()), ("SET k 2", ok())]);
-    // Something that no interrupted backup has left.
+    // A file that no interrupted backup leaves.
     let occupied = place.path().join("there.new.partial");
     std::fs::create_dir(&occupied).unwrap();
     std::fs::write(occupied.join("something else"), "").unwrap();
@@ -106,7 +106,7 @@ fn nothing_but_the_last_backup_is_replaced() {
     assert_eq!(field(&mut client, "rdb_last_bgsave_status"), "err");
     assert_eq!(fs::read(backup.join("dear")).unwrap(), b"you");
     assert_eq!(place.path().read_dir().unwrap().count(), 1);
-    // As the text says.
+    // As the text suggests.
     fs::rename(&backup, place.path().join("elsewhere")).unwrap();
     client.converse([("SAVE", ok()), ("SET k 2", ok()), ("SAVE", ok())]);
     assert_eq!(value_in(&backup, "k").as_deref(), Some(&b"2"[..]));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::common::{Client, TestServer, Value, error, ok};
 
-/// A call's next cursor, and its keys.
+/// Returns a call's next cursor, and its keys.
 fn step(client: &mut Client, cursor: &str, options: &[&str]) -> (String, Vec<Vec<u8>>) {
     let Value::Array(reply) = client.call(&[&["SCAN", cursor], options].concat()) else { panic!("not an array") };
     let [Value::Bulk(cursor), Value::Array(keys)] = &reply[..] else { panic!("not a cursor and keys: {reply:?}") };
@@ -15,7 +15,7 @@ fn step(client: &mut Client, cursor: &str, options: &[&str]) -> (String, Vec<Vec
     (String::from_utf8(cursor.clone()).expect("a cursor is text"), keys.iter().map(key).collect())
 }
 
-/// All keys of a scan from `cursor` to its end, none twice.
+/// Returns all keys of a scan from `cursor` to its end, each once.
 fn rest(client: &mut Client, cursor: &str, options: &[&str]) -> BTreeSet<Vec<u8>> {
     let (mut cursor, mut all) = (cursor.to_owned(), BTreeSet::new());
     loop {

@@ -1,4 +1,4 @@
-//! A password is shown nowhere but where it was given.
+//! Passwords are never shown.
 
 use crate::common::{TestServer, Value, ok};
 use server::{Config, Secret};

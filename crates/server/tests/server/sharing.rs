@@ -1,4 +1,4 @@
-//! Event loops that are a pool: between clients' requests they apply what those leave for the order of keys.
+//! Event loops as a pool: between clients' requests they apply changes to the order of keys.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -10,7 +10,7 @@ use testkit::{Contention, Direction, Failure, Operations, Visit, contend};
 
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
-/// Without threads of the store's: what is applied is applied by loops, writers and scans. Queues are short, so that they fill.
+/// Without background threads: only loops, writers and scans apply changes. Queues are short, so that they fill.
 fn alone() -> Options {
     Options::new().durability(Durability::Buffered).background(false).order_queues(2, 64)
 }
@@ -20,7 +20,7 @@ fn server(options: &Options, split: &str) -> TestServer {
     TestServer::of(options, Config { threads: 2, ordered: true, split, ..Config::default() })
 }
 
-/// What `INFO threads`, or another section, says of this name.
+/// Returns the value of this name in `INFO threads`, or in another section.
 fn told(client: &mut Client, section: &str, name: &str) -> String {
     let Value::Bulk(text) = client.say(&format!("INFO {section}")) else { panic!("not a text") };
     let text = String::from_utf8(text).expect("a text");
@@ -32,7 +32,7 @@ fn number(client: &mut Client, section: &str, name: &str) -> u64 {
     told(client, section, name).parse().expect("a number")
 }
 
-/// Says a line so often, in pipelines.
+/// Sends a line `count` times, in pipelines.
 fn say_often(client: &mut Client, line: &str, count: usize) {
     for _ in 0..count / 64 {
         client.send(format!("{line}\r\n").repeat(64).as_bytes());
@@ -68,7 +68,7 @@ fn value_of(answer: Value) -> Result<Option<Vec<u8>>, Failure> {
     }
 }
 
-/// The transaction that changes a key which holds what is expected; none if it holds anything else.
+/// Returns the transaction that changes a key with the expected value; `None` if it has another value.
 fn swap(
     client: &mut Client,
     key: &[u8],
@@ -108,7 +108,7 @@ impl Operations for Clients {
             loop {
                 match swap(client, key, expected, new)? {
                     None => return Ok(false),
-                    // Another client wrote the key meanwhile.
+                    // Another client has written the key.
                     Some(Value::Null) => {}
                     Some(Value::Array(_)) => return Ok(true),
                     Some(other) => return Err(wrong(&other)),
@@ -148,7 +148,7 @@ impl Operations for Clients {
     }
 }
 
-/// Four clients of two loops. A window of operations ends in between, and roles change with each sleep of a loop.
+/// Four clients of two loops. A window of operations ends in between, and roles change whenever a loop sleeps.
 #[test]
 fn keys_are_registers_while_loops_change_roles() {
     let contention = Contention {
@@ -168,7 +168,7 @@ fn keys_are_registers_while_loops_change_roles() {
     assert!(!told(&mut client, "threads", "sampled_apply").ends_with("=none"), "no loop has applied");
 }
 
-/// Asks until all changes are applied: each question wakes one loop.
+/// Polls until all changes are applied: each request wakes one loop.
 fn are_applied(client: &mut Client) -> bool {
     (0..1_000).any(|_| number(client, "order", "queued_count") == 0)
 }

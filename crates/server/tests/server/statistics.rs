@@ -1,14 +1,14 @@
-//! What INFO, SLOWLOG and LATENCY tell of what was executed.
+//! INFO, SLOWLOG and LATENCY after executed requests.
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
-/// The lines of a section of INFO.
+/// Returns the lines of a section of INFO.
 fn info(client: &mut Client, section: &str) -> String {
     let Value::Bulk(text) = client.say(&format!("INFO {section}")) else { panic!("not a text") };
     String::from_utf8(text).expect("a text")
 }
 
-/// What INFO says of this name.
+/// Returns the value of this name in INFO.
 fn field(client: &mut Client, section: &str, name: &str) -> Option<String> {
     let text = info(client, section);
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::to_owned)
@@ -18,7 +18,7 @@ fn is_counted(client: &mut Client, command: &str, start: &str) -> bool {
     field(client, "commandstats", &format!("cmdstat_{command}")).is_some_and(|counts| counts.starts_with(start))
 }
 
-/// The names of the commands in the slow log, the newest first.
+/// Returns the entries of the slow log, newest first.
 fn slow_requests(client: &mut Client) -> Vec<Vec<Value>> {
     let Value::Array(requests) = client.say("SLOWLOG GET -1") else { panic!("not an array") };
     let arguments = |request: &Value| match request {
@@ -55,7 +55,7 @@ fn a_read_of_many_keys_is_as_slow_as_all_its_groups() {
     let server = TestServer::single();
     let mut client = server.client();
     client.converse([("SET k v", ok()), ("CONFIG SET latency-monitor-threshold 1 slowlog-log-slower-than 1000", ok())]);
-    // So many groups take a millisecond on any machine, and hardly one of them does by itself.
+    // This many groups take a millisecond on any machine, and hardly any single one does.
     let keys = vec!["k"; 200_000];
     client.send(&encode(&[&["MGET"], &keys[..]].concat()));
     assert!(matches!(client.reply(), Value::Array(values) if values.len() == keys.len()));
@@ -130,7 +130,7 @@ fn memory_is_told_beside_its_limit() {
     assert!(number(&mut client, "used_memory_rss") > 0 && number(&mut client, "total_system_memory") > 0);
 }
 
-/// The calls of each command in the reply to LATENCY HISTOGRAM, and what its last bucket counts.
+/// Returns the calls of each command in the reply to LATENCY HISTOGRAM, and the count of its last bucket.
 fn distributions(reply: &Value) -> Vec<(String, i64, i64)> {
     let pairs = |value: &Value| -> Vec<(Value, Value)> {
         let (Value::Array(values) | Value::Map(values)) = value else { panic!("no map: {value:?}") };

@@ -1,4 +1,4 @@
-//! Stopping: what arrived is answered, everybody is let go, nobody can prevent it.
+//! Stopping: received requests are answered, all clients are disconnected, and no client can prevent it.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn stopped_before_it_runs() {
     server.join().expect("the server ends without an error");
 }
 
-/// As in Redis, options that contradict each other stop nothing.
+/// As in Redis, contradictory options stop nothing.
 #[test]
 fn shutdown_refuses_contradictions() {
     let mut server = TestServer::start();

@@ -1,4 +1,4 @@
-//! TLS: which clients are served, which are not, and that it changes nothing else.
+//! TLS: which clients are served, which are refused, and that it changes nothing else.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 type TlsClient = Client<StreamOwned<ClientConnection, TcpStream>>;
 
-/// An authority, and files in which the server finds what the authority issued to it.
+/// A certificate authority, and the files of the certificates that it issued to the server.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     dir: TempDir,
@@ -42,7 +42,7 @@ impl Authority {
         self.certify_with(name, |_| {})
     }
 
-    /// The same, of a certificate that is changed before it is signed.
+    /// The same, for a certificate that is modified before it is signed.
     fn certify_with(
         &self,
         name: &str,
@@ -71,7 +71,7 @@ impl Authority {
         TestServer::with(Config { threads: 2, tls: Some(tls), ..Config::default() })
     }
 
-    /// A client that trusts this authority.
+    /// Returns the configuration of a client that trusts this authority.
     fn client_config(&self, version: &'static SupportedProtocolVersion) -> ClientConfig {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let mut trusted = RootCertStore::empty();
@@ -110,7 +110,7 @@ fn client(server: &TestServer, config: ClientConfig) -> TlsClient {
     Client::over(connect(server.tls_addr(), config))
 }
 
-/// What a client sees that is not let in.
+/// Returns the error that a refused client sees.
 fn refusal(server: &TestServer, config: ClientConfig) -> io::Error {
     let mut stream = connect(server.tls_addr(), config);
     let outcome = stream.write_all(b"PING\r\n").and_then(|()| stream.read_exact(&mut [0; 7]));
@@ -148,7 +148,7 @@ fn large_values_and_long_pipelines_pass_whole() {
     (0..count).for_each(|_| assert_eq!(client.reply(), bulk(patterned(100))));
 }
 
-/// What the client does not read fills the sockets while the other client is served.
+/// The unread data of one client fills the sockets while the other client is served.
 #[test]
 fn a_client_that_does_not_read_keeps_no_other_waiting() {
     let authority = Authority::new();
@@ -180,7 +180,7 @@ fn clients_without_a_good_certificate_are_refused_where_one_is_wanted() {
 #[test]
 fn who_speaks_no_tls_is_refused_and_who_never_speaks_is_closed() {
     let authority = Authority::new();
-    // Time enough for the handshake of the established client on a machine that does much else.
+    // Time enough for the handshake of the established client on a busy machine.
     let handshake_max = Duration::from_secs(3);
     let tls = Tls { handshake_max, ..Tls::new("127.0.0.1:0", authority.files(ClientCertificate::No)) };
     let server = TestServer::with(Config { threads: 1, tls: Some(tls), ..Config::default() });
@@ -256,7 +256,7 @@ fn certificates_are_replaced_while_it_serves() {
     assert_eq!(new.say("GET k"), bulk("v"));
 }
 
-/// What the HTTP port answers to a request for its metrics.
+/// Returns the HTTP port's response to a request for its metrics.
 fn metrics(port: &HttpPort, config: ClientConfig) -> io::Result<String> {
     let mut stream = connect(port.local_addr(), config);
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
@@ -287,7 +287,7 @@ fn the_http_port_is_served_with_the_same_certificate() {
         assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain"), "{answer}");
         assert!(answer.ends_with("this port is served by TLS; ask for https://\n"), "{answer}");
     }
-    // A renewed certificate counts here, too.
+    // A renewed certificate also applies here.
     let renewed = Authority::new();
     for name in ["server.pem", "server.key"] {
         fs::copy(renewed.dir.path().join(name), authority.dir.path().join(name)).expect("the file is replaced");
@@ -311,7 +311,7 @@ fn the_http_port_wants_certificates_of_clients_where_the_other_port_does() {
     assert!(without.map(|_| ()).expect_err("there is no certificate").to_string().contains("no port for TLS"));
 }
 
-/// What the server of this process logs.
+/// The log of this process.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -326,7 +326,7 @@ impl Write for Lines {
     }
 }
 
-/// The lines of all tests' servers; one process has one log.
+/// Returns the lines of all tests' servers; one process has one log.
 fn logged() -> String {
     static LINES: LazyLock<Lines> = LazyLock::new(|| {
         let lines = Lines::default();
@@ -370,7 +370,7 @@ fn a_handshake_goes_on_with_the_certificate_that_it_began_with() {
     let server = authority.serve(ClientCertificate::Yes);
     let mut admin = server.client();
     let mut begun = connect(server.tls_addr(), authority.certified_config(&authority));
-    // The server has the client's first words when its own have come.
+    // The server has received the client's first message when its own has arrived.
     begun.conn.complete_io(&mut begun.sock).map(|_| ()).unwrap_or_default();
     let dir = renewed.dir.path().display();
     let change = format!(
@@ -378,7 +378,7 @@ fn a_handshake_goes_on_with_the_certificate_that_it_began_with() {
     );
     assert_eq!(admin.say(&change), ok());
     assert_eq!(Client::over(begun).say("SET k v"), ok());
-    // From now on other certificates count, of both sides.
+    // From now on other certificates apply, on both sides.
     refusal(&server, authority.certified_config(&authority));
     refusal(&server, renewed.certified_config(&authority));
     assert_eq!(client(&server, renewed.certified_config(&renewed)).say("GET k"), bulk("v"));

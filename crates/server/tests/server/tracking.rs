@@ -1,8 +1,8 @@
-//! `CLIENT TRACKING` and its modes: the changes that a client hears of.
+//! `CLIENT TRACKING` and its modes: the changes that a client is notified of.
 
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
-/// The message to a client of RESP3.
+/// Returns the invalidation message of a RESP3 client.
 fn invalid<const N: usize>(keys: [&str; N]) -> Value {
     Value::Push(vec![bulk("invalidate"), array(keys.map(bulk))])
 }
@@ -11,7 +11,7 @@ fn mark() -> Value {
     Value::Push(vec![bulk("message"), bulk("mark"), bulk("1")])
 }
 
-/// A server, a client of RESP3 that hears marks, and another client.
+/// Returns a server, a RESP3 client that receives marks, and another client.
 fn scene() -> (TestServer, Client, Client) {
     let server = TestServer::start();
     let (mut client, other) = (server.client(), server.client());
@@ -20,7 +20,7 @@ fn scene() -> (TestServer, Client, Client) {
     (server, client, other)
 }
 
-/// Says the lines as `other`; what `client` hears of them comes before the mark.
+/// Sends the lines as `other`, and returns the messages that `client` receives before the mark.
 fn heard(client: &mut Client, other: &mut Client, lines: &[&str]) -> Vec<Value> {
     for line in lines {
         let reply = other.say(line);
@@ -42,7 +42,7 @@ fn nothing_is_heard_after_tracking_ends() {
         }
         assert_eq!(heard(&mut client, &mut other, &["SET k 1", "DEL k"]), [], "{end}");
     }
-    // What was read before counts again, as in Redis.
+    // Keys read before still count, as in Redis.
     client.converse([("CLIENT TRACKING ON", ok()), ("GET k", Value::Null), ("CLIENT TRACKING OFF", ok())]);
     client.converse([("CLIENT TRACKING ON", ok())]);
     assert_eq!(
@@ -57,7 +57,7 @@ fn prefixes_are_announced_together() {
     client.converse([("CLIENT TRACKING ON BCAST PREFIX a: PREFIX b:", ok())]);
     let lines = ["MULTI", "SET a:1 x", "SET b:1 x", "SET c:1 x", "SET a:2 x", "EXEC"];
     assert_eq!(heard(&mut client, &mut other, &lines), [invalid(["a:1", "a:2"]), invalid(["b:1"])]);
-    // The server's own name of a key in another database has something before it.
+    // The server's internal name of a key in another database has a prefix.
     assert_eq!(heard(&mut client, &mut other, &["SELECT 1", "SET a:3 x"]), [invalid(["a:3"])]);
     client.converse([
         ("CLIENT TRACKING ON BCAST PREFIX d:", ok()),
@@ -110,7 +110,7 @@ fn caching_is_for_the_next_request() {
         ("GET c", Value::Null),
     ]);
     assert_eq!(heard(&mut client, &mut other, &["MSET a 1 b 1 c 1"]), [invalid(["b"])]);
-    // A transaction is one request.
+    // A transaction counts as one request.
     client.converse([("CLIENT CACHING YES", ok()), ("MULTI", ok())]);
     for line in ["GET a", "GET b"] {
         assert_eq!(client.say(line), Value::Simple("QUEUED".into()));
@@ -175,7 +175,7 @@ fn a_lost_receiver_is_reported() {
     assert_eq!(other.say(&format!("CLIENT KILL ID {id}")), int(1));
     assert!(receiver.is_at_end());
     let broken = Value::Push(vec![bulk("tracking-redir-broken"), int(id)]);
-    // The receiver may still be known for a moment after its end.
+    // The receiver may still be registered for a moment after its end.
     let told = heard(&mut client, &mut other, &["SET k 1"]);
     if told.is_empty() {
         assert_eq!(client.say("GET k"), bulk("1"));
@@ -197,7 +197,7 @@ fn a_full_table_forgets_some_keys() {
     let (forgotten, reply) = if first == Value::Null { (client.reply(), first) } else { (first, client.reply()) };
     assert_eq!(reply, Value::Null);
     assert!(forgotten == invalid(["a"]) || forgotten == invalid(["b"]), "{forgotten:?}");
-    // Also where the limit is lowered later.
+    // Also if the limit is lowered later.
     assert_eq!(other.say("CONFIG SET tracking-table-max-keys 0"), ok());
     assert_eq!(client.say("MGET a b c"), array([Value::Null, Value::Null, Value::Null]));
     assert_eq!(heard(&mut client, &mut other, &["CONFIG SET tracking-table-max-keys 1"]).len(), 2);

@@ -1,4 +1,4 @@
-//! Transactions, and keys that are watched.
+//! Transactions and watched keys.
 
 use std::thread;
 
@@ -50,7 +50,7 @@ fn an_exec_that_is_refused_ends_the_transaction() {
         ("EXEC", error("ERR EXEC without MULTI")),
         ("GET k", Value::Null),
     ]);
-    // Nor is anything watched any more.
+    // No key is watched any more.
     assert_eq!(other.say("SET k other"), ok());
     client.converse([("MULTI", ok()), ("GET k", queued()), ("EXEC", array([bulk("other")]))]);
 
@@ -91,7 +91,7 @@ fn a_watched_key_that_changes_stops_a_transaction() {
     client.converse([("MULTI", ok()), ("WATCH k", error("ERR WATCH inside MULTI is not allowed")), ("DISCARD", ok())]);
 }
 
-/// Two accounts, and clients that move money between them; a client who looks sees the same sum.
+/// Two accounts, and clients that move money between them; a reading client always sees the same sum.
 #[test]
 fn nobody_sees_half_of_a_transaction() {
     let server = TestServer::start();
@@ -124,12 +124,12 @@ fn number(value: &Value) -> i64 {
     str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number")
 }
 
-/// A key is watched in a database, whatever that is made of.
+/// A key is watched in a database, whatever namespace that is.
 #[test]
 fn what_is_watched_stays_in_its_database() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
-    // What is there before, what another client does between WATCH and EXEC in database 0, and whether EXEC is carried out.
+    // The initial keys, another client's commands between WATCH and EXEC in database 0, and whether EXEC is executed.
     let cases: [(&[&str], &[&str], bool); 12] = [
         (&[], &["SWAPDB 0 1"], true),
         (&[], &["SWAPDB 0 1", "SET k 1"], false),

@@ -1,4 +1,4 @@
-//! Writes that leave everything as it was: no watcher, subscriber or counter hears of them, as in Redis.
+//! Writes without effect: no watcher, subscriber or counter notices them, as in Redis.
 
 use crate::common::{Client, TestServer, Value, array, ok};
 
@@ -75,14 +75,14 @@ impl Scene {
         line.expect("it is told").to_owned()
     }
 
-    /// Messages that the listener gets before the one of this name.
+    /// Returns the number of messages before the one of this name.
     fn messages_before(&mut self, mark: &str) -> usize {
         assert_eq!(self.client.say(&format!("PUBLISH {mark} 1")), Value::Integer(1));
         let is_mark = |message: &Value| format!("{message:?}").contains(mark);
         std::iter::from_fn(|| Some(self.listener.reply())).take_while(|message| !is_mark(message)).count()
     }
 
-    /// For watchers, listeners and the counter of changes: true if they noticed the command.
+    /// Returns whether watchers, listeners and the counter of changes noticed the command.
     fn heard(&mut self, before: &[&str], command: &str) -> [bool; 3] {
         self.client.say("FLUSHALL");
         before.iter().for_each(|line| assert_eq!(self.client.say(line), ok(), "{line}"));
@@ -131,7 +131,7 @@ fn changes_are_counted_as_redis_counts_them() {
     ] {
         let reply = scene.client.say(command);
         assert!(!matches!(reply, Value::Error(_)), "{command}: {reply:?}");
-        // Not within a transaction, which would keep INFO.
+        // Not in a transaction, which would queue INFO.
         if !matches!(reply, Value::Simple(ref text) if text == "QUEUED") && command != "MULTI" {
             expected += count;
             assert_eq!(scene.change_count(), expected.to_string(), "{command}");

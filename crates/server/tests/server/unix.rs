@@ -1,4 +1,4 @@
-//! Clients that come by a socket in the file system.
+//! Clients of the Unix socket.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ fn clients_come_by_a_path() {
     let pair = array([bulk("unixsocket"), bulk(path.to_str().expect("a text"))]);
     assert_eq!(other.say("CONFIG GET unixsocket"), pair);
     assert_eq!(other.say("CONFIG GET unixsocketperm"), array([bulk("unixsocketperm"), bulk("700")]));
-    // Long values go both ways.
+    // Long values in both directions.
     let value = crate::common::patterned(3 << 20);
     assert_eq!(client.call(&[b"SET", &b"long"[..], &value]), ok());
     assert_eq!(client.call(&["GET", "long"]), bulk(&value));

@@ -1,4 +1,4 @@
-//! The HTTP port: what is told is what happened, and only users who may know are told.
+//! The HTTP port: its contents are correct, and only permitted users see them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use hikv::pool::Sharing;
 use serde_json::Value as Json;
 use server::{Config, HttpPort};
 
-/// The password of the servers here, in Base64 with the user's name: `default:sesame`.
+/// The password of the servers here; in Base64 with the user's name: `default:sesame`.
 const PASSWORD: &[u8] = b"sesame";
 const AUTHORIZATION: &str = "Authorization: Basic ZGVmYXVsdDpzZXNhbWU=\r\n";
 
@@ -28,7 +28,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    /// The sample of this name and these labels, as they are written.
+    /// Returns the sample with this name and labels.
     fn metric(&self, name: &str) -> f64 {
         let line = self.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {}", self.body))
@@ -98,7 +98,7 @@ fn metrics_count_what_was_done() {
     assert!(metrics.metric("hikv_cpu_seconds_total{role=\"serving\"}") > 0.0);
     assert!(metrics.body.contains(stats.durability_why), "{}", metrics.body);
     assert!(metrics.body.ends_with("# EOF\n"));
-    // The last bucket of a histogram has all that there is: without it no quantile can be told.
+    // The last bucket of a histogram counts everything; without it no quantile can be computed.
     for kind in ["get", "set", "message"] {
         let count = metrics.metric(&format!("hikv_latency_seconds_count{{kind=\"{kind}\"}}"));
         let last = metrics.metric(&format!("hikv_latency_seconds_bucket{{le=\"+Inf\",kind=\"{kind}\"}}"));
@@ -150,7 +150,7 @@ fn live_figures_are_the_servers() {
     assert_eq!(samples(&get(&server, "/live.json?after=1000000").json()), 0);
     let metrics = get(&server, "/metrics");
     assert!(!metrics.body.contains("secret"), "{}", metrics.body);
-    // The next samples come by themselves, a second each.
+    // The next samples come one per second.
     while samples(&get(&server, "/live.json").json()) < 2 {
         std::thread::yield_now();
     }
@@ -221,7 +221,7 @@ fn health_says_what_is_ready() {
     let health = get(&server, "/health").json();
     assert_eq!(health["status"], "serving");
     assert_eq!(health["ready"], serde_json::json!(["reads", "writes", "counts"]));
-    // There are ranges once somebody has asked for one.
+    // Range operations are counted from the first range query on.
     assert_eq!(server.client().say("COUNTRANGE - +"), int(0));
     let health = get(&server, "/health").json();
     assert_eq!(health["ready"], serde_json::json!(["reads", "writes", "ranges", "counts"]));
@@ -296,7 +296,7 @@ fn the_page_allows_nothing_but_itself() {
     let page = get(&watched(), "/");
     assert_eq!(page.status, 200);
     assert!(page.head.contains("Content-Security-Policy: default-src 'none'; style-src 'sha256-"), "{}", page.head);
-    // A name, which nobody loads, and an icon that is none.
+    // A namespace, which is never loaded, and an empty icon.
     let body = page.body.replace("http://www.w3.org/2000/svg", "").replace("href=\"data:,\"", "");
     for foreign in ["http://", "https://", "src=", "href=", "url(", "@import", "eval("] {
         assert!(!body.contains(foreign), "{foreign}");
