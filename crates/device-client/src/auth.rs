@@ -1,23 +1,23 @@
-//! A queue's authentication by DH-HMAC-CHAP, at the host's side.
+//! The host's side of DH-HMAC-CHAP authentication of a queue.
 
 use nvme::Fabrics;
 use nvme::dhchap::{Challenge, Failure, Hash, Negotiate, Reply, Secret, Success, Transaction};
 
 use crate::{Error, Host, Queue};
 
-/// Room for a message of the controller.
+/// Buffer size for a message of the controller.
 const ROOM_BYTES: usize = 4096;
 
-/// What a host shows that it knows, and what it wants the controller to know.
+/// The secrets that a host proves to have, and that it requires of the controller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Secrets {
-    /// The host's.
+    /// The host's secret.
     pub host: Secret,
-    /// The controller's; it is not asked for, if it is `None`. A controller that does not show that it knows it is refused.
+    /// The controller's secret; not required if `None`. A controller that does not prove it is refused.
     pub controller: Option<Secret>,
 }
 
-/// Shows the controller what the host knows.
+/// Authenticates the host to the controller.
 pub(crate) fn authenticate(queue: &mut Queue, host: &Host, subsystem: &str) -> Result<(), Error> {
     let Some(secrets) = &host.secrets else { return Err(nvme::Status::AUTHENTICATION_REQUIRED.into()) };
     let id = 1;
@@ -40,7 +40,7 @@ pub(crate) fn authenticate(queue: &mut Queue, host: &Host, subsystem: &str) -> R
     Ok(())
 }
 
-/// Bytes that nobody has seen before: two numbers of version 4 have 122 of chance each.
+/// Returns random bytes: two UUIDs of version 4 have 122 random bits each.
 fn challenge(hash: Hash) -> Vec<u8> {
     let numbers = std::iter::repeat_with(|| uuid::Uuid::new_v4().into_bytes()).take(hash.len_bytes().div_ceil(16));
     numbers.flatten().take(hash.len_bytes()).collect()

@@ -1,14 +1,15 @@
-//! What is known of commands that are under way, by their identifiers.
+//! A map from command identifiers to the state of pending commands.
 //!
-//! An identifier's last bits are its place in a table, which is doubled where two would have one place. So nothing is hashed, and a
-//! completion of a command that is over, whose place another one has, is told from that one's by the identifier's other bits.
+//! An identifier's low bits are its slot in a table, which is doubled when two would share a slot. So nothing is
+//! hashed, and the completion of a finished command, whose slot is reused, is distinguished by the identifier's other
+//! bits.
 
 const PLACE_COUNT_MIN: usize = 16;
 
 /// Values by identifier.
 #[derive(Debug)]
 pub(crate) struct ById<T> {
-    /// As many as a power of two, or none.
+    /// A power of two, or empty.
     places: Vec<Option<(u16, T)>>,
     count: usize,
 }
@@ -24,13 +25,14 @@ impl<T> ById<T> {
         self.count
     }
 
-    /// An identifier behind `id` that has a place. It is found soon, since half of the places are free, or becomes one by doubling.
+    /// Returns an identifier after `id` with a free slot. It is found quickly, because half of the slots are free, or
+    /// become free by doubling.
     pub(crate) fn next_free(&self, id: u16) -> u16 {
         let mut behind = (0..=u16::MAX).map(|step| id.wrapping_add(1).wrapping_add(step));
         behind.find(|id| !matches!(self.place(*id), Some(Some(_)))).unwrap_or(id)
     }
 
-    /// Keeps a value; one that has this identifier already is dropped.
+    /// Adds a value; a previous one with this identifier is dropped.
     pub(crate) fn insert(&mut self, id: u16, value: T) {
         self.remove(id);
         while self.places.len() < 2 * (self.count + 1) || matches!(self.place(id), Some(Some(_))) {
@@ -65,7 +67,7 @@ impl<T> ById<T> {
         self.places.get(self.at(id))
     }
 
-    /// Values that had places of their own have so in the longer table.
+    /// Values in different slots are also in different slots of the longer table.
     fn double(&mut self) {
         let place_count = (2 * self.places.len()).max(PLACE_COUNT_MIN);
         let held = std::mem::take(&mut self.places);
@@ -111,7 +113,7 @@ mod tests {
         assert_eq!(left, expected);
     }
 
-    /// Identifiers that another one gives have one place only in the longest table.
+    /// Identifiers assigned elsewhere may collide except in the longest table.
     #[test]
     fn any_identifiers_have_places() {
         let mut by_id = ById::default();

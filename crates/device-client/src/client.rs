@@ -1,4 +1,4 @@
-//! A host with one queue, which connects again by itself.
+//! A host with one queue, which reconnects automatically.
 
 use std::io;
 use std::net::ToSocketAddrs;
@@ -15,26 +15,26 @@ use crate::queue::{Completed, Host, Queue};
 use crate::several::run_some;
 use crate::{Endpoint, Error};
 
-/// Room for a list, or a range.
+/// Buffer size of a list or a range.
 const LIST_BYTES: usize = 64 << 10;
 
 /// A key and its value.
 pub type Item = (Vec<u8>, Vec<u8>);
 
-/// How a client connects.
+/// The options of a client.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The subsystem's name; by default the one that the device tells of.
+    /// The subsystem's name; by default the one that the device reports.
     pub subsystem: Option<String>,
-    /// The host that connects; by default a host that nobody has seen before.
+    /// The connecting host; by default a new one.
     pub host: Host,
-    /// Commands at a time.
+    /// Maximum number of commands in flight.
     pub entry_count: u16,
-    /// Digests of what travels.
+    /// Digests of transferred data.
     pub digests: Digests,
-    /// How long it is tried to connect again when a connection breaks, and to do something on new connections that break.
+    /// How long to retry connecting after a connection breaks, and to retry a command on new connections that break.
     pub reconnect_max: Duration,
-    /// How long the device may take for an answer; for ever, if it is `None`. Beyond it is unknown what became of the command, which is
+    /// Maximum time for a response; unlimited if `None`. After a timeout the command's outcome is unknown, and it is
     /// not repeated.
     pub timeout: Option<Duration>,
 }
@@ -59,7 +59,7 @@ pub struct Client {
     subsystem: String,
     options: Options,
     link: Option<Link>,
-    /// A controller that was given up, and may have commands that are not carried out yet.
+    /// An abandoned controller that may still execute commands.
     given_up: Option<u16>,
 }
 
@@ -71,7 +71,7 @@ struct Link {
 }
 
 impl Client {
-    /// Connects to the device at `addr`, of a name at the first of its addresses that takes a connection.
+    /// Connects to the device at `addr`; for a name, at the first of its addresses that accepts a connection.
     ///
     /// # Errors
     /// See [`Error`].
@@ -79,7 +79,7 @@ impl Client {
         Client::at(Endpoint::of_name(addr)?, options)
     }
 
-    /// Connects to the device on this machine that shares memory by the socket at `path`.
+    /// Connects to the device on this machine that shares memory through the socket at `path`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -102,13 +102,13 @@ impl Client {
         Ok(client)
     }
 
-    /// The subsystem's name.
+    /// Returns the subsystem's name.
     #[must_use]
     pub fn subsystem(&self) -> &str {
         &self.subsystem
     }
 
-    /// The controller, for what it says of itself.
+    /// Returns the controller, for queries about it.
     ///
     /// # Errors
     /// See [`Error`].
@@ -124,10 +124,10 @@ impl Client {
         self.store_if(key, value, StoreIf::Always).map(drop)
     }
 
-    /// Stores a value if that holds; false if it does not.
+    /// Stores a value if the condition holds; returns false if it does not.
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::Unknown`] if the connection broke before it was completed, which it may be.
+    /// See [`Error`]; [`Error::Unknown`] if the connection broke before the completion, so that the outcome is unknown.
     pub fn store_if(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, when: StoreIf) -> Result<bool, Error> {
         let (key, value) = (key.as_ref(), value.as_ref());
         match self.one(Operation::Store { key, value, when })? {
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// A key's value.
+    /// Returns a key's value.
     ///
     /// # Errors
     /// See [`Error`].
@@ -148,10 +148,10 @@ impl Client {
         }
     }
 
-    /// Deletes a key, which need not be there.
+    /// Deletes a key, which may be missing.
     ///
     /// # Errors
-    /// See [`Error`]; a device may be told to refuse it for keys that are not there.
+    /// See [`Error`]; a device may be configured to refuse missing keys.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         match self.one(Operation::Delete { key: key.as_ref() })? {
             Outcome::Done => Ok(()),
@@ -161,7 +161,7 @@ impl Client {
         }
     }
 
-    /// Whether there is such a key.
+    /// Returns whether the key exists.
     ///
     /// # Errors
     /// See [`Error`].
@@ -172,7 +172,8 @@ impl Client {
         }
     }
 
-    /// Keys in order from `from` on; an empty `from` is the beginning. At most what 64 KiB hold: to go on, begin behind the last.
+    /// Returns keys in order from `from` on; an empty `from` is the beginning. Returns at most 64 KiB: to continue,
+    /// start after the last key.
     ///
     /// # Errors
     /// See [`Error`].
@@ -183,10 +184,10 @@ impl Client {
         Ok(Keys::new(&completed.data).map(<[u8]>::to_vec).collect())
     }
 
-    /// Keys and values in order from `from` on, as many as 64 KiB hold, or one that is longer; none at the end.
+    /// Returns keys and values in order from `from` on: at most 64 KiB, or one longer item; empty at the end.
     ///
     /// # Errors
-    /// See [`Error`]. [`Error::Refused`] by devices that have no such command.
+    /// See [`Error`]. [`Error::Refused`] from devices without this command.
     pub fn range(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<Item>, Error> {
         let from = key_of(from.as_ref())?;
         let range = Kv::Range { from, room_bytes: LIST_BYTES as u32 };
@@ -197,7 +198,7 @@ impl Client {
             if !items.is_empty() || completed.result <= LIST_BYTES as u64 {
                 return Ok(items);
             }
-            // With its key the longest value takes more room than any command may have.
+            // With its key, the longest value exceeds the maximum buffer size of a command.
             for key in self.list(from.as_bytes())? {
                 if let Some(value) = self.retrieve(&key)? {
                     return Ok(vec![(key, value)]);
@@ -206,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Has the device make durable what was completed, should it not be.
+    /// Makes completed writes durable, if the device does not do so itself.
     ///
     /// # Errors
     /// See [`Error`].
@@ -214,13 +215,13 @@ impl Client {
         self.repeat(|queue| run(queue, Kv::Flush, 0)).map(drop)
     }
 
-    /// Does all of `operations`, as many at a time as the queue takes, in no order that can be relied on. Where the connection breaks
-    /// it is made again, and what was not completed is repeated: all but conditional stores, of which it is then unknown whether
-    /// they were done. A repeated store may come after another client's, but before whatever this client does later: devices of hikv are
-    /// told to carry out nothing more of the connection that broke.
+    /// Runs all of `operations`, as many at a time as the queue holds, in unspecified order. If the connection breaks,
+    /// it is made again and uncompleted operations are repeated. Exception: conditional stores, whose outcome is then
+    /// unknown. A repeated store may overwrite another client's later store, but never a later operation of this
+    /// client: hikv devices are made to execute nothing more from the broken connection.
     ///
     /// # Errors
-    /// See [`Error`]: some may be done. With [`Error::KeyLength`] none is.
+    /// See [`Error`]: some operations may be done. With [`Error::KeyLength`] none is.
     pub fn run<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         operations: &[Operation<K, V>],
@@ -230,17 +231,17 @@ impl Client {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// As [`Client::run`], and `told` is told what came of each operation, by its number, as soon as that is known. A value is shown where it
-    /// has arrived, and copied by nobody else.
+    /// Like [`Client::run`], and calls `told` with the number and outcome of each operation as soon as it is known. A
+    /// value is passed in place, without a copy.
     ///
     /// # Errors
-    /// As for [`Client::run`]; what came of some may have been told.
+    /// As for [`Client::run`]; some outcomes may have been reported.
     pub fn run_with<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         operations: &[Operation<K, V>],
         mut told: impl FnMut(usize, Outcome<&[u8]>),
     ) -> Result<(), Error> {
-        // Before the first is sent: none is left behind on the queue.
+        // Checked before the first is sent, so that none is left on the queue.
         operations.iter().try_for_each(|operation| operation.command().map(drop))?;
         let mut is_done = vec![false; operations.len()];
         let mut patience = Patience::new(self.options.reconnect_max);
@@ -262,7 +263,8 @@ impl Client {
         told.ok_or(Error::Unexpected("an operation without an outcome"))
     }
 
-    /// After an error: whether it is worth another connection, if patience lasts, and what was under way can be repeated.
+    /// After an error: prepares a retry if `lasts`, and if the pending operations can be repeated; otherwise returns
+    /// the error.
     fn recover(&mut self, error: Error, lasts: bool, are_repeatable: bool) -> Result<(), Error> {
         if !error.is_of_connection() {
             return Err(error);
@@ -289,7 +291,7 @@ impl Client {
         }
     }
 
-    /// The connection, made again if it is broken.
+    /// Returns the connection, after reconnecting if it is broken.
     fn link(&mut self) -> Result<&mut Link, Error> {
         if self.link.is_none() {
             (self.link, self.given_up) = (Some(self.open_again()?), None);
@@ -314,7 +316,7 @@ impl Client {
         let mut controller = Controller::connect(self.endpoint.clone(), *digests, host, &self.subsystem, 0)?;
         if let Some(number) = self.given_up {
             match controller.admin(Admin::EndController { number }, 0, 0) {
-                // Devices of others have no such command.
+                // Devices of other vendors lack this command.
                 Err(Error::Refused(status)) if status.is(Status::INVALID_OPCODE) => {}
                 ended => drop(ended?),
             }

@@ -1,4 +1,4 @@
-//! A controller: the admin queue, and what the controller says of itself.
+//! A controller: the admin queue, and queries about the controller.
 
 use std::net::ToSocketAddrs;
 
@@ -10,16 +10,16 @@ use nvme::{
 use crate::queue::{Completed, Host, Queue};
 use crate::{Endpoint, Error};
 
-/// Entries that an admin queue has at least.
+/// Minimum number of entries of an admin queue.
 const ADMIN_ENTRIES: u16 = 32;
-/// How often a controller is asked whether it is ready.
+/// Maximum number of checks whether a controller is ready.
 const READY_LOOK_COUNT_MAX: usize = 1000;
-/// The head of a discovery log.
+/// The header of a discovery log.
 const DISCOVERY_HEAD_BYTES: u64 = 1024;
-/// A discovery log with more entries than this is cut.
+/// A discovery log with more entries is truncated.
 const DISCOVERY_ENTRY_COUNT_MAX: u64 = 64;
 
-/// A controller that is enabled, by its admin queue.
+/// An enabled controller, with its admin queue.
 #[derive(Debug)]
 pub struct Controller {
     /// The admin queue.
@@ -31,7 +31,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Makes a controller of `subsystem` and enables it. Without commands for so long, unless it is 0, it ends.
+    /// Creates and enables a controller of `subsystem`. It ends without commands for `keep_alive`, unless that is 0.
     ///
     /// # Errors
     /// See [`Error`].
@@ -55,7 +55,7 @@ impl Controller {
         Err(Error::Unexpected("it does not become ready"))
     }
 
-    /// A queue for commands on keys, of number 1 or above.
+    /// Connects an I/O queue, with a number of at least 1.
     ///
     /// # Errors
     /// See [`Error`].
@@ -85,7 +85,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Runs a command of the admin queue with room for data.
+    /// Runs a command of the admin queue with a buffer for data.
     ///
     /// # Errors
     /// See [`Error`].
@@ -94,7 +94,7 @@ impl Controller {
         Ok(self.admin.complete_one(id)?.done()?)
     }
 
-    /// What the controller says of itself.
+    /// Returns the controller's Identify page.
     ///
     /// # Errors
     /// See [`Error`].
@@ -103,7 +103,7 @@ impl Controller {
         Ok(IdentifyController::decode(&page.data))
     }
 
-    /// What a namespace says of itself.
+    /// Returns a namespace's Identify page.
     ///
     /// # Errors
     /// See [`Error`].
@@ -112,7 +112,7 @@ impl Controller {
         Ok(KvNamespace::decode(&self.admin(identify, namespace, nvme::IDENTIFY_BYTES)?.data))
     }
 
-    /// A part of a log page.
+    /// Returns a part of a log page.
     ///
     /// # Errors
     /// See [`Error`].
@@ -121,7 +121,7 @@ impl Controller {
         Ok(self.admin(Admin::GetLogPage(asked), u32::MAX, len_bytes as usize)?.data)
     }
 
-    /// Says that the host is there.
+    /// Sends a keep-alive command.
     ///
     /// # Errors
     /// See [`Error`].
@@ -129,7 +129,7 @@ impl Controller {
         self.admin(Admin::KeepAlive, 0, 0).map(drop)
     }
 
-    /// Asks for so many queues beside the admin queue, and says how many there may be.
+    /// Requests `count` I/O queues, and returns the permitted number.
     ///
     /// # Errors
     /// See [`Error`].
@@ -140,7 +140,7 @@ impl Controller {
     }
 }
 
-/// Where subsystems are, as the device at `addr` tells.
+/// Returns the discovery log of the device at `addr`.
 ///
 /// # Errors
 /// See [`Error`].
@@ -148,7 +148,7 @@ pub fn discover(addr: impl ToSocketAddrs) -> Result<DiscoveryLog, Error> {
     discover_at(&Endpoint::of_name(addr)?)
 }
 
-/// The same of a device at `endpoint`.
+/// Returns the discovery log of the device at `endpoint`.
 ///
 /// # Errors
 /// See [`Error`].

@@ -1,4 +1,4 @@
-//! Where a device is, and a connection to it.
+//! The address of a device, and connections to it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -8,17 +8,17 @@ use std::time::Duration;
 use rings::{HostEnd, Looks};
 use rustix::net::{RecvFlags, recv};
 
-/// As Linux' host waits for a command.
+/// Linux' default timeout of a command.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a socket is asked before its reader sleeps.
+/// Number of polls of a socket before its reader sleeps.
 const ASK_COUNT: u32 = 128;
 
-/// Where a device is, and how long it is waited for.
+/// The address of a device, and the timeout.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Endpoint {
     place: Place,
-    /// How long connecting, sending and the next PDU may take; for ever, if it is `None`.
+    /// Maximum time for connecting, sending and the next PDU; unlimited if `None`.
     timeout: Option<Duration>,
 }
 
@@ -43,16 +43,16 @@ impl From<&Path> for Endpoint {
 }
 
 impl Endpoint {
-    /// A device at the first of a name's addresses that takes a connection.
+    /// Returns the endpoint of a name; its first address that accepts a connection is used.
     ///
     /// # Errors
-    /// The name is none, or is not known.
+    /// An invalid or unknown name.
     pub fn of_name(name: impl ToSocketAddrs) -> io::Result<Endpoint> {
         let addrs: Vec<SocketAddr> = name.to_socket_addrs()?.collect();
         Ok(Endpoint { place: Place::Tcp(addrs), timeout: Some(TIMEOUT) })
     }
 
-    /// The same, waited for as long as that.
+    /// Returns the endpoint with this timeout.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Endpoint {
         Endpoint { timeout, ..self }
@@ -86,10 +86,10 @@ impl Endpoint {
     }
 }
 
-/// A connection, by either transport.
+/// A connection by either transport.
 #[derive(Debug)]
 pub enum Stream {
-    /// A socket, and how often it is asked.
+    /// A socket, and the state of polling it.
     Tcp(TcpStream, Looks),
     /// Shared memory.
     Shm(Box<HostEnd>),
@@ -99,7 +99,7 @@ impl Stream {
     /// Closes the connection.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn close(&self) -> io::Result<()> {
         match self {
             Stream::Tcp(socket, _) => socket.shutdown(std::net::Shutdown::Both),
@@ -108,7 +108,7 @@ impl Stream {
     }
 }
 
-/// A socket says so where its time is over.
+/// A socket reports a timeout as `WouldBlock`.
 fn timed_out<T>(outcome: io::Result<T>) -> io::Result<T> {
     outcome.map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
@@ -118,7 +118,7 @@ fn timed_out<T>(outcome: io::Result<T>) -> io::Result<T> {
     })
 }
 
-/// Reads, and sleeps for that if it was asked often enough.
+/// Reads; sleeps only after enough polls.
 fn read(socket: &mut TcpStream, looks: &mut Looks, out: &mut [u8]) -> io::Result<usize> {
     loop {
         match recv(&*socket, &mut *out, RecvFlags::DONTWAIT) {

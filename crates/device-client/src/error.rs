@@ -1,41 +1,41 @@
-//! Why a command was not done.
+//! Reasons why a command failed.
 
 use std::{fmt, io};
 
 use nvme::{Fatal, Status};
 
-/// Why a command was not done.
+/// Why a command failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The key has no bytes, or more than a device takes.
+    /// The key is empty, or longer than devices accept.
     KeyLength {
         /// Its length.
         len_bytes: usize,
     },
-    /// The device said no.
+    /// The device refused the command.
     Refused(Status),
-    /// The device ended the connection, for a reason that is a number of the transport's.
+    /// The device ended the connection, for a reason defined by the transport.
     Terminated {
         /// The reason.
         cause: u16,
-        /// More of it.
+        /// Details of it.
         information: u32,
     },
-    /// What the device sends is not what the transport has.
+    /// The device's data violates the transport.
     Protocol(Fatal),
-    /// The device sends what was not asked for.
+    /// The device sent data that was not requested.
     Unexpected(&'static str),
-    /// A side does not know what it should.
+    /// Authentication failed.
     Authentication(&'static str),
-    /// The connection broke, and it is unknown whether the command was done.
+    /// The connection broke, and it is unknown whether the command was executed.
     Unknown(io::Error),
     /// The connection broke, or could not be made.
     Io(io::Error),
 }
 
 impl Error {
-    /// Whether another connection may do better.
+    /// Returns whether a new connection may help.
     #[must_use]
     pub fn is_of_connection(&self) -> bool {
         matches!(

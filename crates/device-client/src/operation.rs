@@ -1,11 +1,11 @@
-//! What a client is asked to do, and what came of it.
+//! Operations of a client and their outcomes.
 
 use nvme::{Key, Kv, Status, StoreIf};
 
 use crate::Error;
 use crate::queue::Completed;
 
-/// One of several things to do, with keys and values that it owns or that lie elsewhere.
+/// One of several operations, with owned or borrowed keys and values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation<K = Vec<u8>, V = Vec<u8>> {
     /// Stores a value.
@@ -14,7 +14,7 @@ pub enum Operation<K = Vec<u8>, V = Vec<u8>> {
         key: K,
         /// The value.
         value: V,
-        /// When it is stored.
+        /// The condition.
         when: StoreIf,
     },
     /// Reads a value.
@@ -27,36 +27,36 @@ pub enum Operation<K = Vec<u8>, V = Vec<u8>> {
         /// The key.
         key: K,
     },
-    /// Asks for a key.
+    /// Checks whether a key exists.
     Exist {
         /// The key.
         key: K,
     },
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome<V = Vec<u8>> {
-    /// It was done; the key is there.
+    /// It was done; the key exists.
     Done,
     /// The value.
     Value(V),
-    /// There is no such key.
+    /// The key does not exist.
     Missing,
-    /// The key is there already.
+    /// The key already exists.
     Exists,
-    /// Something else.
+    /// Another status.
     Failed(Status),
 }
 
-/// The namespace that devices here have.
+/// The namespace of devices here.
 pub(crate) const NAMESPACE: u32 = 1;
 
-/// Room for a value that is read with others; longer ones are read again.
+/// Buffer size of a value that is read with others; longer ones are read again.
 pub(crate) const ROOM_BYTES: usize = 4 << 10;
 
 impl Outcome<&[u8]> {
-    /// The same, with a copy of the value.
+    /// Returns the outcome with a copy of the value.
     #[must_use]
     pub fn to_owned(self) -> Outcome {
         match self {
@@ -70,7 +70,7 @@ impl Outcome<&[u8]> {
 }
 
 impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Operation<K, V> {
-    /// Whether doing it twice is as doing it once.
+    /// Returns whether it is idempotent.
     pub(crate) fn is_repeatable(&self) -> bool {
         !matches!(self, Operation::Store { when: StoreIf::There | StoreIf::Absent, .. })
     }
@@ -84,7 +84,7 @@ impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Operation<K, V> {
         Key::new(key).filter(|_| !key.is_empty()).ok_or(Error::KeyLength { len_bytes: key.len() })
     }
 
-    /// The command, and the value that goes with it.
+    /// Returns the command, and its value.
     pub(crate) fn command(&self) -> Result<(Kv, &[u8]), Error> {
         let key = self.key()?;
         Ok(match self {
@@ -99,7 +99,7 @@ impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Operation<K, V> {
         })
     }
 
-    /// What a completion says of it.
+    /// Returns the outcome for a completion.
     pub(crate) fn outcome<'d>(&self, completed: &Completed<&'d [u8]>) -> Outcome<&'d [u8]> {
         match completed.status {
             status if status.is_success() && matches!(self, Operation::Retrieve { .. }) => {

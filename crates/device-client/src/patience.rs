@@ -1,14 +1,14 @@
-//! How long a client goes on with connections that break before anything is done on them.
+//! A time limit for retries on connections that break without progress.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two attempts.
+/// Interval between two attempts.
 pub(crate) const AGAIN_EVERY: Duration = Duration::from_millis(50);
 
 pub(crate) struct Patience {
     max: Duration,
-    /// How much was done at the first failure since something was, and when that came.
+    /// The number of completed operations at the first failure without progress, and its time.
     failed: Option<(usize, Instant)>,
 }
 
@@ -17,7 +17,8 @@ impl Patience {
         Patience { max, failed: None }
     }
 
-    /// After a failure, with so much done in all: whether it is tried again. Once it always is.
+    /// Called after a failure, with the total number of completed operations: returns whether to retry. The first retry
+    /// is always permitted.
     pub(crate) fn lasts(&mut self, done_count: usize) -> bool {
         match self.failed {
             Some((done_then, since)) if done_then == done_count => {

@@ -1,4 +1,4 @@
-//! A queue: a connection that has connected to a controller. Commands are sent, and completed in any order.
+//! A queue: a connection to a controller. Commands are sent in order, and completed in any order.
 
 use nvme::{Command, Completion, Connect, ConnectData, Data, Digests, Fabrics, Pdu, Ready, Sgl, Status};
 
@@ -6,19 +6,19 @@ use crate::auth::{Secrets, authenticate};
 use crate::by_id::ById;
 use crate::{Endpoint, Error, Wire};
 
-/// A host that connects.
+/// A connecting host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
     /// The host's name.
     pub name: String,
-    /// Its number.
+    /// Its identifier.
     pub id: [u8; 16],
-    /// What it shows to devices that ask for it.
+    /// The secrets for devices that require authentication.
     pub secrets: Option<Secrets>,
 }
 
 impl Host {
-    /// A host that nobody has seen before.
+    /// Creates a host with a new name and identifier.
     #[must_use]
     pub fn new() -> Host {
         let uuid = uuid::Uuid::new_v4();
@@ -32,18 +32,18 @@ impl Default for Host {
     }
 }
 
-/// A command that is completed, with data that it owns or that lies where it arrived.
+/// A completed command, with owned or borrowed data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completed<D = Vec<u8>> {
     /// Its identifier.
     pub id: u16,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
-    /// What it says besides.
+    /// Its result.
     pub result: u64,
     /// The data that came with it.
     pub data: D,
-    /// What it was submitted for, by the caller's count.
+    /// The caller's number of the command.
     pub(crate) number: usize,
 }
 
@@ -62,10 +62,10 @@ impl Completed {
 }
 
 impl<D> Completed<D> {
-    /// The result of a command that was done.
+    /// Returns the completion of a successful command.
     ///
     /// # Errors
-    /// Its status, if it was not.
+    /// Its status, if it failed.
     pub fn done(self) -> Result<Completed<D>, Status> {
         if self.status.is_success() { Ok(self) } else { Err(self.status) }
     }
@@ -74,10 +74,10 @@ impl<D> Completed<D> {
 #[derive(Default, Debug)]
 struct Pending {
     value: Vec<u8>,
-    /// Data that was not all there when the first of it was.
+    /// Data received so far, if it arrives in parts.
     received: Vec<u8>,
     room_bytes: usize,
-    /// What it was submitted for.
+    /// The caller's number of the command.
     number: usize,
 }
 
@@ -87,17 +87,17 @@ pub struct Queue {
     wire: Wire,
     /// The controller's number.
     pub controller: u16,
-    /// Data that a command may bring in its capsule.
+    /// Maximum data in a command capsule.
     capsule_bytes_max: usize,
     pending: ById<Pending>,
     id_next: u16,
 }
 
-/// The data of Connect is in its capsule, whatever a queue takes otherwise.
+/// The data of Connect is in its capsule, whatever the queue accepts otherwise.
 const CAPSULE_BYTES: usize = 8192;
 
 impl Queue {
-    /// Connects to queue `number` of `controller`, for so many commands at a time.
+    /// Connects to queue `number` of `controller`, for `entry_count` commands in flight.
     ///
     /// # Errors
     /// See [`Error`].
@@ -123,35 +123,35 @@ impl Queue {
         if result & nvme::AUTHENTICATION_ASKED != 0 {
             authenticate(&mut queue, host, subsystem)?;
         } else if host.secrets.as_ref().is_some_and(|secrets| secrets.controller.is_some()) {
-            // Whoever poses as the device would leave the question out.
+            // A program that impersonates the device would omit the challenge.
             return Err(Error::Authentication("the device does not show that it knows its secret"));
         }
         Ok(queue)
     }
 
-    /// A connection on which Connect is completed, for tools that send that themselves.
+    /// Creates a queue of a connection on which Connect is completed, for tools that send Connect themselves.
     #[must_use]
     pub fn of(wire: Wire) -> Queue {
         Queue { wire, controller: 0, capsule_bytes_max: CAPSULE_BYTES, pending: ById::default(), id_next: 1 }
     }
 
-    /// Commands that are not completed.
+    /// Returns the number of pending commands.
     #[must_use]
     pub fn pending_count(&self) -> usize {
         self.pending.len()
     }
 
-    /// The wire, for tools that send what is no command.
+    /// Returns the wire, for tools that send other data than commands.
     pub fn wire(&mut self) -> &mut Wire {
         &mut self.wire
     }
 
-    /// Sends a command with an identifier of its own, which is returned, with a value, and with room for data.
+    /// Submits a command with a value and a buffer for data, and returns its new identifier.
     pub fn submit(&mut self, command: Command, value: &[u8], room_bytes: usize) -> u16 {
         self.submit_for(0, command, value, room_bytes)
     }
 
-    /// The same, for something that the caller has by this number.
+    /// The same, with the caller's number of the command.
     pub(crate) fn submit_for(&mut self, number: usize, command: Command, value: &[u8], room_bytes: usize) -> u16 {
         let id = self.pending.next_free(self.id_next);
         self.id_next = id;
@@ -169,20 +169,20 @@ impl Queue {
         id
     }
 
-    /// What the commands were submitted for that are not completed.
+    /// Returns the callers' numbers of the pending commands.
     pub(crate) fn pending_numbers(&self) -> impl Iterator<Item = usize> {
         self.pending.values().map(|pending| pending.number)
     }
 
-    /// Sends what was submitted, and waits for the next completion.
+    /// Sends the submitted commands, and waits for the next completion.
     ///
     /// # Errors
-    /// See [`Error`]; the queue is of no use any more.
+    /// See [`Error`]; the queue cannot be used any more.
     pub fn complete(&mut self) -> Result<Completed, Error> {
         self.complete_with(|completed| completed.to_owned())
     }
 
-    /// The same, and shows it to `shown`, with the data where it lies.
+    /// The same, and passes the completion to `shown`, with the data in place.
     pub(crate) fn complete_with<R>(&mut self, mut shown: impl FnMut(&Completed<&[u8]>) -> R) -> Result<R, Error> {
         self.wire.send()?;
         loop {
@@ -193,7 +193,8 @@ impl Queue {
         }
     }
 
-    /// Shows the next completion that has arrived, if one has: nothing is sent, but for values that the device asks for, and nothing waited for.
+    /// Passes the next completion to `shown`, if one has arrived. Sends nothing except values that the device requests,
+    /// and does not wait.
     pub(crate) fn completed_with<R>(&mut self, shown: impl FnOnce(&Completed<&[u8]>) -> R) -> Result<Option<R>, Error> {
         loop {
             let Some((pdu, len_bytes)) = self.wire.next(0)? else { return Ok(None) };
@@ -229,7 +230,7 @@ impl Queue {
         }
     }
 
-    /// As [`Queue::complete`], for a command that is alone.
+    /// Like [`Queue::complete`], for the only pending command.
     ///
     /// # Errors
     /// See [`Error`].
@@ -257,13 +258,14 @@ impl Queue {
     }
 }
 
-/// The completion that stands behind a command's last data, a PDU of so many bytes, if it is there by now; and how long the two are.
+/// Returns the completion that follows a command's last data, a PDU of `len_bytes`, if it has already arrived, with the
+/// length of both.
 fn completion_behind(wire: &Wire, data: &Data<'_>, len_bytes: usize) -> Result<Option<(Completion, usize)>, Error> {
     if !data.is_last {
         return Ok(None);
     }
     if data.is_success {
-        // The data stands for the completion as well: it is all that there is.
+        // The data also stands for the completion: it is all there is.
         let result = u64::from(data.offset) + data.bytes.len() as u64;
         let completion = Completion { result, queue_head: 0, id: data.id, status: Status::SUCCESS };
         return Ok(Some((completion, len_bytes)));
@@ -276,7 +278,7 @@ fn completion_behind(wire: &Wire, data: &Data<'_>, len_bytes: usize) -> Result<O
     })
 }
 
-/// The command that data is of, which has room for the data behind what it has received.
+/// Returns the command of the data, if its buffer has space after the data received so far.
 fn pending_with_room<'p>(pending: Option<&'p mut Pending>, data: &Data<'_>) -> Result<&'p mut Pending, Error> {
     let pending = pending.ok_or(Error::Unexpected("data of no command"))?;
     let end = pending.received.len() + data.bytes.len();

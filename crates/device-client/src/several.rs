@@ -1,7 +1,7 @@
-//! Several operations at once, on one queue.
+//! Concurrent operations on one queue.
 //!
-//! All completions that have arrived are taken before further commands are sent, together: a command alone would cost the queue's two
-//! ends a call each, and the device would find no others for its group.
+//! All completions that have arrived are processed before further commands are sent together: single commands would
+//! cost both ends a system call each, and the device could not group them.
 
 use nvme::{Kv, Status};
 
@@ -9,11 +9,12 @@ use crate::Error;
 use crate::operation::{NAMESPACE, Operation, Outcome, ROOM_BYTES};
 use crate::queue::{Completed, Queue};
 
-/// Room for data of commands that are under way at once. A device goes on reading while it has so little to send, so that sending to
-/// a device never waits for what it sends.
+/// Maximum total buffer size of commands in flight. A device continues to read while its output is below this size, so
+/// sending to a device never waits for the device's sending.
 const ROOM_BYTES_MAX: usize = 128 << 10;
 
-/// Runs the operations that are not done, and tells what came of each; an error comes with the numbers of those that were under way.
+/// Runs the operations that are not done, and reports the outcome of each; an error comes with the numbers of the
+/// pending ones.
 pub(crate) fn run_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     queue: &mut Queue,
     entry_count: u16,
@@ -38,7 +39,7 @@ pub(crate) fn run_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     Ok(())
 }
 
-/// The same, but for values that are longer than the room they were given: those are noted in `long`.
+/// The same, except for values that exceed their buffer: these are recorded in `long`.
 fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     queue: &mut Queue,
     entry_count: u16,
@@ -68,7 +69,7 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
             let (number, operation) = (completed.number, &operations[completed.number]);
             let room = room_of(operation);
             room_bytes -= room;
-            // It was not carried out. A connection that spoils data is given up for another one.
+            // It was not executed. A connection that corrupts data is abandoned for another one.
             if completed.status.is(Status::TRANSIENT_TRANSPORT_ERROR) {
                 is_spoilt = true;
             } else if room > 0 && completed.status.is_success() && completed.result > ROOM_BYTES as u64 {
@@ -86,7 +87,8 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     }
 }
 
-/// Reads a value that needs more room than it was given, however long it has become; a status where that is more than a command may have.
+/// Reads a value that exceeds its first buffer, however long it has become; a status if it exceeds the maximum of a
+/// command.
 fn retrieve_long<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     queue: &mut Queue,
     operation: &Operation<K, V>,
@@ -99,7 +101,7 @@ fn retrieve_long<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         let id = queue.submit(retrieve.command(0, NAMESPACE), &[], room_bytes);
         let completed = queue.complete_one(id)?;
         if room_bytes > ROOM_BYTES && completed.status.is(Status::INVALID_FIELD) {
-            // Others have stored it.
+            // Another user has stored it.
             return Ok(Err(Status::INVALID_VALUE_SIZE));
         }
         if !completed.status.is_success() || completed.result <= room_bytes as u64 {

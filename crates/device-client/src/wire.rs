@@ -1,4 +1,4 @@
-//! A connection that has begun: PDUs over a socket.
+//! An established connection: PDUs over a socket.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -7,21 +7,21 @@ use nvme::{Digests, Framing, InitialRequest, Pdu, Side, Writer};
 use crate::endpoint::Stream;
 use crate::{Endpoint, Error};
 
-/// The most data that a PDU from a device may have: the longest value and more than any page.
+/// Maximum data of a PDU from a device: the longest value, and more than any page.
 const DATA_BYTES_MAX: usize = 4 << 20;
 const READ_BYTES: usize = 64 << 10;
 
-/// A connection to a device, on which PDUs go both ways.
+/// A connection to a device, carrying PDUs in both directions.
 #[derive(Debug)]
 pub struct Wire {
     socket: Stream,
     framing: Framing,
-    /// Writes what the device reads.
+    /// Writes PDUs for the device.
     pub writer: Writer,
-    /// The most data that one PDU may bring to the device.
+    /// Maximum data of one PDU to the device.
     pub data_bytes_max: usize,
     output: Vec<u8>,
-    /// As long as its room.
+    /// As long as its capacity.
     input: Vec<u8>,
     /// Bytes of the input that were read, and that have arrived.
     read: usize,
@@ -29,7 +29,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Connects, and agrees on the transport's parameters.
+    /// Connects, and negotiates the transport's parameters.
     ///
     /// # Errors
     /// See [`Error`].
@@ -61,27 +61,27 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Writes PDUs, which are sent before anything is received.
+    /// Writes PDUs, which are sent before the next receive.
     pub fn write(&mut self, write: impl FnOnce(&Writer, &mut Vec<u8>)) {
         write(&self.writer, &mut self.output);
     }
 
-    /// Sends what was written.
+    /// Sends the written PDUs.
     ///
     /// # Errors
-    /// The socket's.
+    /// Those of the socket.
     pub fn send(&mut self) -> Result<(), Error> {
         self.socket.write_all(&self.output)?;
         self.output.clear();
         Ok(())
     }
 
-    /// The socket, for tools that send what is no PDU.
+    /// Returns the socket, for tools that send other data than PDUs.
     pub fn socket(&mut self) -> &mut Stream {
         &mut self.socket
     }
 
-    /// Sends what was written, and shows the next PDU to `take`.
+    /// Sends the written PDUs, and passes the next PDU to `take`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -95,7 +95,7 @@ impl Wire {
         }
     }
 
-    /// Shows the next PDU to `take`, if it has arrived.
+    /// Passes the next PDU to `take`, if it has arrived.
     fn arrived<R>(&mut self, take: impl FnOnce(Pdu<'_>) -> Result<R, Error>) -> Result<Option<R>, Error> {
         let Some((pdu, len_bytes)) = self.next(0)? else { return Ok(None) };
         let taken = take(pdu);
@@ -103,7 +103,7 @@ impl Wire {
         taken.map(Some)
     }
 
-    /// The PDU that stands so many bytes behind what was consumed, if it has arrived, and its length.
+    /// Returns the PDU at `behind_bytes` after the consumed bytes, if it has arrived, with its length.
     pub(crate) fn next(&self, behind_bytes: usize) -> Result<Option<(Pdu<'_>, usize)>, Error> {
         match self.framing.next(&self.input[self.read + behind_bytes..self.arrived])? {
             Some((Pdu::Terminate { cause, information }, _)) => Err(Error::Terminated { cause, information }),
@@ -112,7 +112,7 @@ impl Wire {
         }
     }
 
-    /// So many bytes are done with.
+    /// Consumes bytes.
     pub(crate) fn consume(&mut self, len_bytes: usize) {
         self.read += len_bytes;
     }
@@ -121,7 +121,7 @@ impl Wire {
     pub(crate) fn fill(&mut self) -> Result<(), Error> {
         self.input.copy_within(self.read..self.arrived, 0);
         (self.read, self.arrived) = (0, self.arrived - self.read);
-        // A long PDU makes it longer, and it stays so: what it has is not written anew for each read.
+        // A long PDU extends it permanently, so the buffer is not zeroed again for each read.
         if self.input.len() - self.arrived < READ_BYTES {
             self.input.resize(self.arrived + READ_BYTES, 0);
         }

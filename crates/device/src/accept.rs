@@ -1,4 +1,4 @@
-//! Taking connections, and dealing them out to the loops.
+//! Accepts connections and assigns them to the loops.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -19,43 +19,43 @@ use crate::seldom::Seldom;
 use crate::shared::Shared;
 use crate::socket::Socket;
 
-/// A connection, and the address that its host finds the device by.
+/// A connection, and the device's address as seen by its host.
 pub(crate) type Arrival = (Socket, SocketAddr);
 
-/// A loop's box for connections.
+/// Sends new connections to a loop.
 pub(crate) struct Mailbox {
     pub(crate) sender: Sender<Arrival>,
     pub(crate) waker: Arc<Waker>,
 }
 
-/// Where hosts wait.
+/// The two ways in which hosts connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     Tcp,
     Shm,
 }
 
-/// How a turn of accepting ended.
+/// The outcome of one turn of accepting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Accepted {
-    /// Nobody waits.
+    /// No host is waiting.
     All,
-    /// Others may wait: they come in the next turn, when hosts that are there have had theirs.
+    /// More may be waiting; they are accepted in the next turn, after connected hosts were served.
     Some,
-    /// Some wait that cannot be taken now.
+    /// Hosts are waiting that cannot be accepted now.
     Later,
 }
 
 pub(crate) struct Acceptor {
     listener: TcpListener,
-    /// For hosts that share memory, and the address that those find the device by.
+    /// The listener for shared-memory hosts, with the device's address as they see it.
     shm: Option<Listener>,
     addr: SocketAddr,
     mailboxes: Vec<Mailbox>,
     next: usize,
-    /// Waits until a place is free.
+    /// Waits for a free slot.
     waiting: Option<Arrival>,
-    /// The controller whose place it waits for.
+    /// The controller whose slot it waits for.
     ending: Weak<Controller>,
     turned_away: Seldom,
     unaccepted: Seldom,
@@ -82,7 +82,7 @@ impl Acceptor {
         shm.into_iter().try_for_each(|fd| registry.register(&mut SourceFd(&fd), token, Interest::READABLE))
     }
 
-    /// A host that waits; `WouldBlock` if none does.
+    /// Accepts a waiting host; `WouldBlock` if there is none.
     fn next(&mut self, way: Way) -> io::Result<Arrival> {
         if let Some(waiting) = self.waiting.take() {
             return Ok(waiting);
@@ -90,7 +90,7 @@ impl Acceptor {
         match (way, &self.shm) {
             (Way::Tcp, _) => {
                 let (socket, _) = self.listener.accept()?;
-                // A connection that is gone already is found so when it is read.
+                // A connection that is already closed is detected when it is read.
                 let _ = socket.set_nodelay(true);
                 let addr = socket.local_addr().unwrap_or(self.addr);
                 Ok((Socket::Tcp(socket), addr))
@@ -100,8 +100,9 @@ impl Acceptor {
         }
     }
 
-    /// Takes hosts that wait, of both ways by turns, and not more of them than a turn has: a host that connects all the time keeps the loop
-    /// from no other, nor do many by one way keep out those of the other.
+    /// Accepts waiting hosts, alternating between the two ways, and at most one turn's number. So a host that connects
+    /// all the time does not block the loop's other connections, and many hosts by one way do not keep out those of the
+    /// other.
     pub(crate) fn accept(&mut self, shared: &Shared) -> Accepted {
         let (mut ways, mut is_refused) = (VecDeque::from([Way::Tcp, Way::Shm]), false);
         for _ in 0..limits::ACCEPT_COUNT_MAX {
@@ -133,8 +134,8 @@ impl Acceptor {
         Accepted::Some
     }
 
-    /// Gives a connection to the next loop. If there are as many as may be it waits for the place of a host that has long been silent
-    /// (false), and is closed if there is none.
+    /// Gives a connection to the next loop. If all slots are taken, the connection waits for the slot of a host that
+    /// has been silent for long (returns false), and is closed if there is none.
     fn admit(&mut self, arrival: Arrival, shared: &Shared) -> bool {
         if shared.connection_count.fetch_add(1, Ordering::Relaxed) >= shared.connection_count_max {
             shared.connection_count.fetch_sub(1, Ordering::Relaxed);
@@ -150,14 +151,14 @@ impl Acceptor {
         }
         let mailbox = &self.mailboxes[self.next];
         self.next = (self.next + 1) % self.mailboxes.len();
-        // The only failure of either is a loop that is gone.
+        // Both fail only if the loop has ended.
         let _ = mailbox.sender.send(arrival);
         let _ = mailbox.waker.wake();
         true
     }
 
-    /// Whether a place becomes free: one host makes place for one, however often it is asked before the connections are closed by their
-    /// loop.
+    /// Returns whether a slot is about to become free. Each waiting host ends at most one silent host, however often
+    /// this is called before the loop has closed that host's connections.
     fn makes_place(&mut self, shared: &Shared, now: Instant) -> bool {
         if self.ending.strong_count() > 0 {
             return true;
@@ -189,7 +190,7 @@ mod tests {
         (dir, Shared::new(store, &Config::default(), Vec::new(), StopHandle::new()))
     }
 
-    /// More hosts than a turn takes by one way, and some by the other.
+    /// More hosts than one turn accepts by one way, and some by the other.
     #[test]
     fn a_turn_takes_a_bounded_number_of_hosts_of_both_ways() {
         let (dir, shared) = shared();
@@ -215,7 +216,7 @@ mod tests {
     fn one_silent_host_makes_place_for_one() {
         let (_dir, shared) = shared();
         let made = || shared.add_controller(ControllerKind::Io, ("a".to_owned(), [7; 16]), 0).expect("there is room");
-        // What holds them is their connections.
+        // Their connections keep them alive.
         let (first, second) = (made(), made());
         let listener = TcpListener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
         let mut acceptor = Acceptor::new(listener, None, Vec::new()).expect("it listens");

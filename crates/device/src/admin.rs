@@ -12,12 +12,12 @@ use crate::pages::{self, ALL_NAMESPACES, NAMESPACE};
 use crate::reply::Reply;
 use crate::shared::Shared;
 
-/// What a feature is asked for that its owner may change.
+/// The `select` value that queries whether a feature can be changed.
 const SELECT_CAPABILITIES: u8 = 3;
 const OF_NAMESPACE: u64 = 2;
 const CHANGEABLE: u64 = 4;
 
-/// Carries out a command of the admin queue.
+/// Executes a command of the admin queue.
 pub(crate) fn carry_out(
     shared: &Shared,
     controller: &Controller,
@@ -46,20 +46,20 @@ pub(crate) fn carry_out(
         Ok(Admin::SetFeature { number: Feature::KEY_VALUE, value, .. }) if controller.kind == ControllerKind::Io => {
             set_must_exist(shared, command.namespace(), value)
         }
-        // How durable a completed write is was decided when the device was started.
+        // The durability of completed writes was chosen when the device was started.
         Ok(Admin::SetFeature { number: Feature::WRITE_CACHE, .. }) if has_write_cache(shared, controller) => {
             Err(Status::NOT_CHANGEABLE)
         }
         Ok(Admin::SetFeature { number, value, .. }) => set_feature(controller, number, value),
         Ok(Admin::GetFeature { number, select }) => feature(shared, controller, (number, select), command.namespace()),
-        // A command is given up by closing its queue, and by nothing else: bit 0 says that it was not.
+        // A command is aborted only by closing its queue: bit 0 says that it was not aborted.
         Ok(Admin::Abort { .. }) => Ok(1),
         // Its completion comes with the event.
         Ok(Admin::AwaitEvent) => match controller.state().events.wait(id) {
             Ok(()) => return,
             Err(status) => Err(status),
         },
-        // The time began anew when the command came.
+        // The timer was already restarted when the command arrived.
         Ok(Admin::KeepAlive) => Ok(0),
         Ok(Admin::EndController { number }) => {
             shared.end_other(controller, number);
@@ -74,7 +74,7 @@ fn has_write_cache(shared: &Shared, controller: &Controller) -> bool {
     controller.kind == ControllerKind::Io && shared.has_volatile_cache()
 }
 
-/// The one feature that is the namespace's: no lock is held while the store is used.
+/// The only feature of the namespace: no lock is held while the store is used.
 fn set_must_exist(shared: &Shared, namespace: u32, value: u32) -> Result<u64, Status> {
     match namespace {
         NAMESPACE | ALL_NAMESPACES if value & !1 != 0 => Err(Status::INVALID_FIELD),

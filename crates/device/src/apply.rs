@@ -1,10 +1,10 @@
-//! What commands on keys do to a store. Any engine may stand behind it.
+//! Key commands on a store of any engine.
 
 use hikv::{Decision, Error, MediumError, Store};
 use nvme::{Key, Status, StoreIf};
 
-/// The status of an operation that failed. A medium that has failed, and damage that is met on the way, are failures of the device, which
-/// its events and its page of health tell more of.
+/// Returns the status of a failed operation. A failed medium and damage are internal errors of the device; its events
+/// and health page give more details.
 pub(crate) fn status_of(error: &Error) -> Status {
     match error {
         error if error.is_full() => Status::CAPACITY_EXCEEDED,
@@ -16,7 +16,7 @@ pub(crate) fn status_of(error: &Error) -> Status {
     }
 }
 
-/// The status of a read of values that failed: damage has a status of its own there, and there alone (figure 4).
+/// Returns the status of a failed read of values: only here damage has its own status (figure 4).
 pub(crate) fn status_of_read(error: &Error) -> Status {
     match error {
         Error::Medium(MediumError::Unreadable { .. } | MediumError::OutOfBounds { .. }) | Error::Corrupt { .. } => {
@@ -45,7 +45,7 @@ pub(crate) fn store(store: &Store, name: &Key, value: &[u8], when: StoreIf) -> R
     }
 }
 
-/// Whether a key is there.
+/// Returns whether a key exists.
 pub(crate) fn exist(store: &Store, key: &Key) -> Result<(), Status> {
     let is_there = store.contains(key.as_bytes()).map_err(|error| status_of(&error))?;
     if is_there { Ok(()) } else { Err(Status::KEY_NOT_FOUND) }

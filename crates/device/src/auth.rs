@@ -1,4 +1,4 @@
-//! A queue's authentication by DH-HMAC-CHAP, at the controller's side.
+//! The controller's side of DH-HMAC-CHAP authentication of a queue.
 //!
 //! | phase | may be sent | may be received |
 //! |---|---|---|
@@ -8,17 +8,18 @@
 //! | `Answer` | | Success1 or Failure1, which lead to the end or to `Final` |
 //! | `Final` | Success2, Failure2 | |
 //!
-//! Anything else fails, and what failed stays so: the host has to connect anew. Until the end nothing but authentication is carried out.
+//! Any other message fails the authentication permanently: the host has to reconnect. Until it has succeeded, only
+//! authentication commands are executed.
 
 use nvme::Status;
 use nvme::dhchap::{Challenge, Failure, Hash, Negotiate, Reply, Secret, Success, Transaction};
 
-/// What hosts have to know, and what the controller shows that it knows.
+/// The secrets that hosts must have, and the one that the controller proves to have.
 #[derive(Clone, Debug)]
 pub struct Secrets {
-    /// The hosts'.
+    /// The hosts' secret.
     pub host: Secret,
-    /// The controller's, for hosts that want to know it.
+    /// The controller's secret, for hosts that require mutual authentication.
     pub controller: Option<Secret>,
 }
 
@@ -31,9 +32,9 @@ enum Phase {
     Begin,
     Challenge(Challenge),
     Asked(Challenge),
-    /// The message, and what is then: done, done when the host says so, or failed.
+    /// The message, and the state after it: done, done once the host confirms, or failed.
     Answer(Vec<u8>, Then),
-    /// Of this transaction.
+    /// The transaction's number.
     Final(u16),
     Done,
     Failed,
@@ -46,7 +47,7 @@ enum Then {
     Failed,
 }
 
-/// Where a queue's authentication stands.
+/// The state of a queue's authentication.
 pub(crate) struct Auth {
     phase: Phase,
     host: String,
@@ -61,12 +62,12 @@ impl Auth {
         matches!(self.phase, Phase::Done)
     }
 
-    /// The host has shown who it is, and its queue cannot be.
+    /// Fails: the host is authenticated, but its queue cannot be created.
     pub(crate) fn fail(&mut self) {
         self.phase = Phase::Failed;
     }
 
-    /// Takes a message of the host.
+    /// Processes a message of the host.
     pub(crate) fn take(&mut self, secrets: &Secrets, subsystem: &str, message: &[u8]) -> Result<(), Status> {
         let phase = std::mem::replace(&mut self.phase, Phase::Failed);
         self.phase = match phase {
@@ -98,7 +99,7 @@ impl Auth {
         }
         let (then, response) = match (&reply.challenge, &secrets.controller) {
             (None, _) => (Then::Done, None),
-            // It cannot show what it does not know.
+            // It cannot prove a secret that it does not have.
             (Some(_), None) => return fails(asked.id, FAILED),
             (Some((sequence, value)), Some(secret)) => (
                 Then::Final(asked.id),
@@ -109,7 +110,7 @@ impl Auth {
         Phase::Answer(success.encode(), then)
     }
 
-    /// The message that the host asks for.
+    /// Returns the message that the host requests.
     pub(crate) fn give(&mut self) -> Result<Vec<u8>, Status> {
         let phase = std::mem::replace(&mut self.phase, Phase::Failed);
         let (message, phase) = match phase {
@@ -131,7 +132,7 @@ fn fails(id: u16, why: u8) -> Phase {
     Phase::Answer(Failure { id, is_of_host: false, why }.encode(), Then::Failed)
 }
 
-/// A challenge that nobody has seen before, by the strongest hash that the host has.
+/// Creates a random challenge, with the strongest hash that the host supports.
 fn challenge(negotiate: &Negotiate) -> Result<Phase, Status> {
     let Some(hash) = Hash::ALL.into_iter().find(|hash| negotiate.hashes.contains(hash)) else {
         return Ok(fails(negotiate.id, HASH_UNUSABLE));

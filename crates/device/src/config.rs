@@ -1,30 +1,31 @@
-//! How a device is offered.
+//! The configuration of a device.
 
 use std::path::PathBuf;
 
 use crate::auth::Secrets;
 
-/// How a device is offered.
+/// The configuration of a device.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where to listen: an address and a port; port 0 takes a free one.
+    /// The address and port to listen on; port 0 selects a free one.
     pub addr: String,
-    /// Where hosts of this machine connect that share memory with the device: a socket's path, and its permissions.
+    /// The socket's path, and its permissions, for hosts of this machine that share memory with the device.
     pub shm: Option<(PathBuf, u32)>,
-    /// Threads that serve; 0 is one for each processor but one.
+    /// Number of serving threads; 0 means one per processor, except one.
     pub thread_count: usize,
-    /// The subsystem's name; by default one made of the store's identity.
+    /// The subsystem's name; derived from the store's identity by default.
     pub subsystem: Option<String>,
-    /// The names of the hosts that may connect; all, if it is empty. Any host can give any name.
+    /// The names of the hosts that may connect; all if empty. Names are not proof of identity: any host can claim any
+    /// name.
     pub hosts: Vec<String>,
-    /// What hosts that connect over TCP have to show that they know; nothing, if it is `None`. Hosts that share memory have shown by the
-    /// socket's permissions who they are, and discovery needs nothing.
+    /// The secrets for hosts that connect over TCP; no authentication if `None`. Shared-memory hosts are authenticated
+    /// by the socket's permissions, and discovery needs no authentication.
     pub secrets: Option<Secrets>,
-    /// Listen beyond this machine, though nobody proves who they are.
+    /// Permits listening on addresses of other machines without authentication.
     pub is_insecure: bool,
-    /// Bytes that the store may take, for what hosts are told of room.
+    /// The store's maximum size in bytes, used for the capacity reported to hosts.
     pub capacity_bytes: u64,
-    /// The store's directory, whose file system may have less room; whatever is none has as much as `capacity_bytes` says.
+    /// The store's directory, whose file system may have less space; if `None`, only `capacity_bytes` counts.
     pub store_dir: Option<PathBuf>,
 }
 

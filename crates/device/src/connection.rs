@@ -1,7 +1,7 @@
-//! A connection: a socket, what has arrived, what is to be sent, and the session between.
+//! A connection: its socket, input, output, and session.
 //!
-//! A turn is `execute`, which reads once and carries out every command that is there, and `conclude`, which sends. The loop asks
-//! for durability between the two, for all its connections at once.
+//! A turn consists of `execute`, which reads once and executes every complete command, and `conclude`, which sends.
+//! Between the two, the loop requests durability for all its connections together.
 
 use std::mem;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::session::{Flow, Session};
 use crate::shared::Shared;
 use crate::socket::Socket;
 
-/// How often a host's events are looked for, while it awaits some.
+/// How often a host's events are checked, while it waits for some.
 const EVENTS_EVERY: Duration = Duration::from_secs(1);
 
-/// How often a list looks whether keys are in order by now.
+/// How often a list checks whether the order of keys is ready.
 const ORDER_EVERY: Duration = Duration::from_millis(10);
 
 pub(crate) struct Connection {
@@ -33,28 +33,28 @@ pub(crate) struct Connection {
     input: Input,
     output: Output,
     is_readable: bool,
-    /// The poller has told that the host closes: the end is there behind what it has sent.
+    /// The poller has reported that the host closes; the end of the stream follows the data already sent.
     is_closing: bool,
-    /// What has arrived has no whole PDU.
+    /// The input holds no complete PDU.
     is_starved: bool,
-    /// Nothing more is carried out: it is closed when what there is was sent.
+    /// Nothing more is executed; the connection is closed after the output is sent.
     is_ending: bool,
-    /// It is closed at once.
+    /// It is closed immediately.
     is_broken: bool,
-    /// What a list that is not done has read in turns before becomes durable with this.
+    /// The ticket for everything that an unfinished list has read in earlier turns.
     walked: Ticket,
-    /// When it came, or began to end.
+    /// When the connection was accepted, or began to end.
     since: Instant,
 }
 
-/// What a connection waits for.
+/// What a connection needs after its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
-    /// Others' turns.
+    /// Another turn.
     Again,
-    /// Its socket, or a disk.
+    /// An event of its socket or a disk.
     Wait,
-    /// Nothing any more.
+    /// To be closed.
     Close,
 }
 
@@ -85,19 +85,19 @@ impl Connection {
         self.is_readable |= event.is_readable() || event.is_read_closed();
     }
 
-    /// It waits for what its host says, and has to be looked at for that.
+    /// Returns whether its shared memory has to be polled.
     pub(crate) fn is_awake(&self) -> bool {
         !self.is_readable && !self.is_ending && self.socket.is_awake()
     }
 
-    /// Looks whether its host has said something.
+    /// Polls for data from its host.
     pub(crate) fn look(&mut self) -> Look {
         let look = self.socket.look();
         self.is_readable |= look == Look::News;
         look
     }
 
-    /// Its queue is over, or it has taken too long to become one.
+    /// Returns whether its queue has ended, or it has taken too long to create one.
     pub(crate) fn is_over(&self) -> bool {
         let is_made = self.session.queue().is_some_and(Queue::is_authenticated);
         let is_late = !is_made && self.since.elapsed() >= limits::HANDSHAKE_MAX;
@@ -108,7 +108,7 @@ impl Connection {
             })
     }
 
-    /// When to look at it again though nothing happens.
+    /// Returns when to check it again without an event.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let Some(queue) = self.session.queue().filter(|queue| !self.is_ending && queue.is_authenticated()) else {
             return Some(limits::HANDSHAKE_MAX.saturating_sub(self.since.elapsed()));
@@ -120,12 +120,12 @@ impl Connection {
         [events, queue.controller.time_left()].into_iter().flatten().min()
     }
 
-    /// A list waits until keys are in order.
+    /// Returns whether a list waits for the order of keys.
     pub(crate) fn awaits_order(&self) -> bool {
         !self.is_ending && self.session.awaits_order()
     }
 
-    /// Tells the host what has happened; false if it awaits nothing of it.
+    /// Completes event commands for events that have occurred; returns false if the host waits for none.
     pub(crate) fn tell_events(&mut self, shared: &Shared) -> bool {
         if self.is_ending {
             return false;
@@ -135,12 +135,12 @@ impl Connection {
         self.output.len() > start
     }
 
-    /// What its completions wait for.
+    /// Returns the ticket that its completions wait for.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
         self.output.ticket()
     }
 
-    /// Reads, and carries out what is there. `now` may be a few turns ago.
+    /// Reads, and executes the commands that have arrived. `now` may be a few turns old.
     pub(crate) fn execute(&mut self, shared: &Shared, now: Instant) {
         if self.is_ending || self.is_broken || self.output.is_full() {
             return;
@@ -149,7 +149,7 @@ impl Connection {
         let controller =
             self.session.queue().filter(|queue| !queue.is_admin()).map(|queue| Arc::clone(&queue.controller));
         let _turn = controller.as_ref().map(|controller| controller.turn());
-        // Its loop looks for that later: until then it may not carry out anything.
+        // Its loop will close it later; until then it must not execute anything.
         if self.session.queue().is_some_and(Queue::is_over) {
             self.is_broken = true;
             return;
@@ -163,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// Reads once, if what has arrived has no whole PDU, and more may have.
+    /// Reads once, if the input has no complete PDU and there may be more data.
     fn take_in(&mut self) {
         if !self.is_starved || !self.is_readable {
             return;
@@ -180,7 +180,7 @@ impl Connection {
         }
     }
 
-    /// Carries out what has arrived whole.
+    /// Executes the complete commands of the input.
     fn carry_out(&mut self, shared: &Shared, now: Instant) {
         let (bytes, mut at, mut group) = (self.input.unread(), 0, Group::default());
         let mut left_count = self.socket.turn_count_max();
@@ -255,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// Whether there is something for another turn: looked for here, a turn for nothing is saved.
+    /// Returns whether there is work for another turn. Checking here saves a turn without work.
     fn look_for_more(&mut self) -> Turn {
         self.take_in();
         match self.is_broken {
@@ -265,7 +265,7 @@ impl Connection {
         }
     }
 
-    /// The connection is closed.
+    /// Cleans up after the connection was closed.
     pub(crate) fn close(&self, shared: &Shared) {
         if let Some(queue) = self.session.queue() {
             queue.end(shared);

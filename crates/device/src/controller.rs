@@ -1,16 +1,18 @@
-//! A controller: what a host's admin queue has made, and its further queues are of.
+//! A controller: created by a host's admin queue, and owner of the host's further queues.
 //!
 //! # Invariants
-//! - A controller is in the table of `shared` from its Connect until the admin queue's connection is closed, or the keep-alive
-//!   time is over. From then on [`Controller::is_over`] holds, and each connection of the controller is closed by the loop
-//!   that has it.
-//! - A queue belongs to one enabling of the controller: after a reset queues of the one before are closed.
-//! - A host that has to show its secret, and has not, changes nothing of a controller that is there: no queue's number is taken, and
-//!   nothing is heard. A controller that such a host's admin queue has made is the host's own.
-//! - When a reset is completed, or an end told of, no command of an older queue is carried out any more: a queue holds `turns` while
-//!   carrying out commands, and looks, once `turns` is held, whether it is over; a reset and an end wait for `turns` behind their
-//!   change.
-//! - A shutdown notification does the same, and takes the readiness away until the next reset: commands that come later get a status.
+//! - A controller is in the table of `shared` from its Connect until the admin queue's connection is closed, or its
+//!   keep-alive timer expires. From then on [`Controller::is_over`] returns true, and each connection of the controller
+//!   is closed by its loop.
+//! - A queue belongs to one enabling of the controller: after a reset, queues of the previous one are closed.
+//! - A host that has not yet authenticated changes nothing of an existing controller: no queue number is taken, and its
+//!   messages do not count as keep-alive. A controller that such a host's admin queue has created belongs to that host
+//!   only.
+//! - After a reset is completed, or an end is reported, no command of an older queue is executed: a queue holds `turns`
+//!   while it executes commands, and checks after acquiring `turns` whether it has ended; a reset or end waits for
+//!   `turns` after its change.
+//! - A shutdown notification works the same way, and clears the ready state until the next reset: later commands are
+//!   refused with a status.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -29,25 +31,25 @@ pub(crate) struct Controller {
     pub(crate) made: Instant,
     state: Mutex<State>,
     is_over: AtomicBool,
-    /// As [`State::takes_commands`], for every command.
+    /// The value of [`State::takes_commands`], for a cheap check in every command.
     is_ready: AtomicBool,
-    /// Shared by queues that carry out commands.
+    /// Held shared by queues while they execute commands.
     turns: RwLock<()>,
-    /// Enablings so far.
+    /// Number of enablings so far.
     enabling: AtomicU32,
-    /// When the host was last heard, in ms since `made`.
+    /// When the host last sent something, in ms since `made`.
     heard_ms: AtomicU64,
 }
 
-/// What commands change.
+/// The state that commands change.
 #[derive(Default)]
 pub(crate) struct State {
     configuration: Configuration,
     status: StatusRegister,
     pub(crate) keep_alive_ms: u32,
-    /// Queues that the host asked for, less one.
+    /// Number of requested queues, minus one.
     pub(crate) queue_count: u16,
-    /// A bit for each queue that is connected, from queue 1 on.
+    /// A bit for each connected queue, from queue 1 on.
     queues: u64,
     pub(crate) events: Events,
 }
@@ -75,25 +77,27 @@ impl Controller {
         self.state.lock()
     }
 
-    /// Its queues are to be closed. True for the one thread that ends it, of several at once: its number may be another's soon.
+    /// Ends the controller: its queues will be closed. Returns true to exactly one of several concurrent callers,
+    /// because its number may be reused soon.
     pub(crate) fn end(&self) -> bool {
         let was_over = self.is_over.swap(true, Ordering::AcqRel);
         self.await_turns();
         !was_over
     }
 
-    /// Held by a queue, but not the admin queue, while it carries out commands.
+    /// Returns the guard that an I/O queue holds while it executes commands.
     pub(crate) fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read()
     }
 
-    /// Whether a queue carries out commands.
+    /// Returns whether a queue is executing commands.
     #[cfg(test)]
     pub(crate) fn is_in_turn(&self) -> bool {
         self.turns.is_locked()
     }
 
-    /// Returns when each queue that carries out commands has seen what was changed before.
+    /// Waits until each queue that is executing commands has finished its turn, so that later turns see earlier
+    /// changes.
     fn await_turns(&self) {
         drop(self.turns.write());
     }
@@ -106,12 +110,13 @@ impl Controller {
         self.enabling.load(Ordering::Acquire)
     }
 
-    /// The host has sent something on one of the queues.
+    /// Records that the host has sent something on one of the queues.
     pub(crate) fn hear(&self, now: Instant) {
         self.heard_ms.store(now.saturating_duration_since(self.made).as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// How long nothing was heard of a host that may be silent for longer than others can wait for its place.
+    /// Returns how long the host has been silent, if its keep-alive time exceeds the time that others can wait for its
+    /// slot.
     pub(crate) fn silence(&self, now: Instant) -> Option<Duration> {
         let keep_alive = Duration::from_millis(self.state().keep_alive_ms.into());
         let heard = self.made + Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
@@ -119,7 +124,7 @@ impl Controller {
         is_patient.then(|| now.saturating_duration_since(heard))
     }
 
-    /// How long until the keep-alive time is over; `None` if it never is.
+    /// Returns the time until the keep-alive timer expires; `None` if it never does.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let keep_alive_ms = u64::from(self.state().keep_alive_ms);
         let heard = Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
@@ -127,20 +132,20 @@ impl Controller {
         (keep_alive_ms > 0).then(|| end.saturating_sub(self.made.elapsed()))
     }
 
-    /// Whether there can be a queue of this number now; it would be of the enabling that is returned.
+    /// Returns whether a queue of this number can be created now, and the enabling it would belong to.
     pub(crate) fn has_place(&self, queue: u16) -> Result<u32, Status> {
         self.state().place_of(queue).map(|_| self.enabling())
     }
 
-    /// Makes a queue of this number, of the enabling that is returned. The host has shown its secret, where one is asked for: another host
-    /// would keep the number from the controller's own.
+    /// Reserves the queue number, and returns its enabling. The host must be authenticated if that is required;
+    /// otherwise another host could take the number from the controller's owner.
     pub(crate) fn take_queue(&self, queue: u16) -> Result<u32, Status> {
         let mut state = self.state();
         state.queues |= state.place_of(queue)?;
         Ok(self.enabling())
     }
 
-    /// The queue of this number, of this enabling, is there no more.
+    /// Releases the queue number of this enabling.
     pub(crate) fn give_queue_back(&self, queue: u16, enabling: u32) {
         let mut state = self.state();
         if self.enabling() == enabling {
@@ -148,7 +153,7 @@ impl Controller {
         }
     }
 
-    /// Writes a property. True if queues are to be closed.
+    /// Writes a property. Returns true if queues have to be closed.
     pub(crate) fn configure(&self, configuration: Configuration) -> Result<bool, Status> {
         let mut state = self.state();
         let was_enabled = state.configuration.is_enabled();
@@ -161,7 +166,7 @@ impl Controller {
         }
         let is_shutdown = configuration.is_shutdown() && state.status.shutdown == ShutdownState::Normal;
         if is_shutdown {
-            // What was completed is durable: commands that are carried out now are waited for, and nothing else.
+            // Completed commands are durable, so a shutdown only waits for commands that are being executed.
             state.status.shutdown = ShutdownState::Complete;
         }
         let is_reset = was_enabled && !configuration.is_enabled();
@@ -198,19 +203,20 @@ impl Controller {
     }
 }
 
-/// The keep-alive time of a host that promises so much. Discovery is short: a host that promises nothing is held to Linux' time.
+/// Returns the effective keep-alive time. Discovery controllers are short-lived: without a keep-alive time they get
+/// Linux' default.
 pub(crate) fn keep_alive_of(kind: ControllerKind, promised_ms: u32) -> u32 {
     let is_endless = kind == ControllerKind::Discovery && promised_ms == 0;
     if is_endless { limits::SILENCE_MAX.as_millis() as u32 } else { promised_ms }
 }
 
 impl State {
-    /// Whether commands are carried out: from when the host has enabled the controller to when it has it shut down.
+    /// Returns whether commands are executed: from enabling until shutdown.
     fn takes_commands(&self) -> bool {
         self.status.is_ready && self.status.shutdown == ShutdownState::Normal
     }
 
-    /// The bit of a queue that can be connected.
+    /// Returns the bit of a connectable queue.
     fn place_of(&self, queue: u16) -> Result<u64, Status> {
         if !self.takes_commands() {
             return Err(Status::COMMAND_SEQUENCE_ERROR);

@@ -1,4 +1,4 @@
-//! A device that listens.
+//! A listening device.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,19 +17,19 @@ use crate::listening::Listening;
 use crate::shared::Shared;
 use crate::stop::StopHandle;
 
-/// Why a device does not listen.
+/// Why a device cannot listen.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address is not this machine's own, and nobody would have to prove who they are.
+    /// The address is reachable from other machines, and hosts need not authenticate.
     Insecure(SocketAddr),
-    /// The subsystem's or a host's name is none.
+    /// The name of the subsystem or of a host is invalid.
     Name(String),
-    /// It cannot be listened at the address.
+    /// The address cannot be listened on.
     Listen(io::Error),
-    /// There can be no socket at this path.
+    /// No socket can be created at this path.
     Shm(PathBuf, rings::ListenError),
-    /// The operating system refused.
+    /// An error of the operating system.
     Io(io::Error),
 }
 
@@ -56,7 +56,7 @@ impl From<io::Error> for StartError {
     }
 }
 
-/// A device that listens, and serves when it is run.
+/// A listening device, which serves when it is run.
 pub struct Device {
     shared: Arc<Shared>,
     addr: SocketAddr,
@@ -70,7 +70,7 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// Listens. Hosts can connect from now on, and are served when the device is run.
+    /// Starts listening. Hosts can connect from now on, and are served while the device runs.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -78,7 +78,7 @@ impl Device {
         Device::at(Listening::bind(config)?, store, config, stop)
     }
 
-    /// A device for the hosts that connect to sockets which were bound before.
+    /// Creates a device on sockets that were bound before.
     ///
     /// # Errors
     /// [`StartError::Io`].
@@ -105,13 +105,13 @@ impl Device {
         Ok(Device { shared, addr, loops })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The subsystem's name, which hosts connect to.
+    /// Returns the subsystem's name, to which hosts connect.
     #[must_use]
     pub fn subsystem(&self) -> &str {
         &self.shared.subsystem
@@ -120,7 +120,7 @@ impl Device {
     /// Serves until it is stopped.
     ///
     /// # Errors
-    /// The operating system's, after which the device has stopped.
+    /// An error of the operating system; the device has then stopped.
     pub fn run(self) -> io::Result<()> {
         let Device { loops, shared, .. } = self;
         let outcomes = thread::scope(|scope| {

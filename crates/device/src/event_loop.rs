@@ -1,15 +1,16 @@
 //! One thread's share of the connections.
 //!
-//! The loop sleeps in the poller while no connection is in `ready` or `awake`. What brings one to `ready`: an event of its socket; its own
-//! turn, if there is more to do; a wake-up of the store, for those whose completions wait; a look, by time, at those that end or are told
-//! something. Where another loop has ended a controller, too, all are looked at.
+//! The loop sleeps in the poller while no connection is in `ready` or `awake`. A connection enters `ready` by an event
+//! of its socket; by its own turn if there is more to do; by a wake-up of the store if its completions wait; or by a
+//! periodic check if it is ending or waits for events. When another loop has ended a controller, all connections are
+//! checked as well.
 //!
 //! # Hosts that share memory
-//! Such a host rings only if its connection sleeps. A connection whose read has found nothing is therefore in `awake` until a look finds
-//! something or has the host told to ring (`rings::Look`). Looks are bounded for each connection, so a loop with nothing to do comes
-//! to the poller's sleep, with all connections asleep. Of files the poller tells, which the loop asks after so many turns, or so many looks
-//! in vain, at the latest. Before it sleeps there the loop asks some times without sleeping, which is to sockets what looks are to
-//! memory.
+//! Such a host signals only if its connection sleeps. So a connection whose read has found nothing stays in `awake`
+//! until a poll finds data or makes the host signal (`rings::Readiness`). Polls are bounded for each connection, so an
+//! idle loop eventually sleeps in the poller with all connections asleep. File events are checked after a bounded
+//! number of turns, or of polls without result. Before it sleeps in the poller, the loop calls it some times without
+//! blocking, which corresponds to polling shared memory.
 
 use std::hint::spin_loop;
 use std::io::{self, ErrorKind};
@@ -33,13 +34,13 @@ use crate::stop::StopHandle;
 const EVENT_COUNT_MAX: usize = 256;
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
-/// Turns that looks at shared memory bring until the poller is asked.
+/// Turns caused by polls of shared memory before the poller is called.
 const UNPOLLED_COUNT_MAX: u32 = 16;
-/// The same of looks that find nothing, at however many connections: some microseconds.
+/// Polls of shared memory without result, over all connections, before the poller is called: some microseconds.
 const UNPOLLED_LOOK_COUNT_MAX: usize = 1024;
-/// How often the poller is asked before the loop sleeps there.
+/// Non-blocking calls of the poller before the loop sleeps in it.
 const POLL_COUNT: u32 = 128;
-/// How long connections wait that could not be accepted.
+/// Delay before accepting connections again that could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 pub(crate) struct EventLoop {
@@ -47,25 +48,25 @@ pub(crate) struct EventLoop {
     poll: Poll,
     arrivals: Receiver<Arrival>,
     acceptor: Option<Acceptor>,
-    /// More hosts may wait than were taken in a turn.
+    /// More hosts may be waiting than were accepted in a turn.
     is_accepting: bool,
     connections: Slab<Connection>,
     /// Connections that get a turn.
     ready: Keys,
-    /// Connections of shared memory that have to be looked at.
+    /// Shared-memory connections that have to be polled.
     awake: Keys,
     /// Connections whose completions wait for a disk.
     holders: Keys,
-    /// Turns since the poller was asked.
+    /// Turns since the last call of the poller.
     unpolled_count: u32,
     polls: Looks,
     store_waker: hikv::Waker,
     is_woken: bool,
-    /// Endings of queues that were looked for.
+    /// Number of ended queues that have been checked for.
     ending_count: u64,
-    /// When the poller was asked last.
+    /// The time of the last call of the poller.
     now: Instant,
-    /// When to look at all connections.
+    /// When to check all connections.
     look_at: Option<Instant>,
 }
 
@@ -80,7 +81,7 @@ impl Drop for StopAtEnd {
 impl EventLoop {
     pub(crate) fn new(shared: Arc<Shared>, poll: Poll, waker: Arc<Waker>, arrivals: Receiver<Arrival>) -> EventLoop {
         shared.stop.attach(Arc::clone(&waker));
-        // The only failure is a loop that is gone.
+        // This fails only if the loop has ended.
         let store_waker = shared.store.waker(move || drop(waker.wake()));
         EventLoop {
             shared,
@@ -102,7 +103,7 @@ impl EventLoop {
         }
     }
 
-    /// Makes this the loop that accepts.
+    /// Makes this the accepting loop.
     pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
         acceptor.register(self.poll.registry(), LISTENER)?;
         self.acceptor = Some(acceptor);
@@ -111,7 +112,7 @@ impl EventLoop {
 
     /// Serves until the device is stopped.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        // Also where it panics: the device ends, and does not go on without this loop's connections.
+        // Also on a panic: the device stops, instead of continuing without this loop's connections.
         let _stop = StopAtEnd(self.shared.stop.clone());
         let outcome = self.serve();
         self.connections.iter().for_each(|(_, connection)| connection.close(&self.shared));
@@ -129,8 +130,8 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Looks at shared memory: once beside turns that are to be given, else until something comes, or so many times in vain; false if the poller is
-    /// to be asked.
+    /// Polls shared memory: once if there are turns to give, otherwise until data arrives or the limit is reached.
+    /// Returns false if the poller must be called.
     fn finds_news(&mut self) -> bool {
         self.unpolled_count += 1;
         if self.unpolled_count > UNPOLLED_COUNT_MAX {
@@ -156,7 +157,7 @@ impl EventLoop {
         !self.ready.is_empty()
     }
 
-    /// Asks the poller, and sleeps there if there is nothing to do.
+    /// Calls the poller, and sleeps there if there is nothing to do.
     fn poll(&mut self, events: &mut Events) -> io::Result<()> {
         self.unpolled_count = 0;
         let timeout = self.timeout();
@@ -233,7 +234,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Closes connections that are over, and tells hosts what has happened.
+    /// Closes connections that have ended, and reports events to hosts.
     fn look(&mut self) {
         self.look_at = None;
         let over: Vec<usize> =
@@ -267,7 +268,7 @@ impl EventLoop {
                 owed = Some(owed.map_or(ticket, |owed| owed.and(ticket)));
             }
         }
-        // What can never be durable is found when the connection is looked at.
+        // A connection whose writes can never become durable is found by the check.
         let is_durable = owed.is_none_or(|owed| self.store_waker.ask(owed).unwrap_or(true));
         for key in &ready {
             self.conclude(*key, is_durable);
@@ -286,7 +287,8 @@ impl EventLoop {
             Turn::Wait => {}
         }
         if holds {
-            // Asked for, and not durable: the store wakes the loop. Durable since: at once.
+            // If the requested ticket is not durable, the store will wake the loop. If it is durable, the connection is
+            // ready immediately.
             if is_durable { self.ready.insert(key) } else { self.holders.insert(key) }
         }
         left.into_iter().for_each(|left| self.look_within(left));

@@ -1,6 +1,6 @@
-//! Asynchronous events: commands that are answered when something happens.
+//! Asynchronous events: commands that are completed when an event occurs.
 //!
-//! An event is told once, until the host has read the page that it is about; then once more if it still holds.
+//! An event is reported once until the host has read the corresponding log page; then once more if it still applies.
 
 use std::collections::VecDeque;
 
@@ -8,23 +8,23 @@ use nvme::Status;
 
 use crate::limits;
 
-/// Something that a host may want to know.
+/// The events that a host can request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// Little room is left.
+    /// Little space is left.
     SpareLow,
-    /// The medium failed: nothing is written any more.
+    /// The medium failed: no more writes are accepted.
     MediumFailed,
 }
 
 const ALL: [Event; 2] = [Event::SpareLow, Event::MediumFailed];
-/// The page that both are about.
+/// The log page for both.
 const HEALTH_PAGE: u64 = 0x02;
-/// Events of the controller's health.
+/// The type of health events.
 const HEALTH: u64 = 0x01;
 
 impl Event {
-    /// Its bit among the warnings of the health page, by which hosts ask for it.
+    /// Returns its bit among the critical warnings of the health page, by which hosts enable it.
     pub(crate) fn bit(self) -> u32 {
         match self {
             Event::SpareLow => 1 << 0,
@@ -32,7 +32,7 @@ impl Event {
         }
     }
 
-    /// What the command that awaits it is answered with.
+    /// Returns the result of the command that waits for it.
     fn result(self) -> u64 {
         let information = match self {
             Event::SpareLow => 0x02,
@@ -42,21 +42,21 @@ impl Event {
     }
 }
 
-/// Whose events are awaited, and which were told.
+/// Waiting event commands, and reported events.
 #[derive(Default)]
 pub(crate) struct Events {
     /// Commands, by their identifiers.
     awaiting: VecDeque<u16>,
-    /// Those that the host wants: bits.
+    /// Enabled events, as bits.
     pub(crate) wanted: u32,
     told: u32,
 }
 
 impl Events {
-    /// The events that a host can ask for.
+    /// The events that a host can enable.
     pub(crate) const KNOWN: u32 = 1 | 1 << 3;
 
-    /// The command of this identifier awaits an event.
+    /// Adds a command that waits for an event.
     pub(crate) fn wait(&mut self, id: u16) -> Result<(), Status> {
         if self.awaiting.contains(&id) {
             return Err(Status::COMMAND_ID_CONFLICT);
@@ -68,17 +68,17 @@ impl Events {
         Ok(())
     }
 
-    /// Whether the host awaits something that can come.
+    /// Returns whether the host waits for an event that can occur.
     pub(crate) fn is_awaited(&self) -> bool {
         self.wanted & !self.told != 0 && !self.awaiting.is_empty()
     }
 
-    /// The host has read of all that holds.
+    /// Records that the host has read the log page.
     pub(crate) fn is_read(&mut self) {
         self.told = 0;
     }
 
-    /// The next command to be answered, and with what, if `holds` says so of an event.
+    /// Returns the next command to complete and its result, if `holds` returns true for an event.
     pub(crate) fn next(&mut self, holds: impl Fn(Event) -> bool) -> Option<(u16, u64)> {
         let is_news = |event: &Event| self.wanted & !self.told & event.bit() != 0 && holds(*event);
         let event = ALL.into_iter().find(is_news)?;

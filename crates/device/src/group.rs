@@ -1,7 +1,6 @@
-//! Commands that are carried out together: stores, and deletes, that share what makes them durable, and retrieves whose memory accesses
-//! overlap.
+//! Groups of commands: stores and deletes, which share a sync, and retrieves, whose memory accesses overlap.
 //!
-//! Commands of a turn are kept in their order: a command of another kind carries out what was gathered first.
+//! The commands of a turn keep their order: a command of another kind first executes the collected group.
 
 use arrayvec::ArrayVec;
 use hikv::Store;
@@ -13,18 +12,18 @@ use crate::reply::Reply;
 
 type Gathered<T> = ArrayVec<T, { limits::GROUP_COUNT }>;
 
-/// Gathered commands, whose values lie where they arrived. None is full between two commands.
+/// Collected commands; their values stay in the input. No group is full between two commands.
 #[derive(Default)]
 pub(crate) struct Group<'i> {
     stores: Gathered<(u16, Key, &'i [u8])>,
-    /// And whether it is an error if the key is not there.
+    /// The flag makes a missing key an error.
     deletes: Gathered<(u16, Key, bool)>,
     retrieves: Gathered<(u16, Key, usize)>,
     room_bytes: usize,
 }
 
 impl<'i> Group<'i> {
-    /// Gathers a store.
+    /// Adds a store.
     pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
         self.carry_out_deletes(store, reply);
         self.carry_out_retrieves(store, reply);
@@ -34,7 +33,7 @@ impl<'i> Group<'i> {
         }
     }
 
-    /// Gathers a delete of a key, which need not be there unless `must_exist`.
+    /// Adds a delete of a key, which may be missing unless `must_exist`.
     pub(crate) fn delete(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, must_exist: bool) {
         self.carry_out_stores(store, reply);
         self.carry_out_retrieves(store, reply);
@@ -44,7 +43,7 @@ impl<'i> Group<'i> {
         }
     }
 
-    /// Gathers a retrieve with so much room.
+    /// Adds a retrieve with a buffer of `room_bytes`.
     pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
         self.carry_out_stores(store, reply);
         self.carry_out_deletes(store, reply);
@@ -55,7 +54,7 @@ impl<'i> Group<'i> {
         }
     }
 
-    /// Carries out what was gathered.
+    /// Executes the collected commands.
     pub(crate) fn carry_out(&mut self, store: &Store, reply: &mut Reply<'_>) {
         self.carry_out_stores(store, reply);
         self.carry_out_deletes(store, reply);
@@ -67,7 +66,8 @@ impl<'i> Group<'i> {
             return;
         }
         let items: Gathered<_> = self.stores.iter().map(|(_, key, value)| (key.as_bytes(), *value)).collect();
-        // Each is told its own fate, and none is stored twice: what others have stored since would be gone again.
+        // Each store is completed with its own outcome. None is repeated, because that would overwrite values that
+        // other hosts have stored in between.
         let mut outcomes: Gathered<Result<(), Status>> = items.iter().map(|_| Ok(())).collect();
         store.multi_put_each(&items, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
         drop(items);
@@ -123,7 +123,7 @@ fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes
     }
 }
 
-/// Sends as much of a value as there is room for, and tells its whole length.
+/// Sends as much of a value as the host's buffer holds, and its full length.
 fn show(reply: &mut Reply<'_>, id: u16, room_bytes: usize, value: Option<&[u8]>) {
     match value {
         Some(value) => reply.value(id, value, room_bytes),

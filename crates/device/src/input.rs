@@ -1,24 +1,24 @@
-//! What has arrived on a connection and was not read: at most one PDU that is not whole, and what came with it.
+//! A connection's unread input: at most one incomplete PDU, and the data that arrived with it.
 
 use std::io::{self, ErrorKind, Read};
 
-/// Room for reading beside a PDU that is not whole.
+/// Space for reading, in addition to an incomplete PDU.
 const READ_BYTES: usize = 64 << 10;
 
 #[derive(Default)]
 pub(crate) struct Input {
-    /// As long as its room; allocated when something is read first.
+    /// As long as its capacity; allocated by the first read.
     bytes: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-/// What came of reading.
+/// The outcome of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Filled {
     /// There may be more.
     Some,
-    /// It was less than there was room for.
+    /// Less than the free space was read.
     Rest,
     /// There is no more for now.
     All,
@@ -35,7 +35,7 @@ impl Input {
         self.start += len_bytes;
     }
 
-    /// Reads once. There is room for a whole PDU, since less than one was left.
+    /// Reads once. A complete PDU fits, because less than one was left.
     pub(crate) fn fill(&mut self, source: &mut impl Read, pdu_bytes_max: usize) -> io::Result<Filled> {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);

@@ -1,12 +1,12 @@
-//! Numbers of a loop's connections: each is there once, in the order in which they came.
+//! An ordered set of a loop's connection numbers.
 
 use std::mem;
 
-/// Small numbers, which are given again when a connection is over.
+/// A set of small numbers, which are reused when a connection has ended.
 #[derive(Default, Debug)]
 pub(crate) struct Keys {
     keys: Vec<usize>,
-    /// By number.
+    /// Indexed by number.
     is_there: Vec<bool>,
 }
 
@@ -32,7 +32,7 @@ impl Keys {
         self.retain(|other| other != key);
     }
 
-    /// Keeps those for which `is_kept` holds.
+    /// Keeps the numbers for which `is_kept` returns true.
     pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
         let is_there = &mut self.is_there;
         self.keys.retain(|key| {
@@ -41,13 +41,13 @@ impl Keys {
         });
     }
 
-    /// Takes all.
+    /// Removes and returns all.
     pub(crate) fn drain(&mut self) -> Vec<usize> {
         self.keys.iter().for_each(|key| self.is_there[*key] = false);
         mem::take(&mut self.keys)
     }
 
-    /// Gives back what was drained, for its room, if nothing came since.
+    /// Returns a drained list for reuse of its capacity, if no number was added since.
     pub(crate) fn give_back(&mut self, mut drained: Vec<usize>) {
         if self.keys.is_empty() {
             drained.clear();

@@ -1,27 +1,29 @@
-//! A store as a storage device: hosts attach to it by NVMe over TCP, or over memory shared with the device (`rings`), and use the
-//! commands of the Key Value command set.
+//! A store as an NVMe-KV device: hosts connect over NVMe/TCP, or over memory shared with the device (`rings`), and use
+//! the Key Value command set.
 //!
 //! ```text
 //! socket -> Input -> nvme::Framing -> Session -> Group -> Store -> Output -> socket
 //!                                        |-> admin, fabrics: Controller
 //! ```
 //!
-//! A connection is a queue, as the transport has it: the first of a host makes a controller, and further ones are its queues for
-//! commands on keys. Each thread runs one `event_loop` with its own share of the connections; the first also accepts.
+//! As the transport defines it, a connection is a queue: a host's first connection creates a controller, and further
+//! ones are its I/O queues. Each thread runs one `event_loop` with its own share of the connections; the first also
+//! accepts.
 //!
 //! # Rules
-//! - A command is completed when what it did, or read, is durable as far as the store's medium goes, and never before: completions wait in
-//!   `output` behind a ticket ([`hikv::Store::deferred`]). If it can never be durable the connection is closed and nothing is completed.
-//! - What a peer sends is copied once and checked as it lies there. A PDU that contradicts the transport ends the connection, with
-//!   its reason; a command that contradicts its command set gets a status.
-//! - A connection holds at most one PDU that is not whole, [`limits::TRANSFER_BYTES_MAX`] of values on their way, and unsent
-//!   completions of [`limits::OUTPUT_BYTES_MAX`] and one command's data. A host that does not read is not served. A connection
-//!   that is no queue in time is closed.
-//! - A controller ends with the admin queue's connection, and then all its queues do.
+//! - A command is completed only when the data it wrote or read is as durable as the store's medium allows: until then
+//!   completions wait in `output` behind a ticket ([`hikv::Store::deferred`]). If the data can never become durable,
+//!   the connection is closed without completing the command.
+//! - Received data is copied once and validated in place. A PDU that violates the transport ends the connection, with
+//!   the reason; a command that violates its command set is refused with a status.
+//! - A connection holds at most one incomplete PDU, [`limits::TRANSFER_BYTES_MAX`] of values in transfer, and unsent
+//!   completions of [`limits::OUTPUT_BYTES_MAX`] plus one command's data. A host that does not read is not served. A
+//!   connection that does not become a queue in time is closed.
+//! - A controller ends with its admin queue's connection, and then all its queues end.
 //!
 //! # Lock order
-//! The controllers' table -> a controller's state. Neither is held while the store is used. A change of feature 20h holds a third lock
-//! while the store is used, and takes no other within.
+//! The controllers' table -> a controller's state. Neither is held while the store is used. A change of feature 20h
+//! holds a third lock while the store is used, and takes no other lock in that time.
 
 mod accept;
 mod admin;

@@ -1,6 +1,6 @@
-//! Where hosts will connect: bound before there is a store, so that what cannot be offered makes none.
+//! The listening sockets: bound before the store is opened, so that an invalid configuration creates no store.
 //!
-//! Hosts that connect before the device is there wait for the device, as many as the sockets' queues hold.
+//! Hosts that connect before the device runs wait for it, as many as the sockets' queues hold.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -13,10 +13,10 @@ use crate::config::Config;
 use crate::device::StartError;
 use crate::limits;
 
-/// Files that are not connections; half of what the process may have, where that is less.
+/// Files other than connections; half of the process' limit if that is less.
 const RESERVED_FILE_COUNT: u64 = 128;
 
-/// Sockets at which nobody is served yet.
+/// Bound sockets that are not served yet.
 #[derive(Debug)]
 pub struct Listening {
     pub(crate) tcp: TcpListener,
@@ -25,7 +25,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Binds what `config` names.
+    /// Binds the sockets of `config`.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -51,7 +51,7 @@ fn addrs_of(name: &str) -> io::Result<Vec<SocketAddr>> {
     Ok(name.to_socket_addrs()?.collect())
 }
 
-/// Listens at the first of a name's addresses at which that can be done: a machine may know one that it does not have.
+/// Listens on the first of a name's addresses that works: a machine may resolve an address that it does not have.
 fn listen(addrs: &[SocketAddr]) -> io::Result<TcpListener> {
     let mut refused = ErrorKind::NotFound.into();
     for addr in addrs {
@@ -75,19 +75,20 @@ fn check_names(config: &Config) -> Result<(), StartError> {
     }
 }
 
-/// Raises the process' soft limit on open files towards what all connections need, of so many files each, and returns what it is then.
+/// Raises the process' soft limit on open files for all connections of `files_each` files, and returns the new limit.
 fn raise_file_limit(files_each: u64) -> Option<u64> {
     let wanted = limits::CONNECTION_COUNT_MAX as u64 * files_each + RESERVED_FILE_COUNT;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
-        // A refusal leaves the old limit: there are fewer places.
+        // If this fails, the old limit stays and there are fewer slots.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     getrlimit(Resource::Nofile).current
 }
 
-/// Places for connections of so many files each, where the process may have so many open: the store's own stay free, however many hosts connect.
+/// Returns the number of connections of `files_each` files that the limit permits. The store's files stay reserved,
+/// however many hosts connect.
 fn places(file_limit: Option<u64>, files_each: u64) -> usize {
     let most = limits::CONNECTION_COUNT_MAX as u64;
     let room = file_limit.map_or(most, |limit| (limit - RESERVED_FILE_COUNT.min(limit / 2)) / files_each);
@@ -98,7 +99,7 @@ fn places(file_limit: Option<u64>, files_each: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// As of `localhost`, where IPv6 is off.
+    /// Like `localhost` where IPv6 is off.
     #[test]
     fn a_name_is_listened_at_by_an_address_that_the_machine_has() {
         let lacking = SocketAddr::from(([192, 0, 2, 1], 0));
@@ -108,7 +109,7 @@ mod tests {
         assert!(listen(&[lacking]).is_err() && listen(&[]).is_err());
     }
 
-    /// A host that shares memory has a socket and what it wakes the device by.
+    /// A shared-memory host has a socket and an eventfd.
     #[test]
     fn connections_leave_the_store_its_files() {
         assert_eq!(places(None, 2), limits::CONNECTION_COUNT_MAX);

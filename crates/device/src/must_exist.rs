@@ -1,11 +1,11 @@
-//! Feature 20h, bit 0: deleting a key that is not there is an error. The feature survives resets and power cycles (Key Value command set,
-//! figure 33) as an item of the store.
+//! Feature 20h, bit 0: deleting a missing key is an error. The feature survives resets and power cycles (Key Value
+//! command set, figure 33) as an item of the store.
 //!
-//! The item's key is longer than the command set allows: no host can name the item, and no list shows it.
+//! The item's key is longer than the command set allows: no host can address the item, and no list shows it.
 //!
 //! # Steps of a change
-//! 1. The item is put, or deleted where the feature gets its default. A crash before its completion leaves either value.
-//! 2. Deletes go by the new value. The command is completed when step 1 is durable.
+//! 1. The item is put, or deleted if the feature gets its default. A crash before its completion leaves either value.
+//! 2. Deletes use the new value. The command is completed when step 1 is durable.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,12 +19,12 @@ const _: () = assert!(ITEM.len() > Key::BYTES_MAX);
 /// The feature of a store.
 pub(crate) struct MustExist {
     is_set: AtomicBool,
-    /// Held by a change, so that the item and the flag do not part.
+    /// Held during a change, so that the item and the flag stay consistent.
     changing: Mutex<()>,
 }
 
 impl MustExist {
-    /// The feature as it was left.
+    /// Loads the feature from the store.
     pub(crate) fn of(store: &Store) -> MustExist {
         let is_set = store.contains(ITEM).unwrap_or_else(|error| {
             tracing::warn!(%error, "feature 20h cannot be read: it has its default");
@@ -37,7 +37,7 @@ impl MustExist {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// Changes it.
+    /// Changes the feature.
     pub(crate) fn set(&self, store: &Store, is_set: bool) -> Result<(), Error> {
         let _changing = self.changing.lock();
         if is_set != self.get() {

@@ -1,9 +1,9 @@
-//! What is to be sent on a connection. Some of it waits until what is told is durable; what follows waits, too, so completions
-//! keep their order.
+//! A connection's output. Parts of it wait until the data they report is durable; later parts queue behind them, so
+//! completions keep their order.
 //!
-//! PDUs for a host that shares memory are written to that memory at once, where there is room, and the host is told when the PDUs may be sent.
-//! So each value is copied once, from the store, while the next values come from memory. PDUs without room wait here, and
-//! all further ones behind those.
+//! PDUs for a shared-memory host are staged in that memory immediately if there is space, and published when they may
+//! be sent. So each value is copied once from the store, while the next values are being fetched from memory. PDUs
+//! without space wait here, and all further ones behind them.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -14,30 +14,31 @@ use nvme::Sink;
 use crate::limits;
 use crate::socket::Socket;
 
-/// Where output goes.
+/// The destination of output.
 pub(crate) trait Carrier: Write {
-    /// Writes all of it to where the peer reads, and tells nobody; false if there is no such place, or no room.
+    /// Writes all of the bytes to the peer's memory without publishing them; returns false if there is no such memory,
+    /// or no space.
     fn stage(&mut self, _bytes: &[u8]) -> bool {
         false
     }
 
-    /// Tells the peer of so many bytes that were staged.
+    /// Publishes `len_bytes` staged bytes to the peer.
     fn tell(&mut self, _len_bytes: usize) {}
 }
 
-/// Places count from the first byte that was not forgotten: first what was staged, then `bytes`.
+/// Positions count from the first byte that was not removed: first the staged bytes, then `bytes`.
 #[derive(Default)]
 pub(crate) struct Output {
     staged_bytes: usize,
     bytes: Vec<u8>,
-    /// What is before it was sent.
+    /// The bytes before it were sent.
     sent: usize,
-    /// Parts that wait: from where on, to the next one's start or the end, and for what.
+    /// Held parts: each from its position to the next one's, or to the end, with its ticket.
     held: VecDeque<(usize, Ticket)>,
 }
 
 impl Output {
-    /// Writes PDUs.
+    /// Returns a writer of PDUs.
     pub(crate) fn to<'c>(&'c mut self, socket: &'c mut Socket) -> Outlet<'c> {
         Outlet { output: self, socket }
     }
@@ -54,7 +55,7 @@ impl Output {
         self.staged_bytes + self.bytes.len()
     }
 
-    /// Nothing more is carried out until some of it is sent.
+    /// Returns whether execution stops until some of it is sent.
     pub(crate) fn is_full(&self) -> bool {
         self.len() - self.sent >= limits::OUTPUT_BYTES_MAX
     }
@@ -63,22 +64,22 @@ impl Output {
         self.len() == self.sent
     }
 
-    /// What was written from `start` on waits for `ticket`.
+    /// Holds the bytes from `start` on until `ticket` is durable.
     pub(crate) fn hold(&mut self, start: usize, ticket: Ticket) {
         if start < self.len() && ticket != Ticket::default() {
             self.held.push_back((start, ticket));
         }
     }
 
-    /// What has to be durable until nothing waits; `None` if nothing does.
+    /// Returns the ticket that must be durable before nothing is held; `None` if nothing is.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
         self.held.iter().map(|(_, ticket)| *ticket).reduce(Ticket::and)
     }
 
-    /// Lets go what is durable now.
+    /// Releases the durable parts.
     ///
     /// # Errors
-    /// Some of it will never be, and may not be told.
+    /// Some data will never be durable, and must not be reported.
     pub(crate) fn release(&mut self, store: &Store) -> Result<(), Error> {
         while let Some((_, ticket)) = self.held.front()
             && store.is_durable(*ticket)?
@@ -88,7 +89,7 @@ impl Output {
         Ok(())
     }
 
-    /// Sends what may be sent; false if the peer takes no more for now.
+    /// Sends the released bytes; returns false if the peer accepts no more for now.
     pub(crate) fn send(&mut self, carrier: &mut impl Carrier) -> io::Result<bool> {
         let end = self.held.front().map_or(self.len(), |(start, _)| *start);
         let told = end.min(self.staged_bytes);
@@ -101,7 +102,7 @@ impl Output {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(len_bytes) => self.sent += len_bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    // Also of a peer that is always a little behind, whose output is never all sent.
+                    // Also for a peer that is always slightly behind, whose output is never completely sent.
                     self.forget_sent();
                     return Ok(false);
                 }
@@ -113,7 +114,7 @@ impl Output {
         Ok(true)
     }
 
-    /// Room of a large value is given back.
+    /// Frees the capacity of a large value.
     fn forget_sent(&mut self) {
         let staged_bytes = self.sent.min(self.staged_bytes);
         if self.is_empty() {
@@ -128,7 +129,7 @@ impl Output {
     }
 }
 
-/// An output, and where it goes.
+/// An output and its destination.
 pub(crate) struct Outlet<'c> {
     output: &'c mut Output,
     socket: &'c mut Socket,
@@ -139,7 +140,7 @@ impl Outlet<'_> {
         Outlet { output: self.output, socket: self.socket }
     }
 
-    /// Bytes that were written and not forgotten.
+    /// Returns the number of bytes that were written and not removed.
     pub(crate) fn len(&self) -> usize {
         self.output.len()
     }

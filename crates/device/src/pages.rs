@@ -1,4 +1,4 @@
-//! The pages that a controller answers with.
+//! The pages that a controller returns.
 
 use std::net::SocketAddr;
 
@@ -12,12 +12,12 @@ use crate::events::Event;
 use crate::limits;
 use crate::shared::Shared;
 
-/// The one namespace.
+/// The only namespace.
 pub(crate) const NAMESPACE: u32 = 1;
-/// Where a command means all namespaces.
+/// The namespace number that means all namespaces.
 pub(crate) const ALL_NAMESPACES: u32 = u32::MAX;
 
-/// A page of Identify.
+/// Returns a page of Identify.
 pub(crate) fn identify(
     shared: &Shared,
     controller: &Controller,
@@ -33,7 +33,7 @@ pub(crate) fn identify(
     let of_namespace = |page: Vec<u8>| if namespace == NAMESPACE { Ok(page) } else { Err(Status::INVALID_NAMESPACE) };
     let of_command_set = || if command_set == KV_COMMAND_SET { Ok(()) } else { Err(Status::INVALID_FIELD) };
     match page {
-        // A namespace of blocks: there is none, which zeros say.
+        // A block namespace: there is none, which zeros indicate.
         0x00 => of_namespace(vec![0; nvme::IDENTIFY_BYTES]),
         0x02 if namespace >= ALL_NAMESPACES - 1 => Err(Status::INVALID_NAMESPACE),
         0x02 => Ok(nvme::active_namespaces(namespace, NAMESPACE)),
@@ -69,7 +69,7 @@ fn identify_controller(shared: &Shared, controller: &Controller) -> IdentifyCont
 fn identify_namespace(shared: &Shared) -> KvNamespace {
     KvNamespace {
         size_bytes: shared.capacity_bytes,
-        // Items and index may be more than was offered, of a store that was larger before.
+        // Items and index of a formerly larger store may exceed the capacity.
         used_bytes: shared.used_bytes().min(shared.capacity_bytes),
         value_bytes_max: limits::VALUE_BYTES_MAX,
         uuid: shared.store.uuid(),
@@ -81,7 +81,7 @@ fn is_write_protected(shared: &Shared) -> bool {
     shared.holds(Event::MediumFailed)
 }
 
-/// The log pages of controllers for commands, and of those of discovery.
+/// The log pages of I/O controllers, and of discovery controllers.
 const LOG_PAGES: [u8; 7] = [0x00, 0x01, 0x02, 0x03, 0x05, 0x12, 0x13];
 const DISCOVERY_LOG_PAGES: [u8; 3] = [0x00, 0x01, 0x70];
 
@@ -90,7 +90,7 @@ fn features_of_controller(shared: &Shared) -> &'static [u8] {
     if shared.has_volatile_cache() { ALL } else { &ALL[..ALL.len() - 1] }
 }
 
-/// A part of a log page, of the length that was asked for.
+/// Returns the requested part of a log page.
 pub(crate) fn log(
     shared: &Shared,
     controller: &Controller,
@@ -109,10 +109,10 @@ pub(crate) fn log(
         0x03 => nvme::firmware(env!("CARGO_PKG_VERSION")),
         0x05 => nvme::effects(asked.command_set),
         0x12 => nvme::supported_features(features_of_controller(shared), &[Feature::KEY_VALUE]),
-        // There is no management interface, so none of its commands.
+        // There is no management interface, so none of its commands is supported.
         0x13 => vec![0; nvme::IDENTIFY_BYTES],
         0x70 => discovery(shared, local).encode(),
-        // No error is kept: each is told where it happens.
+        // No error log is kept: each error is reported where it occurs.
         _ => vec![0; ERROR_ENTRY_BYTES],
     };
     if asked.len_bytes > u64::from(limits::VALUE_BYTES_MAX) {
@@ -124,7 +124,8 @@ pub(crate) fn log(
     Ok(part)
 }
 
-/// The subsystem is where the host found this one. Nothing of it changes while the device runs.
+/// Returns the discovery log: the subsystem is at the address by which the host found this controller. It never changes
+/// while the device runs.
 fn discovery(shared: &Shared, addr: SocketAddr) -> DiscoveryLog {
     let entry = DiscoveryEntry { is_discovery: false, port: 1, subsystem: shared.subsystem.clone(), addr };
     DiscoveryLog { generation: 1, entries: vec![entry] }

@@ -1,4 +1,4 @@
-//! A queue of a controller, which is a connection.
+//! A queue of a controller, which is one connection.
 
 use std::mem;
 use std::net::SocketAddr;
@@ -24,20 +24,20 @@ pub(crate) struct Queue {
     /// 0 is the admin queue.
     number: u16,
     entry_count: u16,
-    /// How far it was read.
+    /// The submission queue head.
     pub(crate) head: u16,
     /// The enabling of the controller that it belongs to.
     enabling: u32,
-    /// It has its number. One whose host has to show who it is gets it then.
+    /// It has its queue number. A queue that must authenticate gets it after that.
     is_numbered: bool,
     transfers: Transfers,
-    /// The host has to show who it is, or had to.
+    /// Set if the host has to authenticate.
     auth: Option<Auth>,
-    /// A list that goes on in the next turn.
+    /// A list that continues in the next turn.
     walk: Option<Walk>,
-    /// That list waits until keys are in order.
+    /// That list waits for the order of keys.
     awaits_order: bool,
-    /// Commands of a turn.
+    /// Read commands of a turn.
     read_count: u64,
     write_count: u64,
     local: SocketAddr,
@@ -72,12 +72,12 @@ impl Queue {
         self.number == 0
     }
 
-    /// Its controller is gone, or was reset since.
+    /// Returns whether its controller has ended, or was reset since.
     pub(crate) fn is_over(&self) -> bool {
         self.controller.is_over() || !self.is_admin() && self.controller.enabling() != self.enabling
     }
 
-    /// The connection is closed.
+    /// Cleans up after the connection was closed.
     pub(crate) fn end(&self, shared: &Shared) {
         if self.is_admin() {
             shared.end_controller(&self.controller);
@@ -86,8 +86,8 @@ impl Queue {
         }
     }
 
-    /// A turn in which the controller's host has said something is over. A queue without a number may be another host's, which has not
-    /// shown the secret yet.
+    /// Ends a turn in which the controller's host has sent something. A queue without a number does not count: it may
+    /// belong to a host that has not authenticated yet.
     pub(crate) fn conclude_turn(&mut self, shared: &Shared, now: Instant) {
         if self.is_numbered {
             self.controller.hear(now);
@@ -95,7 +95,7 @@ impl Queue {
         shared.count(mem::take(&mut self.read_count), mem::take(&mut self.write_count));
     }
 
-    /// Carries out a command, or gathers it.
+    /// Executes a command, or adds it to a group.
     pub(crate) fn command<'i>(
         &mut self,
         shared: &Shared,
@@ -134,13 +134,13 @@ impl Queue {
         Ok(())
     }
 
-    /// A command whose data was spoilt on its way is not carried out; the host may send it again.
+    /// Refuses a command whose data was corrupted in transfer; the host may send it again.
     pub(crate) fn spoilt(&mut self, command: &Command, reply: &mut Reply<'_>) {
         self.advance(reply);
         reply.complete(command.id(), Status::TRANSIENT_TRANSPORT_ERROR, 0);
     }
 
-    /// Takes a part of a value that was asked for, which has its digest or is spoilt.
+    /// Processes a part of a requested value, which has a valid digest or is corrupted.
     pub(crate) fn data<'i>(
         &mut self,
         shared: &Shared,
@@ -155,7 +155,7 @@ impl Queue {
         self.ask_for_values(reply)
     }
 
-    /// Stores a value that has arrived behind its command.
+    /// Stores a value that has arrived after its command.
     fn store(&self, shared: &Shared, transfer: &Transfer, reply: &mut Reply<'_>) {
         let Transfer { id, key, when, ref value, is_spoilt, .. } = *transfer;
         match () {
@@ -165,23 +165,23 @@ impl Queue {
         }
     }
 
-    /// A command was taken from the queue.
+    /// Advances the queue head by one command.
     fn advance(&mut self, reply: &mut Reply<'_>) {
         self.head = if self.head + 1 < self.entry_count { self.head + 1 } else { 0 };
         reply.queue_head = self.head;
     }
 
-    /// A list is not done: no further command is carried out before.
+    /// Returns whether a list is unfinished; no further command is executed before it is finished.
     pub(crate) fn is_walking(&self) -> bool {
         self.walk.is_some()
     }
 
-    /// That list waits until keys are in order, and needs no turn before.
+    /// Returns whether that list waits for the order of keys, and needs no turn before.
     pub(crate) fn awaits_order(&self) -> bool {
         self.awaits_order
     }
 
-    /// Goes on with a list, if there is one.
+    /// Continues an unfinished list, if there is one.
     pub(crate) fn go_on(&mut self, shared: &Shared, reply: &mut Reply<'_>) {
         let Some(mut walk) = self.walk.take() else { return };
         let outcome = shared.ordered().and_then(|ordered| walk.step(ordered));
@@ -196,12 +196,12 @@ impl Queue {
         }
     }
 
-    /// Whether the host has shown who it is, if it has to.
+    /// Returns whether the host is authenticated, or need not be.
     pub(crate) fn is_authenticated(&self) -> bool {
         self.auth.as_ref().is_none_or(Auth::is_done)
     }
 
-    /// Carries out a command of fabrics; `None` if its completion was written.
+    /// Executes a fabrics command; `None` if its completion was written.
     fn fabrics(
         &mut self,
         shared: &Shared,
@@ -228,7 +228,7 @@ impl Queue {
         }
     }
 
-    /// Takes the queue's number once the host has shown who it is. If another connection has it by then, this one is none.
+    /// Takes the queue's number after authentication. If another connection has taken it, this one becomes no queue.
     fn take_number(&mut self) -> Result<(), Status> {
         if self.is_numbered || !self.is_authenticated() {
             return Ok(());
@@ -262,7 +262,7 @@ impl Queue {
         }
     }
 
-    /// Carries out or gathers a command on keys; `None` if its completion comes later, or was written.
+    /// Executes a key command or adds it to a group; `None` if its completion comes later, or was written.
     fn io<'i>(
         &mut self,
         shared: &Shared,
@@ -328,7 +328,7 @@ impl Queue {
     }
 }
 
-/// The value that came with its command, or `None` if it is to be asked for.
+/// Returns the value in the capsule, or `None` if it must be requested.
 fn value_of<'i>(command: &Command, data: &'i [u8], len_bytes: usize) -> Result<Option<&'i [u8]>, Status> {
     match command.sgl() {
         _ if len_bytes == 0 => Ok(Some(&[])),
@@ -341,7 +341,7 @@ fn value_of<'i>(command: &Command, data: &'i [u8], len_bytes: usize) -> Result<O
     }
 }
 
-/// The room that a command has, which must be so much at least.
+/// Returns the size of the host's buffer, which must be at least `min`.
 fn room(command: &Command, room_bytes: u32, min: usize) -> Result<usize, Status> {
     if room_bytes > limits::VALUE_BYTES_MAX {
         return Err(Status::INVALID_FIELD);

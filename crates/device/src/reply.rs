@@ -1,16 +1,16 @@
-//! What is written to a host: completions, and data before them.
+//! Data written to a host: completions, and data before them.
 
 use nvme::{Command, Completion, Data, Sgl, Status, Writer};
 
 use crate::output::Outlet;
 
-/// Where the completions of a turn are written.
+/// The destination of a turn's completions.
 pub(crate) struct Reply<'o> {
     pub(crate) out: Outlet<'o>,
     pub(crate) writer: Writer,
-    /// How far the queue was read.
+    /// The submission queue head.
     pub(crate) queue_head: u16,
-    /// The host takes a value that it has room for as its command's completion.
+    /// For this host, a value that fits in its buffer also completes the command.
     pub(crate) values_complete: bool,
 }
 
@@ -21,7 +21,7 @@ impl Reply<'_> {
         self.writer.completion(&mut self.out, &Completion { result, queue_head, id, status });
     }
 
-    /// Completes a command that failed, or did not.
+    /// Completes a command with its outcome.
     pub(crate) fn conclude(&mut self, id: u16, outcome: Result<u64, Status>) {
         match outcome {
             Ok(result) => self.complete(id, Status::SUCCESS, result),
@@ -29,7 +29,7 @@ impl Reply<'_> {
         }
     }
 
-    /// Sends a command's data, all of it.
+    /// Sends all of a command's data.
     pub(crate) fn data(&mut self, id: u16, bytes: &[u8]) {
         if !bytes.is_empty() {
             let data = Data { id, tag: 0, offset: 0, is_last: true, is_success: false, bytes };
@@ -37,7 +37,7 @@ impl Reply<'_> {
         }
     }
 
-    /// Sends as much of a value as there is room for, and tells its whole length.
+    /// Sends as much of a value as the host's buffer holds, and its full length.
     pub(crate) fn value(&mut self, id: u16, value: &[u8], room_bytes: usize) {
         if self.values_complete && (1..=room_bytes).contains(&value.len()) {
             let data = Data { id, tag: 0, offset: 0, is_last: true, is_success: true, bytes: value };
@@ -47,7 +47,7 @@ impl Reply<'_> {
         self.complete(id, Status::SUCCESS, value.len() as u64);
     }
 
-    /// Sends as much of a page as the command has room for, and completes it.
+    /// Sends as much of a page as the host's buffer holds, and completes the command.
     pub(crate) fn page(&mut self, command: &Command, page: &[u8]) {
         match room_of(command, page.len()) {
             Ok(room) => {
@@ -59,7 +59,7 @@ impl Reply<'_> {
     }
 }
 
-/// How much of `len_bytes` goes to the host, by what its command says of its memory.
+/// Returns how much of `len_bytes` fits in the host's buffer, by the command's data descriptor.
 pub(crate) fn room_of(command: &Command, len_bytes: usize) -> Result<usize, Status> {
     match command.sgl() {
         _ if len_bytes == 0 => Ok(0),

@@ -1,10 +1,10 @@
-//! Warnings that hosts can cause as often as they like: one is written in a while, with how many were left out.
+//! A rate limit for warnings that hosts can cause at will.
 
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_secs(10);
 
-/// When a warning was written, and how often it was not since.
+/// The time of the last warning, and the number of suppressed ones since.
 #[derive(Default)]
 pub(crate) struct Seldom {
     written: Option<Instant>,
@@ -12,7 +12,7 @@ pub(crate) struct Seldom {
 }
 
 impl Seldom {
-    /// How many were left out, if this one is to be written.
+    /// Returns the number of warnings suppressed before, if this one may be written.
     pub(crate) fn may_write(&mut self, now: Instant) -> Option<u64> {
         if self.written.is_some_and(|written| now.duration_since(written) < EVERY) {
             self.left_out_count += 1;

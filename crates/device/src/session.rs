@@ -1,10 +1,10 @@
-//! What a connection is so far: nothing, a transport, a queue.
+//! The state of a connection: nothing, a transport, a queue.
 //!
-//! | phase | what may come | what it becomes |
+//! | phase | accepts | next phase |
 //! |---|---|---|
 //! | `Initial` | Initialize Connection Request | `Open` |
-//! | `Open` | Connect; other commands get a status | `Queue`, or stays |
-//! | `Queue` | commands, and data that was asked for | |
+//! | `Open` | Connect; other commands get a status | `Queue`, or unchanged |
+//! | `Queue` | commands, and requested data | |
 //!
 //! Anything else ends the connection.
 
@@ -29,7 +29,7 @@ pub(crate) struct Session {
     writer: Writer,
     phase: Phase,
     local: SocketAddr,
-    /// The host has shown by that that it may connect, and takes a value for its command's completion.
+    /// A shared-memory host needs no further authentication, and accepts a value as its command's completion.
     shares_memory: bool,
 }
 
@@ -39,11 +39,11 @@ enum Phase {
     Queue(Box<Queue>),
 }
 
-/// Whether the connection goes on.
+/// Whether the connection continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flow {
     Go,
-    /// It became a queue: what follows is carried out in a turn of that queue.
+    /// It became a queue: further commands are executed in a turn of that queue.
     Turn,
     Close,
 }
@@ -73,7 +73,7 @@ impl Session {
         Reply { out: out.by_ref(), writer: self.writer, queue_head, values_complete: self.shares_memory }
     }
 
-    /// Takes a PDU, and writes what is to be said about it.
+    /// Processes a PDU, and writes the response.
     pub(crate) fn take<'i>(
         &mut self,
         shared: &Shared,
@@ -107,29 +107,29 @@ impl Session {
         Ok(Flow::Go)
     }
 
-    /// Carries out what was gathered.
+    /// Executes the collected commands.
     pub(crate) fn carry_out(&self, shared: &Shared, group: &mut Group<'_>, out: &mut Outlet<'_>) {
         group.carry_out(&shared.store, &mut self.reply(out));
     }
 
-    /// A turn is over in which the host has said something.
+    /// Ends a turn in which the host has sent something.
     pub(crate) fn conclude_turn(&mut self, shared: &Shared, now: Instant) {
         if let Phase::Queue(queue) = &mut self.phase {
             queue.conclude_turn(shared, now);
         }
     }
 
-    /// A list is not done.
+    /// Returns whether a list is unfinished.
     pub(crate) fn is_walking(&self) -> bool {
         self.queue().is_some_and(Queue::is_walking)
     }
 
-    /// A list waits until keys are in order.
+    /// Returns whether a list waits for the order of keys.
     pub(crate) fn awaits_order(&self) -> bool {
         self.queue().is_some_and(Queue::awaits_order)
     }
 
-    /// Goes on with a list.
+    /// Continues an unfinished list.
     pub(crate) fn go_on(&mut self, shared: &Shared, out: &mut Outlet<'_>) {
         let mut reply = self.reply(out);
         if let Phase::Queue(queue) = &mut self.phase {
@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Answers what has happened, where the host awaits it.
+    /// Completes event commands for events that have occurred.
     pub(crate) fn tell_events(&self, shared: &Shared, out: &mut Outlet<'_>) {
         let Some(queue) = self.queue().filter(|queue| queue.is_admin()) else { return };
         if !queue.controller.state().events.is_awaited() {
@@ -145,7 +145,7 @@ impl Session {
         }
         let mut reply = self.reply(out);
         loop {
-            // Looked at without a lock: the store is asked.
+            // Evaluated without the lock, because it queries the store.
             let next = |event| shared.holds(event);
             let holding =
                 [crate::events::Event::SpareLow, crate::events::Event::MediumFailed].map(|event| (event, next(event)));
@@ -177,7 +177,8 @@ impl Session {
         Ok(())
     }
 
-    /// The queue that a first command makes. Otherwise its status, and which parameter is wrong: bit 16 says that it lies in the data.
+    /// Creates the queue of a Connect command. On failure returns its status, and which parameter is invalid: bit 16
+    /// indicates one in the data.
     fn connect(&self, shared: &Shared, command: &Command, data: &[u8]) -> Result<(Queue, u64), (Status, u64)> {
         const IN_DATA: u64 = 1 << 16;
         let plain = |status| (status, 0);

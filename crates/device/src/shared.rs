@@ -1,4 +1,4 @@
-//! What all connections share: the store, the controllers, and what the device counts.
+//! The state shared by all connections: the store, the controllers, and the counters.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -31,12 +31,12 @@ pub(crate) struct Shared {
     store_dir: Option<PathBuf>,
     controllers: Mutex<Table>,
     pub(crate) connection_count: AtomicUsize,
-    /// Places for connections.
+    /// The number of connection slots.
     pub(crate) connection_count_max: usize,
     pub(crate) must_exist: MustExist,
     read_count: AtomicU64,
     write_count: AtomicU64,
-    /// How often queues were ended that other loops may have.
+    /// Number of ended queues that other loops may have to close.
     ending_count: AtomicU64,
     wakers: Vec<Arc<Waker>>,
     pub(crate) stop: StopHandle,
@@ -65,8 +65,8 @@ impl Shared {
         }
     }
 
-    /// The store's keys in order, which some engines begin to keep with the first host that asks: nobody waits for that where the store
-    /// has threads that do it.
+    /// Returns the store's ordered operations. Some engines start building the order at the first call; callers do not
+    /// wait for that if the store has background threads.
     pub(crate) fn ordered(&self) -> Result<&Ordered, Status> {
         if let Some(ordered) = self.ordered.get() {
             return Ok(ordered);
@@ -77,12 +77,12 @@ impl Shared {
         Ok(self.ordered.get_or_init(|| ordered))
     }
 
-    /// Whether a host of this name may connect.
+    /// Returns whether a host of this name may connect.
     pub(crate) fn lets_in(&self, host: &str) -> bool {
         self.hosts.is_empty() || self.hosts.iter().any(|known| known == host)
     }
 
-    /// Makes a controller for a host's admin queue.
+    /// Creates a controller for a host's admin queue.
     pub(crate) fn add_controller(
         &self,
         kind: ControllerKind,
@@ -96,12 +96,12 @@ impl Shared {
         Ok(controllers.add(|number| Controller::new(number, kind, host, keep_alive_ms)))
     }
 
-    /// The controller of this number.
+    /// Returns the controller of this number.
     pub(crate) fn controller(&self, number: u16) -> Option<Arc<Controller>> {
         self.controllers.lock().get(number)
     }
 
-    /// Ends a controller, once: its queues are closed by the loops that have them.
+    /// Ends a controller, once: its queues are closed by their loops.
     pub(crate) fn end_controller(&self, controller: &Controller) {
         if controller.end() {
             self.controllers.lock().remove(controller.number);
@@ -109,8 +109,8 @@ impl Shared {
         }
     }
 
-    /// Ends the controller of this number, if it is another one of `own`'s host. When this returns nothing that was sent to it is carried
-    /// out any more: one that is not in the table has ended.
+    /// Ends the controller of this number, if it belongs to the same host as `own`. When this returns, no command sent
+    /// to it is executed any more: a controller that is not in the table has ended.
     pub(crate) fn end_other(&self, own: &Controller, number: u16) {
         let is_other = |other: &Arc<Controller>| {
             other.number != own.number
@@ -120,8 +120,9 @@ impl Shared {
         self.controller(number).filter(is_other).into_iter().for_each(|other| self.end_controller(&other));
     }
 
-    /// Where all places are taken: ends the controller that has been silent longest, if that is long enough, or else the oldest one
-    /// of discovery, which nobody needs for long and nobody has to show a secret for. It lives until its connections are closed.
+    /// Ends a controller to free a slot: the one that has been silent longest, if it exceeds the limit; otherwise the
+    /// oldest discovery controller, which is short-lived and needs no secret. It exists until its connections are
+    /// closed.
     pub(crate) fn end_silent(&self, now: Instant) -> Option<Weak<Controller>> {
         let ended = {
             let controllers = self.controllers.lock();
@@ -139,14 +140,14 @@ impl Shared {
         self.ending_count.load(Ordering::Acquire)
     }
 
-    /// Has every loop look for queues of its own that are over.
+    /// Wakes every loop to check for ended queues.
     pub(crate) fn tell_of_endings(&self) {
         self.ending_count.fetch_add(1, Ordering::AcqRel);
-        // The only failure is a loop that is gone.
+        // This fails only if the loop has ended.
         self.wakers.iter().for_each(|waker| drop(waker.wake()));
     }
 
-    /// So many commands on keys were carried out.
+    /// Counts executed key commands.
     pub(crate) fn count(&self, read_count: u64, write_count: u64) {
         for (sum, count) in [(&self.read_count, read_count), (&self.write_count, write_count)] {
             if count > 0 {
@@ -155,17 +156,17 @@ impl Shared {
         }
     }
 
-    /// Bytes of the region that items and index take.
+    /// Returns the bytes of the region used by items and index.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.store.stats_now().map_or(0, |stats| stats.live_bytes)
     }
 
-    /// Whether a completed write may be lost with the power.
+    /// Returns whether a completed write may be lost on a power failure.
     pub(crate) fn has_volatile_cache(&self) -> bool {
         self.store.durability() != Durability::Power
     }
 
-    /// Whether this is so now.
+    /// Returns whether the event's condition holds now.
     pub(crate) fn holds(&self, event: Event) -> bool {
         match event {
             Event::SpareLow => self.spare_percent() < limits::SPARE_PERCENT_MIN,
@@ -173,7 +174,7 @@ impl Shared {
         }
     }
 
-    /// What is left, of what there can be: the store comes to its own bound, or to that of its file system.
+    /// Returns the percentage of free space, by the store's own limit or that of its file system.
     fn spare_percent(&self) -> u8 {
         let stats = self.store.stats_now().ok();
         let (used, allocated) = stats.map_or((0, 0), |stats| (stats.live_bytes, stats.allocated_bytes));
@@ -183,7 +184,7 @@ impl Shared {
         (spare.saturating_mul(100) / (used + spare).max(1)) as u8
     }
 
-    /// How the device is.
+    /// Returns the health page's data.
     pub(crate) fn health(&self) -> Health {
         let spare_percent = self.spare_percent();
         Health {
@@ -197,7 +198,7 @@ impl Shared {
     }
 }
 
-/// What files in a directory can still take, if it is one, and its file system has a bound.
+/// Returns the free space of a directory's file system, if it is limited.
 fn room_beside(dir: &Path) -> Option<u64> {
     if !dir.is_dir() {
         return None;
@@ -237,7 +238,7 @@ mod tests {
         assert!(!ends(later) && !kept.is_over(), "it ends by itself, or is heard");
     }
 
-    /// What a host has sent to a controller that it gave up does not come behind what it sends to the next one.
+    /// Commands that a host has sent to an abandoned controller are not executed after those sent to its next one.
     #[test]
     fn a_host_ends_its_other_controllers_and_nobody_elses() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! What carries a connection: a TCP socket, or memory that is shared with the host.
+//! The transport of a connection: a TCP socket, or memory shared with the host.
 
 use std::io::{self, Read, Write};
 
@@ -18,7 +18,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Has the poller tell when there may be something to do.
+    /// Registers it with the poller.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         match self {
             Socket::Tcp(socket) => registry.register(socket, token, Interest::READABLE | Interest::WRITABLE),
@@ -31,7 +31,7 @@ impl Socket {
 }
 
 impl Socket {
-    /// The poller has told of it.
+    /// Records an event of the poller.
     pub(crate) fn note(&mut self, event: &Event) {
         if let Socket::Shm(end) = self
             && event.is_read_closed()
@@ -40,12 +40,12 @@ impl Socket {
         }
     }
 
-    /// Whether it has to be looked at, since the poller tells of nothing that comes.
+    /// Returns whether it has to be polled, because the poller reports no arriving data.
     pub(crate) fn is_awake(&self) -> bool {
         matches!(self, Socket::Shm(end) if end.is_awake())
     }
 
-    /// Looks whether there is something to read.
+    /// Polls for data to read.
     pub(crate) fn look(&mut self) -> Look {
         match self {
             Socket::Tcp(_) => Look::Sleeps,
@@ -53,8 +53,8 @@ impl Socket {
         }
     }
 
-    /// PDUs of a turn. Of memory it takes a group and sends what came of that, and the host goes on beside the next group; to a socket a call
-    /// is dearer than the wait.
+    /// Returns the number of PDUs per turn. With shared memory it is one group, so that the host can continue while the
+    /// next group is executed; with a socket a system call costs more than the wait.
     pub(crate) fn turn_count_max(&self) -> usize {
         match self {
             Socket::Tcp(_) => usize::MAX,
@@ -62,8 +62,8 @@ impl Socket {
         }
     }
 
-    /// Whether the poller tells of whatever comes after a read that did not fill its room, but for an end that it has told of with what was
-    /// read. Memory has to be looked at once more.
+    /// Returns whether the poller reports everything that arrives after a partial read, except an end of stream that it
+    /// reported with the data. Shared memory has to be polled once more.
     pub(crate) fn tells_of_more(&self) -> bool {
         matches!(self, Socket::Tcp(_))
     }

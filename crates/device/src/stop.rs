@@ -1,4 +1,4 @@
-//! Stopping a device that runs.
+//! Stopping a running device.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mio::Waker;
 use parking_lot::Mutex;
 
-/// Stops a device from another thread.
+/// A handle that stops a device from another thread.
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle {
     inner: Arc<Inner>,
@@ -19,14 +19,14 @@ struct Inner {
 }
 
 impl StopHandle {
-    /// A handle of no device yet.
+    /// Creates a handle that is not attached to a device yet.
     #[must_use]
     pub fn new() -> StopHandle {
         StopHandle::default()
     }
 
-    /// Stops the device: commands that have begun are carried out, and connections are closed. Returns at once;
-    /// [`crate::Device::run`] returns when it is done.
+    /// Stops the device: commands being executed are completed, and connections are closed. Returns immediately;
+    /// [`crate::Device::run`] returns when it has stopped.
     pub fn stop(&self) {
         self.inner.is_stopped.store(true, Ordering::SeqCst);
         self.wake_all();
@@ -36,7 +36,7 @@ impl StopHandle {
         self.inner.is_stopped.load(Ordering::SeqCst)
     }
 
-    /// Has `waker` woken by a stop, at once if that came first.
+    /// Registers `waker` to be woken by a stop, immediately if it has already been called.
     pub(crate) fn attach(&self, waker: Arc<Waker>) {
         self.inner.wakers.lock().push(waker);
         if self.is_stopped() {
@@ -45,7 +45,7 @@ impl StopHandle {
     }
 
     fn wake_all(&self) {
-        // The only failure is a loop that is gone already.
+        // This fails only if the loop has ended.
         self.inner.wakers.lock().iter().for_each(|waker| drop(waker.wake()));
     }
 }

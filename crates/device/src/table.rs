@@ -1,21 +1,21 @@
 //! The table of controllers, by their numbers.
 //!
-//! A number is given again as late as can be. A host may still know a controller of a path that broke, and refuses another one of the
-//! same number until its own attempt to connect again is over.
+//! A number is reused as late as possible. A host may still remember a controller of a broken path, and refuses a new
+//! one with the same number until its own reconnect attempt is over.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::controller::Controller;
 
-/// The highest number that a controller may have; those above it mean something else in Connect.
+/// The highest controller number; higher ones have a special meaning in Connect.
 const NUMBER_MAX: u16 = 0xffef;
 
-/// Controllers that are there.
+/// The existing controllers.
 #[derive(Default)]
 pub(crate) struct Table {
     by_number: BTreeMap<u16, Arc<Controller>>,
-    /// The number that was given last.
+    /// The last assigned number.
     last: u16,
 }
 
@@ -36,7 +36,7 @@ impl Table {
         self.by_number.remove(&number);
     }
 
-    /// Adds a controller with a number of its own. Some number must be free.
+    /// Adds a controller with a new number. A free number must exist.
     pub(crate) fn add(&mut self, make: impl FnOnce(u16) -> Controller) -> Arc<Controller> {
         loop {
             self.last = if self.last < NUMBER_MAX { self.last + 1 } else { 1 };

@@ -1,10 +1,12 @@
-//! Values that commands did not bring with them: the device asks for them (R2T) when there is room, in the order of the commands.
+//! Values that did not arrive with their commands: the device requests them (R2T) when there is space, in the order of
+//! the commands.
 //!
 //! # Invariants
-//! - The values that were asked for have at most [`limits::TRANSFER_BYTES_MAX`] bytes together.
-//! - Data is taken only for a tag that was given, for the tag's command, and in its order: no byte twice, and none left out.
-//! - A queue has no two commands of one identifier among those that wait, and no more than it has entries.
-//! - A value of which a part was spoilt on the way is taken to the end, so that the PDUs behind are understood, and then not stored.
+//! - Requested values together have at most [`limits::TRANSFER_BYTES_MAX`] bytes.
+//! - Data is accepted only for an assigned tag and its command, and in order: no byte twice, and none omitted.
+//! - A queue has no two waiting commands with the same identifier, and no more than its number of entries.
+//! - A value with a corrupted part is received to its end, so that the following PDUs are parsed correctly, and then
+//!   not stored.
 
 use std::collections::VecDeque;
 
@@ -12,7 +14,7 @@ use nvme::{Data, Fatal, FatalCause, Key, Ready, Status, StoreIf};
 
 use crate::limits;
 
-/// A store whose value is on its way.
+/// A store command whose value is in transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Transfer {
     pub(crate) id: u16,
@@ -21,7 +23,7 @@ pub(crate) struct Transfer {
     len_bytes: usize,
     tag: u16,
     pub(crate) value: Vec<u8>,
-    /// A part of the value did not have its digest.
+    /// A part of the value had a wrong digest.
     pub(crate) is_spoilt: bool,
 }
 
@@ -31,7 +33,7 @@ impl Transfer {
     }
 }
 
-/// The stores of a queue whose values are not there.
+/// The store commands of a queue that wait for their values.
 #[derive(Default)]
 pub(crate) struct Transfers {
     waiting: VecDeque<Transfer>,
@@ -41,10 +43,10 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// Lets a command wait for its value.
+    /// Adds a command that waits for its value.
     ///
     /// # Errors
-    /// It has the identifier of another one.
+    /// Another waiting command has its identifier.
     pub(crate) fn add(&mut self, transfer: Transfer) -> Result<(), Status> {
         if self.waiting.iter().chain(&self.active).any(|other| other.id == transfer.id) {
             return Err(Status::COMMAND_ID_CONFLICT);
@@ -57,7 +59,7 @@ impl Transfers {
         self.waiting.len() + self.active.len()
     }
 
-    /// What the device is ready for now.
+    /// Returns the next request for data, if there is space.
     pub(crate) fn next_ready(&mut self) -> Option<Ready> {
         let len_bytes = self.waiting.front()?.len_bytes;
         if self.active_bytes + len_bytes > limits::TRANSFER_BYTES_MAX {
@@ -71,7 +73,7 @@ impl Transfers {
         Some(ready)
     }
 
-    /// The next tag that no value on its way has: tags are far more than entries of a queue, but a host may be slow with one value.
+    /// Returns the next unused tag: there are far more tags than queue entries, but a host may be slow with one value.
     fn free_tag(&mut self) -> u16 {
         loop {
             self.tag_next = self.tag_next.wrapping_add(1);
@@ -81,7 +83,7 @@ impl Transfers {
         }
     }
 
-    /// Takes data, which has its digest or is spoilt, and returns the command whose value has arrived with it.
+    /// Processes data with a valid digest or corrupted data, and returns the command if its value is now complete.
     pub(crate) fn take(&mut self, data: &Data<'_>, is_spoilt: bool) -> Result<Option<Transfer>, Fatal> {
         let fatal = |cause, at| Fatal::new(cause, at, &[]);
         let place = self.active.iter().position(|transfer| transfer.tag == data.tag);
@@ -145,7 +147,7 @@ mod tests {
         assert!(transfers.take(&data(7, tag, 3, b"def", true), false).is_err(), "it comes once more");
     }
 
-    /// One value is on its way while as many others come as there are tags.
+    /// One value is in transfer while as many others arrive as there are tags.
     #[test]
     fn a_tag_that_is_in_use_is_not_given_again() {
         let mut transfers = Transfers::default();

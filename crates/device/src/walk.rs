@@ -1,6 +1,7 @@
-//! List and Range, a piece in each turn: however long the keys between are that a host cannot name, and however much room a list has,
-//! other connections come to their turns meanwhile. The connection's next command waits for its end. Where an engine begins to put
-//! keys in order when first asked for that, the walk waits until the store's threads have done so, and the loop does not.
+//! List and Range, one piece per turn. However many keys in between are too long for the command set, and however large
+//! the host's buffer is, other connections get their turns. The connection's next command waits for the end of the
+//! list. If an engine builds the order on first use, the list waits until the store's threads have built it, without
+//! blocking the loop.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +14,7 @@ use crate::limits;
 /// A list that is being written.
 pub(crate) struct Walk {
     pub(crate) id: u16,
-    /// The key to go on from.
+    /// The key to continue from.
     from: Vec<u8>,
     list: List,
 }
@@ -23,30 +24,30 @@ enum List {
     Items(RangeWriter),
 }
 
-/// How a walk stands.
+/// The outcome of one step.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Piece {
-    /// It goes on in another turn.
+    /// It continues in another turn.
     More,
-    /// It goes on when keys are in order.
+    /// It continues when the order of keys is ready.
     Later,
-    /// It is done: what it gives, and how much room the next item takes by itself, or 0.
+    /// Finished: the result, and the buffer size that the next item alone needs, or 0.
     Done(Vec<u8>, u64),
 }
 
 impl Walk {
-    /// A list of the keys from `from` on, in so much room.
+    /// Creates a list of the keys from `from` on, for a buffer of `room_bytes`.
     pub(crate) fn of_keys(id: u16, from: &Key, room_bytes: usize) -> Walk {
         Walk { id, from: from.as_bytes().to_vec(), list: List::Keys(ListWriter::new(room_bytes)) }
     }
 
-    /// Keys and values from `from` on, in so much room.
+    /// Creates a list of the keys and values from `from` on, for a buffer of `room_bytes`.
     pub(crate) fn of_items(id: u16, from: &Key, room_bytes: usize) -> Walk {
         Walk { id, from: from.as_bytes().to_vec(), list: List::Items(RangeWriter::new(room_bytes)) }
     }
 
-    /// Shows items whose keys the command set can name, until there is no room, or enough was looked at in this turn. Longer keys,
-    /// which other users of the store may have written, are passed over: all that begin alike at once.
+    /// Adds items whose keys the command set allows, until the buffer is full or this turn's limit is reached. Longer
+    /// keys, which other users of the store may have written, are skipped, all keys with the same prefix together.
     pub(crate) fn step(&mut self, ordered: &Ordered) -> Result<Piece, Status> {
         let (mut seek_count, mut item_count, mut value_bytes) = (0, 0, 0);
         loop {
@@ -96,26 +97,26 @@ impl Walk {
 
 /// Why a scan stops.
 enum Stop {
-    /// The turn is over: where to go on.
+    /// The turn's limit is reached; with the key to continue from.
     Turn(Vec<u8>),
-    /// A key is too long: where to go on, if there is anything behind.
+    /// A key is too long; with the key to continue from, if there is one.
     Long(Option<Vec<u8>>),
-    /// There is no room for the next item, which takes so much by itself, in a range.
+    /// The next item does not fit; in a range, with the buffer size that it alone needs.
     Full(u64),
 }
 
 impl List {
-    /// How much room the item takes by itself, if there is none for it.
+    /// Returns the buffer size that the item alone needs, if it does not fit.
     fn push(&mut self, key: &[u8], value: &[u8]) -> Option<u64> {
         match self {
-            // The key of no bytes has no name, either.
+            // The empty key is not allowed by the command set either.
             _ if key.is_empty() => None,
             List::Keys(list) => (!list.push(key)).then_some(0),
             List::Items(list) => (!list.push(key, value)).then(|| RangeWriter::alone_bytes(key, value) as u64),
         }
     }
 
-    /// The status of a walk that failed: one of items reads values.
+    /// Returns the status of a failed walk: a list of items reads values.
     fn status_of(&self, error: &Error) -> Status {
         if matches!(self, List::Items(_)) { status_of_read(error) } else { status_of(error) }
     }
@@ -125,7 +126,7 @@ impl List {
     }
 }
 
-/// The least key above all that begin with `start`, if there is one.
+/// Returns the smallest key greater than all keys with the prefix `start`, if there is one.
 fn past_all_that_begin_with(start: &[u8]) -> Option<Vec<u8>> {
     let len = start.iter().rposition(|byte| *byte != u8::MAX)? + 1;
     let mut past = start[..len].to_vec();
@@ -140,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// As many keys that have no name as would take a loop's other connections long, each with another beginning.
+    /// Enough keys that are too long, each with a different prefix, to block a loop's other connections for long.
     #[test]
     fn a_turn_passes_over_a_bounded_number_of_long_keys() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(turn_count, 4);
     }
 
-    /// The order of an engine that keeps none before it is asked for, and of which this store has no thread that makes it.
+    /// An engine that builds the order on first use, and a store without threads to build it.
     #[test]
     fn a_walk_does_not_wait_for_the_order_to_be_made() {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");

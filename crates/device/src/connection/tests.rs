@@ -18,7 +18,7 @@ const WRITER: Writer =
     Writer { reader: Side::Controller, digests: Digests { header: false, data: false }, alignment: 0 };
 const HOST: &str = "nqn.2014-08.org.nvmexpress:host";
 
-/// Gives turns until what was sent has arrived and is done with.
+/// Gives turns until the sent data has arrived and was processed.
 fn turns_until(connection: &mut Connection, shared: &Shared, is_there: impl Fn(&Connection) -> bool) {
     while !is_there(connection) {
         connection.is_readable = true;
@@ -26,7 +26,7 @@ fn turns_until(connection: &mut Connection, shared: &Shared, is_there: impl Fn(&
     }
 }
 
-/// A store in a directory, shared with a controller that its host has enabled.
+/// Creates a store in a directory, shared with a controller that its host has enabled.
 fn enabled(options: &hikv::Options) -> (tempfile::TempDir, Shared, Arc<Controller>) {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
     let store = options.open(dir.path()).expect("a store");
@@ -34,7 +34,7 @@ fn enabled(options: &hikv::Options) -> (tempfile::TempDir, Shared, Arc<Controlle
     (dir, shared, controller)
 }
 
-/// A store that is shared with a controller that its host has enabled.
+/// Shares the store with a controller that its host has enabled.
 fn offered(store: hikv::Store) -> (Shared, Arc<Controller>) {
     let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
     let host = (HOST.to_owned(), [7; 16]);
@@ -43,7 +43,7 @@ fn offered(store: hikv::Store) -> (Shared, Arc<Controller>) {
     (shared, controller)
 }
 
-/// A queue of the controller, and its host's end.
+/// Creates a queue of the controller, and its host's end.
 fn connected(shared: &Shared, controller: &Controller) -> (Connection, Plain) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let mut peer = Plain::connect(listener.local_addr().expect("it listens")).expect("it listens");
@@ -52,7 +52,7 @@ fn connected(shared: &Shared, controller: &Controller) -> (Connection, Plain) {
     (queue_of(shared, (controller.number, 1), Socket::Tcp(mio::net::TcpStream::from_std(socket)), &mut peer), peer)
 }
 
-/// The queue of a controller that a host makes at the other end of this socket.
+/// Creates the queue of a controller for a host at the other end of this socket.
 fn queue_of(shared: &Shared, (controller, queue): (u16, u16), socket: Socket, peer: &mut impl Write) -> Connection {
     let mut connection = Connection::new((socket, ([127, 0, 0, 1], 4420).into()));
     let mut bytes = Vec::new();
@@ -67,7 +67,7 @@ fn queue_of(shared: &Shared, (controller, queue): (u16, u16), socket: Socket, pe
     connection
 }
 
-/// The host stores three bytes as "k".
+/// Sends a store of three bytes under "k".
 fn send_store(peer: &mut impl Write, value: &[u8; 3]) {
     let key = Key::new(b"k").expect("it is short");
     let command = Kv::Store { key, value_bytes: 3, when: StoreIf::Always }.command(2, 1);
@@ -84,7 +84,7 @@ fn volatile() -> hikv::Options {
     hikv::Options::new().durability(hikv::Durability::Process)
 }
 
-/// A host that has reset a controller, and writes on, must not find the new write replaced by one that was given up.
+/// A host that has reset a controller and writes again must not find the new write replaced by an abandoned one.
 #[test]
 fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
     let (_dir, shared, controller) = enabled(&volatile());
@@ -99,8 +99,7 @@ fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
     assert_eq!(shared.store.get("k").expect("it reads").as_deref(), Some(&b"new"[..]));
 }
 
-/// A reset that comes while a command is carried out waits for the end of that. The callback for expired keys stands in the middle of
-/// the command.
+/// A reset waits for a command that is being executed. The callback for expired keys runs in the middle of the command.
 #[test]
 fn a_queue_has_the_turn_while_it_carries_out_a_command() {
     let clock = hikv::Clock::manual(1);
@@ -118,11 +117,11 @@ fn a_queue_has_the_turn_while_it_carries_out_a_command() {
     assert!(!controller.is_in_turn());
 }
 
-/// A host that shares memory and has stored something that is not durable: what it is told until then, `then` having come in between, and
-/// once it is durable. `None` where the disk has no journal.
+/// A shared-memory host has stored data that is not durable. Returns what it receives before and after the data is
+/// durable, with `then` in between. `None` if the disk has no journal.
 fn told_of_a_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Option<[(Turn, Vec<u8>); 2]> {
     let dir = tempfile::tempdir_in(".").expect("a directory");
-    // Without threads of its own nothing becomes durable before it is waited for.
+    // Without background threads, data becomes durable only when it is waited for.
     let store = hikv::Options::new().durability(hikv::Durability::Power).background(false).open(dir.path()).ok()?;
     let (shared, controller) = offered(store);
     let (_place, socket, mut host) = ends();
@@ -146,7 +145,7 @@ fn told_of_a_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Optio
     Some([early, told(&mut connection)])
 }
 
-/// The completion first.
+/// The completion comes first.
 #[test]
 fn why_a_connection_ends_is_told_when_what_was_stored_before_is_durable() {
     let Some([early, late]) = told_of_a_store(|_, host| host.write_all(&[0x99; 128]).expect("it takes them")) else {
@@ -166,7 +165,7 @@ fn what_was_stored_before_a_reset_and_is_not_durable_is_never_told() {
     assert_eq!(told, [(Turn::Close, Vec::new()), (Turn::Close, Vec::new())]);
 }
 
-/// A host that was told why its connection ends is told nothing more.
+/// A host receives nothing after the reason why its connection ends.
 #[test]
 fn no_event_is_told_behind_the_end() {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
@@ -190,7 +189,7 @@ fn no_event_is_told_behind_the_end() {
     assert!(!connection.tell_events(&shared));
 }
 
-/// A command comes behind the list.
+/// A command follows the list.
 #[test]
 fn a_list_of_two_turns_is_told_when_what_it_has_read_is_durable() {
     let dir = tempfile::tempdir_in(".").expect("a directory");

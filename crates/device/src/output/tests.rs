@@ -8,7 +8,7 @@ use rings::{HostEnd, Listener};
 
 use super::*;
 
-/// Takes so much at a time, and then no more for now.
+/// Accepts a limited number of bytes at a time, then no more for now.
 struct Slow {
     has_room: bool,
 }
@@ -38,7 +38,7 @@ fn a_peer_that_is_always_a_little_behind_costs_no_more_than_one_that_has_stopped
     }
 }
 
-/// Memory with so much room, and what the peer was told of it.
+/// Memory of limited size, and the bytes published to the peer.
 struct Staging {
     room_bytes: usize,
     staged: Vec<u8>,
@@ -72,10 +72,10 @@ impl Write for Staging {
     }
 }
 
-/// Wherever the room ends.
+/// Wherever the space ends.
 #[test]
 fn what_is_not_durable_is_not_sent_nor_what_follows() {
-    // A journal, if the directory lies on a disk; where writes are durable at once there is nothing to hold.
+    // A journal, if the directory is on a disk; if writes are durable immediately there is nothing to hold.
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let store = Options::new().durability(Durability::Power).open(dir.path());
     let Ok(store) = store else { return };
@@ -101,7 +101,7 @@ fn what_is_not_durable_is_not_sent_nor_what_follows() {
     }
 }
 
-/// Both ends of memory that is shared.
+/// Creates both ends of shared memory.
 pub(crate) fn ends() -> (tempfile::TempDir, Socket, HostEnd) {
     let dir = tempfile::tempdir().expect("a directory");
     let listener = Listener::bind(&dir.path().join("socket"), 0o600).expect("a path");
@@ -118,28 +118,28 @@ pub(crate) fn ends() -> (tempfile::TempDir, Socket, HostEnd) {
     (dir, Socket::Shm(Box::new(device)), host)
 }
 
-/// An output into shared memory and its host, and what the two may do.
+/// An output into shared memory with its host, and the actions of both.
 struct Scene {
     store: Store,
     socket: Socket,
     host: HostEnd,
     output: Output,
     random: Rng,
-    /// Bytes that were written, that the host has read, and that it was told of.
+    /// Bytes written, bytes read by the host, and bytes published.
     written: usize,
     read: usize,
     told: usize,
-    /// Where parts that wait begin, and for what.
+    /// Where held parts begin, with their tickets.
     held: VecDeque<(usize, Ticket)>,
 }
 
-/// The byte at a place: a place that is wrong by anything has others behind it.
+/// Returns the expected byte at a position; a wrong position is detected by the bytes after it.
 fn byte_at(place: usize) -> u8 {
     ((place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
 impl Scene {
-    /// A turn's completions and values, which wait for a disk or not.
+    /// Writes a turn's completions and values, some of which are held.
     fn write(&mut self) {
         if self.output.is_full() {
             return;
@@ -165,7 +165,7 @@ impl Scene {
         }
     }
 
-    /// The disk has done some of what is waited for, or all.
+    /// The disk completes some of the awaited syncs, or all.
     fn sync(&mut self) {
         if !self.held.is_empty() {
             let (_, ticket) = self.held[self.random.usize(..self.held.len())];
@@ -185,7 +185,7 @@ impl Scene {
         assert!(takes_more || self.told - self.read > rings::RING_BYTES / 2, "there is room");
     }
 
-    /// The host reads some of what it was told of.
+    /// The host reads some of the published bytes.
     fn read(&mut self) {
         if self.told == self.read {
             return;
@@ -200,12 +200,12 @@ impl Scene {
     }
 }
 
-/// A host reads what was written, each byte once and in its place, and nothing of it before that is durable: however full its memory is, and
-/// whatever waits.
+/// A host reads every byte once and in its position, and none before it is durable, however full its memory is and
+/// whatever is held.
 #[test]
 fn a_host_reads_what_is_durable_as_it_was_written() {
     let dir = tempfile::tempdir_in(".").expect("a directory");
-    // Without threads of its own nothing becomes durable before it is waited for.
+    // Without background threads, data becomes durable only when it is waited for.
     let store = Options::new().durability(Durability::Power).background(false).open(dir.path());
     let Ok(store) = store else { return };
     let (_place, socket, host) = ends();
@@ -231,7 +231,7 @@ fn a_host_reads_what_is_durable_as_it_was_written() {
     assert!(scene.written > 20 * rings::RING_BYTES, "{} bytes are few", scene.written);
 }
 
-/// A host writes to the words between what it reads and what it is told, at any time: the connection goes on, or it ends.
+/// A host writes to the shared positions at any time: the connection continues, or it ends.
 #[test]
 fn a_host_that_forges_places_ends_its_connection_and_nothing_else() {
     let mut random = Rng::with_seed(1);

@@ -1,4 +1,4 @@
-//! Hosts that show who they are, or do not: a line of `conformance`.
+//! Hosts that authenticate, or do not: a line of `conformance`.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,12 +44,12 @@ pub(crate) fn authentication(_: &Bench) {
         let refused = connected(&bench, host(Some(own), other));
         assert!(matches!(refused, Err(Error::Authentication(_))), "{refused:?}");
     }
-    // Where subsystems are needs no secret, nor does who may write to the socket.
+    // Discovery needs no secret, and neither do hosts with permission to use the socket.
     assert_eq!(discover(bench.addr).expect("it tells").entries.len(), 1);
     Client::connect_shm(&bench.shm, Options::default()).expect("it connects").store("k", "w").expect("it stores");
 }
 
-/// A program that poses as a device leaves authentication out.
+/// A program that impersonates a device omits authentication.
 #[test]
 fn a_host_that_wants_to_know_refuses_a_device_that_shows_nothing() {
     let bench = Bench::new();
@@ -61,15 +61,15 @@ fn a_host_that_wants_to_know_refuses_a_device_that_shows_nothing() {
     connected(&bench, host(Some(HOSTS), None)).expect("it wants to know nothing");
 }
 
-/// An admin queue that is connected, and has shown nothing.
+/// Connects an admin queue without authentication.
 fn unknown(bench: &Bench) -> Queue {
     let host = Host { name: NAME.to_owned(), ..Host::new() };
     unknown_of(bench, &host, (ConnectData::ANY_CONTROLLER, 0))
 }
 
-/// A queue of this number of a controller that is connected in this host's name, and has shown nothing.
+/// Connects this queue of a controller in this host's name, without authentication.
 fn unknown_of(bench: &Bench, host: &Host, (controller, queue): (u16, u16)) -> Queue {
-    // A host without secrets stops where it is asked.
+    // A host without secrets stops when authentication is required.
     let mut wire = device_client::Wire::open(bench.addr, Digests::default()).expect("it connects");
     let connect = Fabrics::Connect(nvme::Connect { queue, queue_entries: 31, keep_alive_ms: 0, attributes: 0 });
     let data =
@@ -99,7 +99,7 @@ fn nothing_is_carried_out_before_a_host_has_shown_who_it_is() {
     for command in [property.command(0), enable.command(0), Admin::KeepAlive.command(0, 0)] {
         assert!(run_raw(&mut queue, command, &[], 0).status.is(Status::AUTHENTICATION_REQUIRED));
     }
-    // A reply that nobody asked for, and one that is right, of another challenge.
+    // A reply without a challenge, and a correct one to another challenge.
     let reply = Reply { id: 1, response: vec![0; 32], challenge: None }.encode();
     assert!(send(&mut queue, &reply).is_success());
     assert!(Failure::decode(&receive(&mut queue)).is_some());
@@ -120,7 +120,7 @@ fn challenge_of(queue: &mut Queue) -> Challenge {
     Challenge::decode(&receive(queue)).expect("it is asked")
 }
 
-/// Names and numbers of hosts are no secrets: a host that knows another one's takes no queue from it.
+/// Host names and identifiers are no secrets: a host that knows another one's takes no queue from it.
 #[test]
 fn a_queue_is_its_hosts_when_that_has_shown_who_it_is() {
     let bench = bench();
@@ -129,7 +129,7 @@ fn a_queue_is_its_hosts_when_that_has_shown_who_it_is() {
     let number = controller.admin.controller;
     let mut early = unknown_of(&bench, &host, (number, 1));
     let mut queue = controller.queue(1, 8).expect("nobody has it");
-    // The secret is known there, too, and the queue is taken by now.
+    // This host also has the secret, but the queue is taken by now.
     let asked = challenge_of(&mut early);
     let by = Transaction {
         hash: asked.hash,
@@ -149,7 +149,7 @@ fn a_queue_is_its_hosts_when_that_has_shown_who_it_is() {
     assert!(status_of(controller.queue(1, 8)).is(Status::CONNECT_BUSY), "it is the host's still");
 }
 
-/// Nor does it keep a controller alive whose host is gone.
+/// Nor does it keep a controller alive after its host has disconnected.
 #[test]
 fn a_controller_hears_its_host_when_that_has_shown_who_it_is() {
     let bench = bench();
@@ -171,7 +171,7 @@ fn a_controller_hears_its_host_when_that_has_shown_who_it_is() {
     });
 }
 
-/// What was heard on one connection is worth nothing on another.
+/// Messages observed on one connection are useless on another.
 #[test]
 fn a_response_is_good_for_one_challenge() {
     let bench = bench();
@@ -188,7 +188,7 @@ fn a_response_is_good_for_one_challenge() {
     bench_is_alive(&bench);
 }
 
-/// The host's last word is of the same transaction, or nothing.
+/// The host's last message must belong to the same transaction.
 #[test]
 fn the_last_word_is_of_its_transaction() {
     let bench = bench();
@@ -201,7 +201,7 @@ fn the_last_word_is_of_its_transaction() {
         assert!(send(&mut queue, &reply.encode()).is_success());
         assert!(matches!(Success::decode(&receive(&mut queue)), Some(Success::Controller { response: Some(_), .. })));
         assert!(send(&mut queue, &Success::Host { id }.encode()).is_success());
-        // It is not enabled, or it is not believed.
+        // It is not enabled, or not authenticated.
         assert!(run_raw(&mut queue, Admin::KeepAlive.command(0, 0), &[], 0).status.is(status), "{id}");
     }
 }

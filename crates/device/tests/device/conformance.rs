@@ -1,4 +1,4 @@
-//! What a device has to do, by the specifications it names: a list, gone through line by line.
+//! The device's obligations by the specifications, as a list that is checked line by line.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,7 +7,7 @@ use nvme::Status;
 use crate::support::{Bench, is_given};
 use crate::{authentication, controllers, keys, transport};
 
-/// A line, and what has to hold for it.
+/// A line, and its check.
 type Line = (&'static str, fn(&Bench));
 
 const LIST: &[Line] = &[
@@ -53,7 +53,7 @@ const LIST: &[Line] = &[
     ("DH-HMAC-CHAP: one way, both ways; each refusal", authentication::authentication),
 ];
 
-/// Statuses that hosts know and no device here gives, or none that can be brought about.
+/// Statuses that hosts understand and devices here never return, or cannot be made to return.
 const NOT_GIVEN: &[(Status, &str)] = &[
     (Status::DATA_TRANSFER_ERROR, "data that contradicts what was asked for ends the connection"),
     (Status::INTERNAL_ERROR, "a disk that fails under a device: the test `program device` of `hikv-cli`"),

@@ -1,4 +1,4 @@
-//! What a controller has to do: lines of `conformance`.
+//! Obligations of a controller: lines of `conformance`.
 
 use std::io::Read;
 
@@ -55,7 +55,7 @@ pub(crate) fn properties(bench: &Bench) {
     assert!(status(&mut controller).is_ready);
     let mut queue = controller.queue(1, 8).expect("it connects");
     run(&mut queue, Kv::Flush, &[], 0);
-    // A shutdown is over at once; a reset closes queues, and the controller can be enabled again.
+    // A shutdown completes immediately; a reset closes queues, and the controller can be enabled again.
     controller.set(Property::Configuration, 0x46_4061).expect("it is told");
     assert_eq!(status(&mut controller).shutdown, nvme::ShutdownState::Complete);
     controller.set(Property::Configuration, 0).expect("it is told");
@@ -76,7 +76,7 @@ pub(crate) fn shutdown(bench: &Bench) {
     let mut controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
     assert!(run(&mut queue, Kv::Flush, &[], 0).status.is_success());
-    // A value that was asked for before comes too late.
+    // A value that was requested before arrives too late.
     let store = Kv::Store { key: key("k"), value_bytes: 4, when: StoreIf::Always };
     let command = store.command(7, 1).with_sgl(Sgl::Transport { len_bytes: 4 });
     queue.wire().write(|writer, out| writer.command(out, &command, &[]));
@@ -102,7 +102,7 @@ pub(crate) fn shutdown(bench: &Bench) {
     assert!(run(&mut queue, store, b"next", 0).status.is_success(), "a reset makes it ready again");
 }
 
-/// Two paths of one host, and another host beside them: each sees what the others have stored, and outlives them.
+/// Two paths of one host, and another host: each sees the others' data, and survives their end.
 pub(crate) fn paths(bench: &Bench) {
     const SEVERAL_CONTROLLERS: u8 = 2;
     let (host, other) = (Host::new(), Host::new());
@@ -172,7 +172,7 @@ pub(crate) fn order(bench: &Bench) {
         ConnectData { host_id: host.id, controller: 0xffff, subsystem: bench.subsystem.clone(), host: host.name };
     let status = run_raw(&mut admin, again.command(0), &data.encode(), 0).status;
     assert!(status.is(Status::COMMAND_SEQUENCE_ERROR), "it is connected");
-    // What a host sets that knows one command set alone, for blocks, is refused.
+    // The configuration of a host that supports only the block command set is refused.
     let blocks = Fabrics::PropertySet { offset: 0x14, len_bytes: 4, value: 0x46_0001 };
     assert!(run_raw(&mut admin, blocks.command(0), &[], 0).status.is(Status::INVALID_FIELD));
 }
@@ -274,13 +274,13 @@ pub(crate) fn features(bench: &Bench) {
 pub(crate) fn write_cache(asked: &Bench) {
     let set = Admin::SetFeature { number: Feature::WRITE_CACHE, value: 0, save: false };
     let get = |select| Admin::GetFeature { number: Feature::WRITE_CACHE, select };
-    // This one's completions survive the end of the process, and no more.
+    // This one's completions survive the end of the process only.
     let mut controller = asked.controller();
     assert!(controller.identify().expect("it tells").has_volatile_cache);
     let told = [0, 1, 3].map(|select| controller.admin(get(select), 0, 0).expect("it tells").result);
     assert_eq!(told, [1, 1, 0], "it is in use, and cannot be changed");
     assert!(refused(&mut controller, set, 0).is(Status::NOT_CHANGEABLE));
-    // This one's survive a loss of power, where there is a disk.
+    // This one's survive a power failure, if there is a disk.
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let Ok(store) = hikv::Options::new().durability(hikv::Durability::Power).open(dir.path()) else { return };
     let bench = Bench::of(dir, store, Config::default()).by_shm(asked.by_shm);
@@ -322,13 +322,13 @@ pub(crate) fn keep_alive(bench: &Bench) {
     let mut queue = controller.queue(1, 8).expect("it connects");
     let silent = Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 50, save: false };
     controller.admin(silent, 0, 0).expect("it is told");
-    // Neither says anything any more, and both are closed.
+    // Neither sends anything more, and both are closed.
     assert_eq!(queue.wire().socket().read(&mut [0; 8]).expect("it is closed in order"), 0);
     assert_eq!(controller.admin.wire().socket().read(&mut [0; 8]).expect("it is closed in order"), 0);
 }
 
 pub(crate) fn events(_: &Bench) {
-    // What one item takes is more than nine tenths of this.
+    // One item uses more than nine tenths of this.
     let bench = Bench::with(Config { capacity_bytes: 100, ..Config::default() }, hikv::Options::new());
     bench.store.put("k", [1; 1000]).expect("it stores");
     let mut controller = bench.controller();
@@ -342,7 +342,7 @@ pub(crate) fn events(_: &Bench) {
     for id in &ids[..2] {
         let event = controller.admin.complete_one(*id).expect("it is completed");
         assert_eq!((event.status.is_success(), event.result), (true, 0x02_0201), "spare below its threshold");
-        // It is told again once its page was read.
+        // It is reported again after its page was read.
         assert!(Health::decode(&controller.log(0x02, 0, 512).expect("it tells")).is_spare_low);
     }
 }

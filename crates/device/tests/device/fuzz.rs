@@ -1,8 +1,9 @@
-//! Hosts that mean harm, for as long as is asked: `cargo xtask device fuzz MINUTES`.
+//! Malicious hosts, for as long as requested: `cargo xtask device fuzz MINUTES`.
 //!
-//! Each turn is a host of some kind, by TCP or by shared memory: bytes of chance; a queue that was connected in order and then says what is
-//! nearly right (commands with fields of chance, values that come too early, twice, for others, in wrong places, with wrong digests), and
-//! is closed at any time, or left half open. The device serves another host all the while, and its memory has a bound.
+//! Each round is a host of some kind, over TCP or shared memory: random bytes; or a correctly connected queue that then
+//! sends nearly valid data (commands with random fields, values too early, repeated, for other commands, at wrong
+//! offsets, with wrong digests), and is closed at any time, or left half open. The device serves another host all the
+//! time, and its memory is bounded.
 
 use std::collections::VecDeque;
 use std::env;
@@ -15,21 +16,21 @@ use nvme::{Command, Data, Digests, Kv, Pdu, Sgl, StoreIf};
 
 use crate::support::{Bench, key};
 
-/// Hosts of a run of the tests, and minutes of the command where it names none.
+/// Number of hosts in a test run, and the default number of minutes of the command.
 const HOST_COUNT: u64 = 60;
 const MINUTES: u64 = 15;
-/// Connections that are left open.
+/// Maximum number of connections left open.
 const OPEN_COUNT_MAX: usize = 200;
-/// What the process may have in memory, with its hosts: far more than the bounds of so many connections.
+/// Maximum resident memory of the process with its hosts: far above the limits of this many connections.
 const RESIDENT_BYTES_MAX: u64 = 1 << 30;
-/// How long a host waits that a device may answer or not.
+/// How long a host waits for an optional answer.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 fn digests(random: &mut Rng) -> Digests {
     Digests { header: random.u8(..4) == 0, data: random.u8(..4) == 0 }
 }
 
-/// A command that is nearly right.
+/// Returns a nearly valid command.
 fn command(random: &mut Rng) -> Command {
     let key = key(vec![b'k'; random.usize(..17)]);
     let len = [0, 1, 100, 8192, 8193, 100_000, 1 << 20, u32::MAX][random.usize(..8)];
@@ -55,7 +56,7 @@ fn command(random: &mut Rng) -> Command {
     command
 }
 
-/// Says some PDUs that are nearly right, and spoils a byte now and then.
+/// Sends some nearly valid PDUs, and corrupts a byte now and then.
 fn speak(wire: &mut Wire, random: &mut Rng) {
     let mut asked = VecDeque::new();
     for _ in 0..random.usize(1..30) {
@@ -93,7 +94,7 @@ fn speak(wire: &mut Wire, random: &mut Rng) {
     }
 }
 
-/// What a host leaves behind.
+/// A connection that a host leaves open.
 enum Left {
     Wire(Wire),
     Queue(Box<(Queue, Controller)>),
@@ -117,7 +118,7 @@ fn resident_bytes() -> u64 {
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number") * 4096
 }
 
-/// Hosts until `is_over`; how many there were.
+/// Runs hosts until `is_over`, and returns their number.
 fn attack(seed: u64, is_over: impl Fn(u64) -> bool) -> u64 {
     let bench = Bench::with(device::Config::default(), hikv::Options::new().region_bytes_max(256 << 20));
     let mut good = bench.client();
@@ -126,7 +127,7 @@ fn attack(seed: u64, is_over: impl Fn(u64) -> bool) -> u64 {
     while !is_over(count) {
         let place = if random.bool() { bench.addr.into() } else { Endpoint::from(&*bench.shm) };
         open.extend(host(&place.with_timeout(Some(PATIENCE)), &bench.subsystem, &mut random));
-        // Some stay half open, some leave in the middle of what they say.
+        // Some stay half open, some leave in the middle of a message.
         while open.len() > OPEN_COUNT_MAX || random.u8(..3) > 0 {
             let Some(left) = open.remove(random.usize(..open.len().max(1))) else { break };
             match left {
@@ -153,7 +154,7 @@ fn hosts_that_mean_harm_end_connections_and_no_device() {
     assert_eq!(attack(1, |count| count >= HOST_COUNT), HOST_COUNT);
 }
 
-/// The long form, which says on standard output how many hosts there were.
+/// The long form, which prints the number of hosts.
 #[test]
 #[ignore = "many minutes"]
 #[expect(clippy::print_stdout, reason = "the count is for reading")]

@@ -1,4 +1,4 @@
-//! Hosts that break the rules: they get an error or a closed connection, and others are served as before.
+//! Hosts that violate the protocol: they get an error or a closed connection, and other hosts are served as before.
 //!
 //! The long forms: `cargo test --release -p hikv-device --test device -- --ignored`.
 
@@ -12,11 +12,11 @@ use nvme::{Command, Data, Digests, Kv, Pdu, Ready, Sgl, Status, StoreIf};
 
 use crate::support::{Bench, completion, key};
 
-/// Chance bytes and PDUs: so many connections in a run, and in the long form.
+/// Number of connections with random bytes and PDUs in a run.
 const CONNECTION_COUNT: u64 = 300;
 const CONNECTION_COUNT_LONG: u64 = 30_000;
 
-/// Reads until the device closes, and returns what it said.
+/// Reads until the device closes, and returns the bytes.
 fn rest_of(mut socket: TcpStream) -> Vec<u8> {
     let mut said = Vec::new();
     match socket.read_to_end(&mut said) {
@@ -25,13 +25,13 @@ fn rest_of(mut socket: TcpStream) -> Vec<u8> {
     }
 }
 
-/// The cause of the Terminate that ends what the device said.
+/// Returns the cause in the final Terminate.
 fn cause_of(said: &[u8]) -> Option<u16> {
     let start = (0..said.len()).find(|at| said[*at..].starts_with(&[3, 0, 24]))?;
     Some(u16::from_le_bytes(*said[start + 8..].first_chunk()?))
 }
 
-/// What the device ends a connection with that begins with these bytes.
+/// Returns the cause with which the device ends a connection that begins with these bytes.
 fn ended_by(bench: &Bench, bytes: &[u8]) -> Option<u16> {
     let mut socket = TcpStream::connect(bench.addr).expect("it listens");
     socket.write_all(bytes).expect("it takes them");
@@ -44,7 +44,7 @@ fn first_words() -> Vec<u8> {
     bytes
 }
 
-/// What a queue for commands is ended with when these bytes come.
+/// Returns the cause with which an I/O queue is ended when these bytes arrive.
 fn queue_ended_by(bench: &Bench, write: impl FnOnce(&mut Wire)) -> u16 {
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
@@ -125,7 +125,7 @@ fn data_that_was_not_asked_for_ends_a_queue() {
 fn more_commands_than_entries_end_a_queue() {
     let bench = Bench::new();
     let cause = queue_ended_by(&bench, |wire| {
-        // The first has all the room for values; the others wait behind it.
+        // The first uses all the space for values; the others wait behind it.
         for id in 0..20u16 {
             wire.write(|writer, out| writer.command(out, &store_of(1 << 20).with_id(id), &[]));
         }
@@ -134,7 +134,7 @@ fn more_commands_than_entries_end_a_queue() {
     bench.is_alive();
 }
 
-/// A header that was spoilt cannot be believed, so it ends the connection. Data that was spoilt is one command's.
+/// A header with a wrong digest cannot be trusted, so it ends the connection. Corrupted data affects only its command.
 #[test]
 fn spoilt_header_ends_a_connection() {
     let bench = Bench::new();
@@ -159,7 +159,7 @@ fn spoilt_header_ends_a_connection() {
     bench.is_alive();
 }
 
-/// A host that sends and never reads is stopped when what it does not read is a bound's worth, and others are served.
+/// A host that sends and never reads is stopped at the output limit, and others are served.
 #[test]
 fn a_host_that_does_not_read_holds_up_nobody() {
     let bench = Bench::new();
@@ -171,13 +171,14 @@ fn a_host_that_does_not_read_holds_up_nobody() {
     }
     queue.wire().send().expect("it takes them");
     bench.is_alive();
-    // When it reads at last it gets all of it.
+    // When it finally reads, it gets everything.
     for _ in 0..100 {
         assert_eq!(queue.complete().expect("it is completed").data.len(), 1 << 20);
     }
 }
 
-/// Half a PDU, and nothing: as many connections as may be. Those that are there go on, and further ones are closed at once.
+/// Half a PDU, and then nothing, on the maximum number of connections. Existing ones continue, and further ones are
+/// closed immediately.
 fn half_open(bench: &Bench, count: usize) {
     let mut client = bench.client();
     client.store("k", "v").expect("it stores");
@@ -206,13 +207,13 @@ fn as_many_connections_as_may_be_hold_up_nobody() {
     client.store("k", "v").expect("it stores");
     let mut sockets: Vec<TcpStream> =
         (0..limits::CONNECTION_COUNT_MAX + 8).map(|_| TcpStream::connect(bench.addr).expect("it listens")).collect();
-    // The client's two, and those that were taken: the last ones were closed.
+    // The client's two, and the accepted ones: the last ones were closed.
     let last = sockets.pop().expect("there are many");
     assert!(rest_of(last).is_empty());
     assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"v"[..]));
 }
 
-/// Connections that say something near to what is right.
+/// Connections that send nearly valid data.
 fn chance(seed: u64, count: u64) {
     let bench = Bench::new();
     let mut random = fastrand::Rng::with_seed(seed);
@@ -255,8 +256,8 @@ fn chance_ends_connections_and_no_device_for_long() {
     (0..10).for_each(|seed| chance(seed, CONNECTION_COUNT_LONG));
 }
 
-/// A host that shares memory with the device and writes what it likes into it, the device's own words too: its connection ends, or
-/// nothing comes of it, and others are served.
+/// A shared-memory host overwrites the memory arbitrarily, including the device's words: its connection ends, or
+/// nothing happens, and others are served.
 #[test]
 fn a_host_that_forges_shared_memory_harms_itself() {
     let bench = Bench::new().by_shm(true);
@@ -275,7 +276,7 @@ fn a_host_that_forges_shared_memory_harms_itself() {
             };
             end.forge(random.bool(), random.usize(..4), value);
         }
-        // Bytes of chance, which wake the device.
+        // Random bytes, which wake the device.
         let bytes: Vec<u8> = (0..random.usize(..2000)).map(|_| random.u8(..)).collect();
         let _ = end.write(&bytes);
         let _ = end.close();
@@ -284,7 +285,7 @@ fn a_host_that_forges_shared_memory_harms_itself() {
     bench.is_alive();
 }
 
-/// Places that go on changing while the device reads.
+/// Positions that keep changing while the device reads.
 #[test]
 fn a_place_beyond_the_ring_ends_the_connection() {
     let bench = Bench::new().by_shm(true);
@@ -296,7 +297,7 @@ fn a_place_beyond_the_ring_ends_the_connection() {
     end.forge(true, 0, 1 << 40);
     let mut rest = Vec::new();
     loop {
-        // The device looks when it is woken, and may have looked before it was lied to.
+        // The device checks when it is woken, and may have checked before the position was forged.
         end.forge(true, 2, 1);
         let _ = end.write(b"z");
         end.forge(true, 0, 1 << 40);

@@ -1,4 +1,4 @@
-//! What commands on keys have to do: lines of `conformance`.
+//! Obligations of key commands: lines of `conformance`.
 
 use std::os::unix::fs::FileExt;
 
@@ -61,7 +61,7 @@ pub(crate) fn store_options(bench: &Bench) {
         let command = Kv::Store { key: key("k"), value_bytes: 1, when }.command(0, 1);
         run_raw(&mut queue, command.with_dword(11, command.dword(11) | UNCOMPRESSED), value, 0).status
     };
-    // Both conditions at once never hold, and the status reports which one did not.
+    // Both conditions together never hold, and the status reports which one did not.
     assert!(store(b"1", StoreIf::Never).is(Status::KEY_NOT_FOUND));
     assert!(store(b"2", StoreIf::There).is(Status::KEY_NOT_FOUND));
     assert!(store(b"3", StoreIf::Always).is_success());
@@ -87,7 +87,7 @@ pub(crate) fn list(bench: &Bench) {
     let mut client = bench.client();
     let keys: Vec<Vec<u8>> = (0..100u8).map(|number| vec![number; 1 + usize::from(number % 16)]).collect();
     keys.iter().rev().for_each(|key| client.store(key, "v").expect("it stores"));
-    // What the command set cannot name is left out, and hides nothing.
+    // Keys that the command set does not allow are skipped, and hide no others.
     for long in [vec![50; 17], vec![50; 40], vec![99; 100], vec![255; 30], vec![]] {
         bench.store.put(long, "library").expect("it stores");
     }
@@ -122,7 +122,7 @@ pub(crate) fn range(bench: &Bench) {
     assert_eq!(client.range("").expect("it reads"), items);
     assert_eq!(client.range([49]).expect("it reads"), items[49..]);
     assert_eq!(client.range([50]).expect("it reads"), []);
-    // Items that are longer than what is asked for at first, and than what can be.
+    // Items longer than the initial buffer, and than the maximum.
     for len in [300_000, limits::VALUE_BYTES_MAX as usize] {
         client.store("long", vec![1; len]).expect("it stores");
         assert!(client.range("long").expect("it reads") == [(b"long".to_vec(), vec![1; len])]);
@@ -170,7 +170,7 @@ pub(crate) fn value_sizes(bench: &Bench) {
     assert!(run(&mut queue, store, &value, 0).status.is(Status::INVALID_VALUE_SIZE));
     let retrieve = Kv::Retrieve { key: key("k"), room_bytes: value_bytes };
     assert!(run(&mut queue, retrieve, &[], value_bytes as usize).status.is(Status::INVALID_FIELD));
-    // Of one that the library has written a command gives the beginning, and a client no value that is cut.
+    // Of a value that the library has written, a command returns the start, and a client returns no truncated value.
     bench.store.put("long", vec![1; limits::VALUE_BYTES_MAX as usize + 1]).expect("it stores");
     let mut client = bench.client();
     assert!(status_of(client.retrieve("long")).is(Status::INVALID_VALUE_SIZE));
@@ -207,7 +207,7 @@ pub(crate) fn write_protected(asked: &Bench) {
     assert_eq!(run(&mut queue, Kv::Retrieve { key, room_bytes: 1 }, &[], 1).data, b"v", "what is there is read");
 }
 
-/// Changes the first of these bytes in the files of a store, which is open.
+/// Overwrites the first occurrence of these bytes in the files of an open store.
 fn damage(bench: &Bench, pattern: &[u8]) {
     let files = std::fs::read_dir(bench.dir.path()).expect("a directory");
     let places = files.filter_map(|file| {
@@ -234,13 +234,13 @@ pub(crate) fn damaged(asked: &Bench) {
     assert_eq!(client.retrieve("l").expect("it reads").as_deref(), Some(&b"another"[..]));
 }
 
-/// Stores that are sent at once share a turn: one that finds no room is told so, the others are done, and none is done twice, by which a
-/// value that was replaced meanwhile would come back.
+/// Stores that are sent together share a turn: one that finds no space is refused, the others are done exactly once. A
+/// repeated store would restore a value that was replaced in between.
 pub(crate) fn full_among_others(asked: &Bench) {
     let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(16 << 20)).by_shm(asked.by_shm);
     let mut client = bench.client();
     let entries = || bench.store.stats_now().expect("it tells").figure("pmekv_log_entries").expect("its figure");
-    // Values that take part in a run are those that come in their capsules.
+    // Only values in their capsules are grouped.
     let name = |round: u32, n: u8| [&round.to_be_bytes()[..], &[n]].concat();
     let mut is_full = false;
     for round in 0..10_000u32 {

@@ -1,4 +1,4 @@
-//! A device that goes and comes again, at the same place.
+//! A device that stops and restarts at the same address.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ fn goes_on_when_closed(by_shm: bool) {
     let bench = Bench::new().by_shm(by_shm);
     let mut client = bench.client();
     client.store("k", "1").expect("it stores");
-    // The controller is shut by another hand: both of its connections close.
+    // Another thread shuts down the controller: both of its connections close.
     let controller = client.controller().expect("it is there");
     controller.admin.wire().socket().close().expect("it is open");
     client.store("k", "2").expect("it stores, by another connection");
@@ -31,7 +31,7 @@ fn goes_on_when_closed(by_shm: bool) {
     assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"2"[..]));
 }
 
-/// As of `localhost`, whose first address may be one at which nobody listens.
+/// Like `localhost`, whose first address may have no listener.
 #[test]
 fn a_client_tries_each_address_of_a_name() {
     let bench = Bench::new();
@@ -61,14 +61,14 @@ fn what_may_have_been_done_is_not_repeated() {
     let mut client = bench.client();
     let controller = client.controller().expect("it is there");
     controller.admin.wire().socket().close().expect("it is open");
-    // The queue closes with its controller, before the command or behind it.
+    // The queue closes with its controller, before or after the command.
     match client.store_if("k", "v", StoreIf::Absent) {
         Ok(true) | Err(Error::Unknown(_)) => {}
         other => panic!("{other:?}"),
     }
 }
 
-/// What answers to nothing: a listener that nobody accepts from, and a socket whose device says nothing.
+/// Peers that never answer: a listener that accepts nothing, and a device that sends nothing.
 #[test]
 fn a_client_does_not_wait_for_ever() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -87,15 +87,16 @@ fn a_client_does_not_wait_for_ever() {
     assert!(Client::connect_shm(&path, options).is_err_and(|error| is_timeout(&error)));
 }
 
-/// What a relay looks for in what clients send.
+/// The marker that a relay looks for in clients' data.
 const HELD: &[u8] = b"held back";
 
 fn shut(socket: &TcpStream) {
-    // It may be shut already.
+    // It may already be shut down.
     let _ = socket.shutdown(Shutdown::Both);
 }
 
-/// Passes bytes on, but no end: each side has its own view of a network that breaks. `keep` is asked whether it breaks here.
+/// Forwards bytes, but not the end of the stream: each side has its own view of a network failure. `keep` decides
+/// whether it fails here.
 fn pass(mut from: TcpStream, mut to: TcpStream, keep: impl Fn(&mut [u8]) -> bool) {
     let mut bytes = [0; 8192];
     while let Ok(len @ 1..) = from.read(&mut bytes) {
@@ -109,12 +110,13 @@ fn copy_of(socket: &TcpStream) -> TcpStream {
     socket.try_clone().expect("a file")
 }
 
-/// Options of a client that connects to a relay: its admin queue first, then the other, and nothing else.
+/// Returns the options of a client that connects to a relay: only its admin queue, then one other.
 fn through(bench: &Bench) -> Options {
     Options { subsystem: Some(bench.subsystem.clone()), reconnect_max: Duration::ZERO, ..Options::default() }
 }
 
-/// A store that the network holds back is repeated on a new connection. When the network lets go of it at last, a newer value is there.
+/// A store that the network holds back is repeated on a new connection. When the network finally delivers it, a newer
+/// value exists.
 #[test]
 fn what_was_repeated_is_not_done_once_more_later() {
     let bench = Bench::new();
@@ -125,7 +127,7 @@ fn what_was_repeated_is_not_done_once_more_later() {
     thread::scope(|scope| {
         let (bench, was_held) = (&bench, &was_held);
         let relay = scope.spawn(move || {
-            // Two connections before the network breaks, and two after.
+            // Two connections before the network fails, and two after.
             let link = |_| {
                 let (client, _) = listener.accept().expect("a client comes");
                 let device = TcpStream::connect(bench.addr).expect("it listens");
@@ -160,7 +162,7 @@ fn what_was_repeated_is_not_done_once_more_later() {
     });
 }
 
-/// Connections that break as soon as something is asked are not made without end.
+/// Connections that break at the first command are not retried endlessly.
 #[test]
 fn a_client_does_not_connect_for_ever() {
     let bench = Bench::new();
@@ -195,7 +197,7 @@ fn a_client_does_not_connect_for_ever() {
     });
 }
 
-/// A value that is spoilt on its way is sent again, although the store is conditional: the device has said that nothing was done.
+/// A corrupted value is sent again although the store is conditional: the device has reported that nothing was done.
 #[test]
 fn spoilt_value_is_sent_again() {
     let bench = Bench::new();
@@ -205,7 +207,7 @@ fn spoilt_value_is_sent_again() {
     let stored = thread::scope(|scope| {
         let (bench, was_spoilt) = (&bench, &was_spoilt);
         scope.spawn(move || {
-            // Two connections before the value is spoilt, and two after.
+            // Two connections before the value is corrupted, and two after.
             for _ in 0..4 {
                 let (client, _) = listener.accept().expect("a client comes");
                 let device = TcpStream::connect(bench.addr).expect("it listens");
@@ -228,7 +230,7 @@ fn spoilt_value_is_sent_again() {
         let mut client = Client::connect(addr, Options { digests, ..through(bench) }).expect("it connects");
         let stored = client.store_if("k", HELD, StoreIf::Absent);
         drop(client);
-        // For a relay that waits for a client which has not come again.
+        // Unblocks a relay that waits for a client which has not reconnected.
         (0..4).for_each(|_| drop(TcpStream::connect(addr)));
         stored
     });
@@ -236,7 +238,7 @@ fn spoilt_value_is_sent_again() {
     assert_eq!(bench.store.get("k").expect("it reads").as_deref(), Some(HELD));
 }
 
-/// One key of several is wrong: the others are not sent by the next command, over what has been stored since.
+/// One of several keys is invalid: the next command must not send the others, over newer values.
 #[test]
 fn what_was_refused_leaves_nothing_behind() {
     let bench = Bench::new();

@@ -1,9 +1,10 @@
-//! What commands take: the engine alone, one at a time and in groups as a device carries them out, then a device over shared memory and
-//! over TCP, with one command at a time, with 32, and with 32 on each of eight queues; and hikv's server for Redis clients with as many at once on
-//! as many connections, by a client that keeps no reply. Printed, and nothing is asserted of it: `cargo xtask device speed`.
+//! Speed: the engine only, with single operations and with groups as a device executes them; a device over shared
+//! memory and over TCP, with 1 command, with 32, and with 32 on each of eight queues; and hikv's server for Redis
+//! clients with as many requests in flight on as many connections, by a client that discards replies. The results are
+//! printed, and nothing is asserted: `cargo xtask device speed`.
 //!
-//! What is compared is measured by turns (`turns`): how much of the engine's speed, in groups of 16, a host has that shares memory and has 32 commands
-//! at once; and what a device does over TCP beside hikv's server.
+//! Comparisons alternate between both ways (`turns`): the share of the engine's speed, in groups of 16, that a
+//! shared-memory host reaches with 32 commands in flight; and a device over TCP compared with hikv's server.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -18,17 +19,17 @@ use crate::support::{Bench, directory};
 mod redis;
 mod turns;
 
-/// Keys of the store: more than caches hold.
+/// Number of keys in the store: more than caches hold.
 const KEY_COUNT: u64 = 1 << 21;
 const VALUE: [u8; 256] = [7; 256];
-/// Operations of a row for the engine alone, and through a device.
+/// Number of operations of a row.
 const COUNT: u64 = 1 << 20;
 const DEVICE_COUNT: u64 = 1 << 19;
 const DEPTH: usize = 32;
 const QUEUE_COUNT: u64 = 8;
-/// As the device carries out runs of commands.
+/// As the device groups commands.
 const GROUP_COUNT: u64 = 16;
-/// Keys in an order that no cache guesses.
+/// Returns keys in an order that no cache predicts.
 fn key(number: u64) -> [u8; 16] {
     let mixed = (number % KEY_COUNT).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (u128::from(mixed) << 64 | u128::from(number % KEY_COUNT)).to_be_bytes()
@@ -38,7 +39,7 @@ fn scattered(number: u64) -> [u8; 16] {
     key(number.wrapping_mul(0xD134_2543_DE82_EF95) >> 13)
 }
 
-/// What this thread has had of a processor, which tells more than the clock where others use the machine.
+/// Returns this thread's processor time, which is more reliable than the clock on a shared machine.
 fn thread_ns() -> u64 {
     ns_of("/proc/thread-self".as_ref())
 }
@@ -48,7 +49,7 @@ fn ns_of(thread: &Path) -> u64 {
     times.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number")
 }
 
-/// The same of the device's loops.
+/// Returns the processor time of the device's loops.
 fn loops_ns() -> u64 {
     let threads =
         fs::read_dir("/proc/self/task").expect("it is Linux").map(|thread| thread.expect("it is there").path());
@@ -57,7 +58,7 @@ fn loops_ns() -> u64 {
     threads.filter(is_loop).map(|thread| ns_of(&thread)).sum()
 }
 
-/// Measures what `work` does of `count` operations; the times of single ones, if it took them.
+/// Prints the speed of `work` for `count` operations, with percentiles if single ones were timed.
 #[expect(clippy::print_stdout, reason = "a table for reading")]
 fn measure(what: &str, count: u64, work: impl FnOnce() -> Vec<Duration>) {
     let (began, began_ns) = (Instant::now(), (thread_ns(), loops_ns()));
@@ -74,7 +75,7 @@ fn measure(what: &str, count: u64, work: impl FnOnce() -> Vec<Duration>) {
     );
 }
 
-/// Calls that are timed one by one.
+/// Times each call separately.
 fn timed(count: u64, mut work: impl FnMut(u64)) -> Vec<Duration> {
     let time = |number| {
         let before = Instant::now();
@@ -131,7 +132,7 @@ fn put_groups(store: &Store, keys: &[[u8; 16]]) {
     }
 }
 
-/// What a function takes of so many keys.
+/// Returns the duration of a function for `count` keys.
 fn time_of(work: impl FnOnce(&[[u8; 16]]), from: u64, count: u64) -> Duration {
     let keys: Vec<_> = (from..from + count).map(scattered).collect();
     let began = Instant::now();
@@ -139,7 +140,7 @@ fn time_of(work: impl FnOnce(&[[u8; 16]]), from: u64, count: u64) -> Duration {
     began.elapsed()
 }
 
-/// Puts again what was deleted.
+/// Puts deleted keys back.
 fn restore(store: &Store) {
     (0..COUNT / 4).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
 }
@@ -159,7 +160,7 @@ fn through(bench: &Bench, transport: &str) {
     }
 }
 
-/// A queue is a host of its own, with a thread; where there is one that is the caller's.
+/// Each queue is a host with a thread; a single one uses the caller's thread.
 fn many(bench: &Bench, what: &str, queue_count: u64, make: fn([u8; 16]) -> Asked) {
     let mut clients = clients(bench, queue_count);
     let operations = operations(0, DEVICE_COUNT, make);
@@ -169,7 +170,7 @@ fn many(bench: &Bench, what: &str, queue_count: u64, make: fn([u8; 16]) -> Asked
     });
 }
 
-/// Hosts with a queue each.
+/// Connects hosts with a queue each.
 fn clients(bench: &Bench, count: u64) -> Vec<Client> {
     let options = || Options { entry_count: DEPTH as u16 + 1, ..Options::default() };
     (0..count).map(|_| bench.client_with(options())).collect()
@@ -177,12 +178,12 @@ fn clients(bench: &Bench, count: u64) -> Vec<Client> {
 
 type Asked = Operation<[u8; 16], &'static [u8]>;
 
-/// What clients are asked, made before it is timed: a device has nothing to do meanwhile.
+/// Builds the operations before they are timed, because the device would be idle in that time.
 fn operations(from: u64, count: u64, make: fn([u8; 16]) -> Asked) -> Vec<Asked> {
     (from..from + count).map(|number| make(scattered(number))).collect()
 }
 
-/// Has each client do its part.
+/// Runs each client's share.
 fn run_on(clients: &mut [Client], operations: &[Asked]) {
     match clients {
         [client] => run_all(client, operations),
@@ -201,7 +202,7 @@ fn run_all(client: &mut Client, operations: &[Asked]) {
     client.run_with(operations, told).expect("they are done");
 }
 
-/// What so many operations take.
+/// Returns the duration of `count` operations.
 fn time_on(clients: &mut [Client], from: u64, count: u64, make: fn([u8; 16]) -> Asked) -> Duration {
     let operations = operations(from, count, make);
     let began = Instant::now();
@@ -209,7 +210,7 @@ fn time_on(clients: &mut [Client], from: u64, count: u64, make: fn([u8; 16]) -> 
     began.elapsed()
 }
 
-/// A store with all keys.
+/// Creates a store with all keys.
 fn loaded(dir: &Path) -> Store {
     let options = hikv::Options::new().engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
     let store = options.open(dir).expect("a store");

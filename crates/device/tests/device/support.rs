@@ -1,4 +1,4 @@
-//! A device that runs in this process, and hosts that talk to it in any way.
+//! A device in this process, and test hosts for it.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use hikv::{EngineKind, Store};
 use nvme::{Admin, Command, Completion, Digests, Key, Kv, Pdu, Status};
 use tempfile::TempDir;
 
-/// A device with an empty store of its own.
+/// A device with its own empty store.
 pub(crate) struct Bench {
     pub(crate) addr: SocketAddr,
-    /// The socket of hosts that share memory.
+    /// The socket for shared-memory hosts.
     pub(crate) shm: PathBuf,
     pub(crate) subsystem: String,
     pub(crate) store: Store,
-    /// Hosts that this makes share memory with the device.
+    /// The hosts created here share memory with the device.
     pub(crate) by_shm: bool,
     stop: StopHandle,
     thread: Option<JoinHandle<()>>,
@@ -50,7 +50,7 @@ impl Bench {
         Bench { addr, shm, subsystem, store, stop, thread: Some(thread), dir, by_shm: false }
     }
 
-    /// The same, for hosts that share memory with the device.
+    /// The same, for shared-memory hosts.
     pub(crate) fn by_shm(mut self, by_shm: bool) -> Bench {
         self.by_shm = by_shm;
         self
@@ -66,7 +66,7 @@ impl Bench {
         client.expect("it connects")
     }
 
-    /// Where hosts find it.
+    /// Returns the device's endpoint.
     pub(crate) fn endpoint(&self) -> Endpoint {
         if self.by_shm { (&*self.shm).into() } else { self.addr.into() }
     }
@@ -80,7 +80,7 @@ impl Bench {
             .expect("it connects")
     }
 
-    /// What came of connecting to a queue.
+    /// Returns the outcome of connecting to a queue.
     pub(crate) fn connect(
         &self,
         host: &Host,
@@ -91,7 +91,7 @@ impl Bench {
         Queue::connect(self.endpoint(), Digests::default(), host, subsystem, queue, (entry_count, 0))
     }
 
-    /// The device is there, and serves.
+    /// Checks that the device serves.
     pub(crate) fn is_alive(&self) {
         let mut client = self.client();
         client.store("alive", "yes").expect("it stores");
@@ -110,7 +110,7 @@ impl Drop for Bench {
     }
 }
 
-/// Where writes are durable at once, if there is such.
+/// Returns a directory where writes are durable immediately, if there is one.
 pub(crate) fn directory() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory")
 }
@@ -119,12 +119,12 @@ pub(crate) fn key(bytes: impl AsRef<[u8]>) -> Key {
     Key::new(bytes.as_ref()).expect("it is short")
 }
 
-/// Runs a command on keys.
+/// Runs a key command.
 pub(crate) fn run(queue: &mut Queue, kv: Kv, value: &[u8], room_bytes: usize) -> Completed {
     run_raw(queue, kv.command(0, 1), value, room_bytes)
 }
 
-/// Runs a command as it is.
+/// Runs a raw command.
 pub(crate) fn run_raw(queue: &mut Queue, command: Command, value: &[u8], room_bytes: usize) -> Completed {
     let id = queue.submit(command, value, room_bytes);
     let completed = queue.complete_one(id).expect("it is completed");
@@ -132,26 +132,27 @@ pub(crate) fn run_raw(queue: &mut Queue, command: Command, value: &[u8], room_by
     completed
 }
 
-/// Statuses that a device has given in this process.
+/// Statuses that a device has returned in this process.
 static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A device has given this status.
+/// Records a returned status.
 pub(crate) fn note(status: Status) {
     GIVEN.lock().expect("nobody panics there").insert(status.code());
 }
 
-/// Whether a device has given this status in this process.
+/// Returns whether a device has returned this status in this process.
 pub(crate) fn is_given(status: Status) -> bool {
     GIVEN.lock().expect("nobody panics there").contains(&status.code())
 }
 
-/// Sends a command with so much data behind it, whatever the descriptor says, on a connection or a queue, and returns the completion.
+/// Sends a command followed by the data, whatever its descriptor says, on a connection or a queue, and returns the
+/// completion.
 pub(crate) fn send(wire: &mut Wire, command: &Command, data: &[u8]) -> Completion {
     wire.write(|writer, out| writer.command(out, command, data));
     completion(wire)
 }
 
-/// The next completion.
+/// Returns the next completion.
 pub(crate) fn completion(wire: &mut Wire) -> Completion {
     let completion = wire.receive(|pdu| match pdu {
         Pdu::Completion(completion) => Ok(completion),
@@ -162,12 +163,12 @@ pub(crate) fn completion(wire: &mut Wire) -> Completion {
     completion
 }
 
-/// The status that a command of the admin queue is refused with.
+/// Returns the status of a refused admin command.
 pub(crate) fn refused(controller: &mut Controller, admin: Admin, namespace: u32) -> Status {
     status_of(controller.admin(admin, namespace, 4096))
 }
 
-/// The status that something was refused with.
+/// Returns the status of a refused operation.
 pub(crate) fn status_of<T>(outcome: Result<T, Error>) -> Status {
     match outcome {
         Err(Error::Refused(status)) => {

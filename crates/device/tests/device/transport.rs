@@ -1,11 +1,11 @@
-//! What the transport has to do with commands on keys: lines of `conformance`.
+//! Obligations of the transport of key commands: lines of `conformance`.
 
 use device_client::{Controller, Host, StoreIf};
 use nvme::{Data, Digests, Kv, Pdu, Ready, Sgl, Status};
 
 use crate::support::{Bench, completion, key, run, send};
 
-/// The first is asked for its value, and goes on.
+/// The value of the first is requested, and it continues.
 pub(crate) fn same_identifier(bench: &Bench) {
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
@@ -46,7 +46,7 @@ pub(crate) fn descriptors(bench: &Bench) {
         let command = command.with_id(id as u16).with_sgl(sgl);
         assert!(send(queue.wire(), &command, b"12345678").status.is(status), "{sgl:?}");
     }
-    // Less data than is described.
+    // Less data than described.
     let sgl = Sgl::InCapsule { offset: 0, len_bytes: 8 };
     assert!(send(queue.wire(), &store.with_sgl(sgl), b"1234").status.is(Status::SGL_LENGTH_INVALID));
     assert_eq!(bench.store.len().expect("it counts"), 0);
@@ -76,7 +76,7 @@ pub(crate) fn ready_to_transfer(bench: &Bench) {
     }
 }
 
-/// What is spoilt on its way is not stored, and the connection goes on: in a capsule, and behind a request for data.
+/// Corrupted data is not stored, and the connection continues: in a capsule, and after a request for data.
 pub(crate) fn spoilt_data(bench: &Bench) {
     let digests = Digests { header: false, data: true };
     let host = Host::new();
@@ -91,7 +91,7 @@ pub(crate) fn spoilt_data(bench: &Bench) {
         spoil(out);
     });
     assert!(completion(wire).status.is(Status::TRANSIENT_TRANSPORT_ERROR));
-    // Of two parts the first is spoilt, and the second is taken all the same.
+    // The first of two parts is corrupted, and the second is still received.
     let command = store(8).command(2, 1).with_sgl(Sgl::Transport { len_bytes: 8 });
     wire.write(|writer, out| writer.command(out, &command, &[]));
     let ready = wire.receive(|pdu| match pdu {

@@ -1,4 +1,4 @@
-//! Many commands at once, beside a map.
+//! Many concurrent commands, compared with a map.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use nvme::Digests;
 
 use crate::support::Bench;
 
-/// Operations drawn by chance, in groups in which a key comes once, so that their order tells nothing, and mostly of the kind of the one
-/// before, so that the device carries them out together.
+/// Random operations in groups in which each key occurs once, so that their order does not matter. Most have the same
+/// kind as the one before, so that the device groups them.
 fn groups_do_what_a_map_does(bench: &Bench, digests: Digests, group_count: usize) {
     let mut map = BTreeMap::<Vec<u8>, Vec<u8>>::new();
     let mut client = bench.client_with(Options { digests, ..Options::default() });
@@ -52,7 +52,7 @@ fn groups_do_what_a_map_does(bench: &Bench, digests: Digests, group_count: usize
     assert!(items.into_iter().eq(map), "the range is the map");
 }
 
-/// Mostly short; few are longer than the memory that a host shares.
+/// Mostly short; a few are longer than the shared memory.
 fn value(random: &mut fastrand::Rng) -> Vec<u8> {
     let len = match random.u16(..500) {
         0 => random.usize(..(1 << 20) + 3),
@@ -73,12 +73,12 @@ fn groups_of_commands_do_what_a_map_does() {
     }
 }
 
-/// Completions wait for a disk, and values that were retrieved behind them.
+/// Completions wait for a disk, and so do retrieved values behind them.
 #[test]
 fn groups_of_commands_that_wait_for_a_disk_do_what_a_map_does() {
     for by_shm in [false, true] {
         let dir = tempfile::tempdir_in(".").expect("a directory");
-        // Where there is no journal, nothing waits.
+        // Without a journal nothing waits.
         let Ok(store) = hikv::Options::new().durability(hikv::Durability::Power).open(dir.path()) else { return };
         groups_do_what_a_map_does(&Bench::of(dir, store, Config::default()).by_shm(by_shm), PLAIN, 25);
     }

@@ -1,4 +1,4 @@
-//! Lists that take more turns than one, of a host that says nothing meanwhile.
+//! Lists of several turns, for a host that sends nothing in between.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use nvme::{Keys, Kv};
 
 use crate::support::{Bench, key};
 
-/// More keys than a turn shows, which a command has room for.
+/// More keys than a turn visits, which fit in the command's buffer.
 const COUNT: u32 = limits::WALK_ITEM_COUNT_MAX as u32 + 1_000;
 
 fn client(bench: &Bench) -> Client {
@@ -36,8 +36,8 @@ fn keys_that_have_no_name_hold_up_no_list() {
     }
 }
 
-/// A list takes turn after turn of the only loop, and another host is answered some times between: a key that is stored then is in the list. Of a
-/// host that shares memory the loop does not hear by the poller.
+/// A list takes several turns of the only loop, and another host is served in between: a key that is stored then is in
+/// the list. The poller reports no data of a shared-memory host.
 #[test]
 fn other_hosts_are_served_beside_a_list() {
     const TURN_COUNT: usize = 400;

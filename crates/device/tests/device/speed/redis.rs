@@ -1,4 +1,4 @@
-//! The same work by hikv's server for Redis clients.
+//! The same work through hikv's server for Redis clients.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -34,7 +34,7 @@ impl Drop for Serving {
     }
 }
 
-/// A command, and what each of its replies begins with and is long.
+/// A command, with the start and length of each of its replies.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     write: fn(&mut Vec<u8>, &[u8; 16]),
@@ -98,7 +98,7 @@ impl Clients {
         Clients { sockets: (0..count).map(connect).collect(), _serving: serving }
     }
 
-    /// Has each client do its part.
+    /// Runs each client's share.
     pub(super) fn run(&mut self, kind: &Kind, keys: &[[u8; 16]]) {
         let part_len = keys.len() / self.sockets.len();
         match &mut self.sockets[..] {

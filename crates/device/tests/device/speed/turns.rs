@@ -1,7 +1,8 @@
-//! Two ways to the same work, by turns, at other keys in each turn, of which each is asked once. Keys were stored in another order.
+//! Compares two ways of doing the same work in alternating turns, with different keys in each turn, each used once. The
+//! keys were stored in another order.
 //!
-//! A machine's speed changes from second to second; what lies behind each other in memory is read faster than what does not; and a checkpoint takes
-//! a processor, which one way may leave free and the other not: none is made in a turn.
+//! A machine's speed changes from second to second; adjacent data is read faster than scattered data; and a checkpoint
+//! uses a processor, which one way may leave idle and the other not: no checkpoint is made during a turn.
 
 use std::thread;
 use std::time::Duration;
@@ -12,19 +13,21 @@ use super::{VALUE, key};
 
 const TURN_COUNT: usize = 15;
 const OPERATION_COUNT: u64 = 1 << 17;
-/// Entries of the log from which on a store of so many keys is given a checkpoint, and beside which a turn's stores have room.
+/// Number of log entries at which a store of this many keys is checkpointed, with space left for a turn's stores.
 const LOG_ENTRY_COUNT_MAX: f64 = (1 << 19) as f64;
 const NEAR: f64 = LOG_ENTRY_COUNT_MAX - OPERATION_COUNT as f64;
 
-/// Does so many operations, at keys from that number on. They are made before: what they took is told.
+/// Runs `count` operations, at keys from a given number on. They are built first; the returned duration covers only
+/// their execution.
 pub(super) type Run<'r> = &'r mut dyn FnMut(u64, u64) -> Duration;
 
-/// Prints what each of two ways does in a second, and the second's share of the first's: medians, of the share in each pair of turns.
+/// Prints the operations per second of both ways, and the second's share of the first's: medians, of the share in each
+/// pair of turns.
 #[expect(clippy::print_stdout, reason = "a table for reading")]
 pub(super) fn compare(store: &Store, what: &str, names: [&str; 2], ways: [Run<'_>; 2]) {
     let (mut rates, mut next) = ([const { Vec::new() }; 2], 0);
     for turn in 0..TURN_COUNT {
-        // The first comes first in every other turn.
+        // The order alternates from turn to turn.
         for way in [turn % 2, 1 - turn % 2] {
             rest(store);
             let took = ways[way](next, OPERATION_COUNT);
@@ -47,7 +50,7 @@ fn median(of: &mut [f64]) -> f64 {
     of[of.len() / 2]
 }
 
-/// Waits for the end of a checkpoint that is wanted or under way. One that the next turn's stores would want is made now.
+/// Waits for the end of a due or running checkpoint. One that the next turn's stores would trigger is made now.
 fn rest(store: &Store) {
     let entry_count = || store.stats_now().ok().and_then(|stats| stats.figure("pmekv_log_entries")).unwrap_or_default();
     if entry_count() >= NEAR {
