@@ -9,20 +9,20 @@ const SET_FEATURES: u8 = 0x09;
 const GET_FEATURES: u8 = 0x0a;
 const AWAIT_EVENT: u8 = 0x0c;
 const KEEP_ALIVE: u8 = 0x18;
-/// Of the vendor's own, without data.
+/// A vendor-specific opcode without data.
 const END_CONTROLLER: u8 = 0xc0;
 
 /// A command of the admin queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admin {
-    /// A page about the controller, or about namespaces.
+    /// Returns a page about the controller, or about namespaces.
     Identify {
-        /// Which page.
+        /// The page.
         page: u8,
-        /// Of which command set, for some.
+        /// The command set, for some pages.
         command_set: u8,
     },
-    /// A part of a log page.
+    /// Returns a part of a log page.
     GetLogPage(LogPage),
     /// Sets a feature.
     SetFeature {
@@ -30,47 +30,47 @@ pub enum Admin {
         number: u8,
         /// Its value.
         value: u32,
-        /// It is to survive a reset.
+        /// Whether it survives a reset.
         save: bool,
     },
-    /// Tells a feature.
+    /// Returns a feature.
     GetFeature {
         /// Its number.
         number: u8,
-        /// Which of its values: 0 the current, 1 the default, 2 the saved, 3 what it can.
+        /// Which of its values: 0 the current, 1 the default, 2 the saved, 3 its capabilities.
         select: u8,
     },
-    /// Gives a command up.
+    /// Aborts a command.
     Abort {
         /// Its queue.
         queue: u16,
         /// Its identifier.
         id: u16,
     },
-    /// Is answered when something happens.
+    /// Completes when an event occurs.
     AwaitEvent,
-    /// Says that the host is there.
+    /// Restarts the keep-alive timer.
     KeepAlive,
-    /// Ends another controller of the same host, if it is there: when this is completed nothing is carried out any more that was sent
-    /// to that one.
+    /// Ends another controller of the same host, if it exists: after the completion, no command sent to that controller
+    /// is executed any more.
     EndController {
         /// Its number.
         number: u16,
     },
 }
 
-/// Which part of which log page.
+/// A part of a log page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogPage {
-    /// Which page.
+    /// The page.
     pub page: u8,
-    /// Which command set, for the page of effects.
+    /// The command set, for the page of command effects.
     pub command_set: u8,
-    /// From where on.
+    /// The offset in bytes.
     pub offset: u64,
-    /// How many bytes; a multiple of four.
+    /// The length in bytes; a multiple of four.
     pub len_bytes: u64,
-    /// Reading the page leaves the event that led to it unchanged.
+    /// Whether the event that led to the page is kept after reading it.
     pub retains_event: bool,
 }
 
@@ -81,21 +81,21 @@ pub struct Feature;
 impl Feature {
     /// Whether the volatile write cache is in use.
     pub const WRITE_CACHE: u8 = 0x06;
-    /// How many I/O queues there are: submission below, completion above, each less one.
+    /// The number of I/O queues, minus one: submission queues in the low half, completion queues in the high half.
     pub const QUEUE_COUNT: u8 = 0x07;
-    /// Which asynchronous events are told.
+    /// The enabled asynchronous events.
     pub const EVENTS: u8 = 0x0b;
     /// The keep-alive time in ms.
     pub const KEEP_ALIVE: u8 = 0x0f;
-    /// Bit 0: deleting a key that is not there is an error.
+    /// Bit 0: deleting a missing key is an error.
     pub const KEY_VALUE: u8 = 0x20;
 }
 
 impl Admin {
-    /// What `command` asks for.
+    /// Decodes `command`.
     ///
     /// # Errors
-    /// The status that it is answered with.
+    /// The status for its completion.
     pub fn of(command: &Command) -> Result<Admin, Status> {
         let dword = |number| command.dword(number);
         Ok(match command.opcode() {
@@ -117,7 +117,7 @@ impl Admin {
         })
     }
 
-    /// The command, about this namespace.
+    /// Encodes the command, for this namespace.
     #[must_use]
     pub fn command(&self, id: u16, namespace: u32) -> Command {
         let new = |opcode| Command::new(opcode, id, namespace);

@@ -1,4 +1,4 @@
-//! Little-endian numbers at their places. A place that is not there reads as 0 and is not written.
+//! Little-endian numbers at byte offsets. An offset outside the bytes reads as 0 and is not written.
 
 pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
@@ -26,13 +26,13 @@ pub(crate) fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
     }
 }
 
-/// Two numbers in a row. What is put together of smaller ones, and copied right away, is not waited for so: a processor hands a
-/// load what one store has stored, and not what several have.
+/// Combines two numbers. A value that is assembled from smaller stores and copied right after that would stall: a
+/// processor forwards to a load the data of one store, but not of several.
 pub(crate) fn pair([first, second]: [u64; 2]) -> [u8; 16] {
     (u128::from(first) | u128::from(second) << 64).to_le_bytes()
 }
 
-/// Text in a field of fixed length, cut if it is longer, with `fill` behind it.
+/// Writes text to a field of fixed length, truncated if it is longer, padded with `fill`.
 pub(crate) fn put_text(bytes: &mut [u8], at: usize, field_bytes: usize, text: &str, fill: u8) {
     let mut field = vec![fill; field_bytes];
     let len = text.len().min(field_bytes);
@@ -40,7 +40,7 @@ pub(crate) fn put_text(bytes: &mut [u8], at: usize, field_bytes: usize, text: &s
     put(bytes, at, &field);
 }
 
-/// The text of a field that ends at a zero, or with the field; bytes that are no UTF-8 are shown as such.
+/// Returns the text of a field, up to a NUL or the field's end; invalid UTF-8 is replaced.
 pub(crate) fn text_of(field: &[u8]) -> String {
     let len = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     String::from_utf8_lossy(&field[..len]).trim_end().to_owned()

@@ -13,22 +13,22 @@ use ref_cast::RefCast;
 
 use crate::bytes::{put, u8_at, u16_at, u32_at, u64_at};
 
-/// How a command describes its data on this transport (base specification, 4.1.2).
+/// The data descriptor of a command on this transport (base specification, 4.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sgl {
-    /// In the capsule, from this offset on.
+    /// In the capsule, at this offset.
     InCapsule {
-        /// Where, behind the command.
+        /// The offset after the command.
         offset: u64,
-        /// How much.
+        /// The length.
         len_bytes: u32,
     },
-    /// In PDUs of their own, to or from the host.
+    /// In separate PDUs, to or from the host.
     Transport {
-        /// How much.
+        /// The length.
         len_bytes: u32,
     },
-    /// In another way, which the transport does not have.
+    /// Any other kind, which the transport does not support.
     Other,
 }
 
@@ -37,16 +37,16 @@ const TRANSPORT: u8 = 0x5a;
 /// Data is described by one SGL descriptor.
 const BY_SGL: u8 = 0x40;
 
-/// A command, as it travels.
+/// A command in its wire format.
 #[derive(Clone, Copy, PartialEq, Eq, RefCast)]
 #[repr(transparent)]
 pub struct Command(pub [u8; Command::BYTES]);
 
 impl Command {
-    /// Bytes of an entry.
+    /// The length of an entry.
     pub const BYTES: usize = 64;
 
-    /// A command without data.
+    /// Creates a command without data.
     #[must_use]
     pub fn new(opcode: u8, id: u16, namespace: u32) -> Command {
         let mut command = Command([0; Command::BYTES]);
@@ -57,7 +57,7 @@ impl Command {
         command.with_sgl(Sgl::Transport { len_bytes: 0 })
     }
 
-    /// The same, with this data.
+    /// Returns the command with this data descriptor.
     #[must_use]
     pub fn with_sgl(mut self, sgl: Sgl) -> Command {
         let (address, len_bytes, kind) = match sgl {
@@ -71,51 +71,51 @@ impl Command {
         self
     }
 
-    /// The same, with this dword; dwords 6 to 9 are the data descriptor's.
+    /// Returns the command with this dword; dwords 6 to 9 are the data descriptor's.
     #[must_use]
     pub fn with_dword(mut self, number: usize, value: u32) -> Command {
         put(&mut self.0, 4 * number, &value.to_le_bytes());
         self
     }
 
-    /// The same, with another identifier.
+    /// Returns the command with another identifier.
     #[must_use]
     pub fn with_id(mut self, id: u16) -> Command {
         put(&mut self.0, 2, &id.to_le_bytes());
         self
     }
 
-    /// What it asks for, within its command set.
+    /// Returns the opcode within its command set.
     #[must_use]
     pub fn opcode(&self) -> u8 {
         self.0[0]
     }
 
-    /// Whether it is one of two fused commands, which no controller here takes.
+    /// Returns whether it is one of two fused commands, which no controller here supports.
     #[must_use]
     pub fn is_fused(&self) -> bool {
         self.0[1] & 0x03 != 0
     }
 
-    /// The identifier that its completion has.
+    /// Returns the identifier, which its completion repeats.
     #[must_use]
     pub fn id(&self) -> u16 {
         u16_at(&self.0, 2)
     }
 
-    /// The namespace that it is about.
+    /// Returns its namespace.
     #[must_use]
     pub fn namespace(&self) -> u32 {
         u32_at(&self.0, 4)
     }
 
-    /// A dword of the command.
+    /// Returns a dword of the command.
     #[must_use]
     pub fn dword(&self, number: usize) -> u32 {
         u32_at(&self.0, 4 * number)
     }
 
-    /// How its data is described.
+    /// Returns its data descriptor.
     #[must_use]
     pub fn sgl(&self) -> Sgl {
         let len_bytes = u32_at(&self.0, 32);

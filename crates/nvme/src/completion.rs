@@ -3,31 +3,31 @@
 use crate::Status;
 use crate::bytes::{pair, u16_at, u64_at};
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// What the command defines, in dwords 0 and 1.
+    /// The command-specific result, in dwords 0 and 1.
     pub result: u64,
-    /// How far the controller has read the queue.
+    /// The submission queue head.
     pub queue_head: u16,
     /// The command's identifier.
     pub id: u16,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
 }
 
 impl Completion {
-    /// Bytes of an entry.
+    /// The length of an entry.
     pub const BYTES: usize = 16;
 
-    /// The entry as it travels. The queue's number is left out, as fabrics have it.
+    /// Encodes the entry. The queue number is omitted, as in fabrics.
     #[must_use]
     pub fn encode(&self) -> [u8; Completion::BYTES] {
         let [queue_head, id, status] = [self.queue_head, self.id, self.status.field()].map(u64::from);
         pair([self.result, queue_head | id << 32 | status << 48])
     }
 
-    /// The entry that has travelled.
+    /// Decodes an entry.
     #[must_use]
     pub fn decode(bytes: &[u8; Completion::BYTES]) -> Completion {
         Completion {

@@ -1,4 +1,4 @@
-//! The log page of a discovery controller (70h): where subsystems are.
+//! The log page of a discovery controller (70h): the addresses of subsystems.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,15 +8,15 @@ const HEAD_BYTES: usize = 1024;
 const ENTRY_BYTES: usize = 1024;
 const TCP: u8 = 3;
 const ANY_CONTROLLER: u16 = 0xffff;
-/// Entries that an admin queue has at least.
+/// Minimum number of entries of an admin queue.
 const ADMIN_QUEUE_ENTRIES: u16 = 32;
 
-/// A subsystem, and where it is.
+/// A subsystem and its address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiscoveryEntry {
-    /// It is the discovery subsystem itself.
+    /// Whether it is the discovery subsystem itself.
     pub is_discovery: bool,
-    /// Its port's number.
+    /// The number of its port.
     pub port: u16,
     /// Its name.
     pub subsystem: String,
@@ -27,14 +27,14 @@ pub struct DiscoveryEntry {
 /// The page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DiscoveryLog {
-    /// How often it has changed.
+    /// The number of changes so far.
     pub generation: u64,
     /// Its entries.
     pub entries: Vec<DiscoveryEntry>,
 }
 
 impl DiscoveryLog {
-    /// The page.
+    /// Encodes the page.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; HEAD_BYTES + ENTRY_BYTES * self.entries.len()];
@@ -46,7 +46,7 @@ impl DiscoveryLog {
         page
     }
 
-    /// What a page says, as far as it is there and understood.
+    /// Decodes a page, as far as it is complete and valid.
     #[must_use]
     pub fn decode(page: &[u8]) -> DiscoveryLog {
         let count = usize::try_from(u64_at(page, 8)).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Commands of fabrics: opcode 7Fh, with a type in the place of the namespace (base specification, 6).
+//! Fabrics commands: opcode 7Fh, with a type in place of the namespace (base specification, 6).
 
 use crate::bytes::{bytes_at, put, put_text, text_of, u8_at, u16_at, u32_at, u64_at};
 use crate::{Command, Status};
@@ -10,68 +10,68 @@ const AUTH_SEND: u8 = 0x05;
 const AUTH_RECEIVE: u8 = 0x06;
 /// The security protocol of NVMe's own authentication, and its specific part (base specification, 6.1).
 const AUTH_PROTOCOL: [u8; 3] = [1, 1, 0xe9];
-/// Bytes of a name: its field, with the zero.
+/// The length of a name's field, including the NUL.
 const NQN_FIELD_BYTES: usize = 256;
 /// The longest name.
 const NQN_BYTES_MAX: usize = 223;
 
-/// What Connect is answered with, besides the controller's number: the host has to authenticate itself (its bits in dword 0).
+/// The bits in dword 0 of Connect's result that require authentication, in addition to the controller's number.
 pub const AUTHENTICATION_ASKED: u64 = 1 << 17;
 
-/// What Connect says of the queue.
+/// The queue parameters of Connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connect {
     /// The queue: 0 is the admin queue.
     pub queue: u16,
-    /// Its entries, less one.
+    /// Its number of entries, minus one.
     pub queue_entries: u16,
-    /// How long the controller keeps itself without hearing of the host, in ms; 0 for ever. Of the admin queue.
+    /// The keep-alive time in ms, for the admin queue; 0 means unlimited.
     pub keep_alive_ms: u32,
-    /// Bit 2: the host does not want the queue's head in completions.
+    /// Bit 2: the host does not need the queue head in completions.
     pub attributes: u8,
 }
 
-/// A command of fabrics.
+/// A fabrics command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fabrics {
     /// Makes a connection a queue of a controller. Its data is [`ConnectData`].
     Connect(Connect),
     /// Writes a property.
     PropertySet {
-        /// Where.
+        /// The property's offset.
         offset: u32,
-        /// How much.
+        /// Its length.
         len_bytes: usize,
-        /// What.
+        /// The value.
         value: u64,
     },
     /// Reads a property.
     PropertyGet {
-        /// Where.
+        /// The property's offset.
         offset: u32,
-        /// How much.
+        /// Its length.
         len_bytes: usize,
     },
-    /// A message of authentication to the controller.
+    /// Sends an authentication message to the controller.
     AuthSend {
         /// Its length.
         len_bytes: u32,
     },
-    /// A message of authentication to the host.
+    /// Requests an authentication message from the controller.
     AuthReceive {
-        /// Room for it.
+        /// The buffer size.
         len_bytes: u32,
     },
 }
 
 impl Fabrics {
-    /// The opcode of them all.
+    /// The opcode of all fabrics commands.
     pub const OPCODE: u8 = 0x7f;
 
-    /// What `command` asks for.
+    /// Decodes `command`.
     ///
     /// # Errors
-    /// The status that it is answered with.
+    /// The status for its completion.
     pub fn of(command: &Command) -> Result<Fabrics, Status> {
         let bytes = &command.0;
         let property_bytes = || if u8_at(bytes, 40) & 7 == 1 { 8 } else { 4 };
@@ -100,7 +100,7 @@ impl Fabrics {
         }
     }
 
-    /// The command.
+    /// Encodes the command.
     #[must_use]
     pub fn command(&self, id: u16) -> Command {
         let mut command = Command::new(Fabrics::OPCODE, id, 0);
@@ -134,12 +134,12 @@ impl Fabrics {
     }
 }
 
-/// A host that connects, and what it connects to.
+/// A connecting host, and its destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectData {
-    /// The host, by a number.
+    /// The host identifier.
     pub host_id: [u8; 16],
-    /// The controller: FFFFh is a new one.
+    /// The controller: FFFFh requests a new one.
     pub controller: u16,
     /// The subsystem's name.
     pub subsystem: String,
@@ -150,13 +150,13 @@ pub struct ConnectData {
 impl ConnectData {
     /// Its length.
     pub const BYTES: usize = 1024;
-    /// The controller that a host asks for that wants a new one.
+    /// The controller number that requests a new controller.
     pub const ANY_CONTROLLER: u16 = 0xffff;
 
-    /// What a host has sent.
+    /// Decodes a host's data.
     ///
     /// # Errors
-    /// The status that Connect is answered with.
+    /// The status for the completion of Connect.
     pub fn decode(bytes: &[u8]) -> Result<ConnectData, Status> {
         if bytes.len() != ConnectData::BYTES {
             return Err(Status::CONNECT_INVALID);
@@ -169,7 +169,7 @@ impl ConnectData {
         })
     }
 
-    /// What a host sends.
+    /// Encodes the data.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; ConnectData::BYTES];
@@ -181,7 +181,7 @@ impl ConnectData {
     }
 }
 
-/// The name in a field, if it is one: some printable ASCII, and a zero behind it.
+/// Returns the name in a field, if it is valid: nonempty printable ASCII, followed by a NUL.
 #[must_use]
 pub fn nqn_of(field: &[u8]) -> Option<String> {
     let len = field.iter().position(|byte| *byte == 0)?;

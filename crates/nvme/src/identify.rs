@@ -3,19 +3,19 @@
 use crate::bytes::{put, put_text, text_of, u8_at, u16_at, u32_at, u64_at};
 use crate::{IDENTIFY_BYTES, KV_COMMAND_SET, Key, VERSION};
 
-/// What a controller is for.
+/// The type of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ControllerKind {
     /// Commands on namespaces.
     Io = 1,
-    /// Telling hosts where subsystems are.
+    /// Reporting the addresses of subsystems.
     Discovery = 2,
 }
 
-/// What a controller says of itself (page 01h).
+/// The data of a controller (page 01h).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IdentifyController {
-    /// What it is for.
+    /// Its type.
     pub kind: ControllerKind,
     /// Its number.
     pub controller: u16,
@@ -25,17 +25,17 @@ pub struct IdentifyController {
     pub model: String,
     /// Its version, up to 8 characters.
     pub firmware: String,
-    /// The most data of a command, as a power of two of 4 KiB.
+    /// Maximum data of a command, as a power of two of 4 KiB.
     pub transfer_max: u8,
-    /// Commands that a queue takes at a time.
+    /// Maximum number of commands in a queue.
     pub command_count_max: u16,
-    /// Asynchronous events that are awaited at a time.
+    /// Maximum number of outstanding asynchronous event commands.
     pub event_count_max: u8,
-    /// Data that a command's capsule may have, in bytes; a multiple of 16.
+    /// Maximum data in a command capsule, in bytes; a multiple of 16.
     pub capsule_bytes_max: u32,
-    /// Bytes of the region that there can be.
+    /// The store's capacity in bytes.
     pub capacity_bytes: u64,
-    /// A write that is completed may be lost with the power, unless Flush is completed behind it.
+    /// Whether a completed write may be lost on a power failure until a later Flush is completed.
     pub has_volatile_cache: bool,
     /// The subsystem's name.
     pub subsystem: String,
@@ -43,19 +43,19 @@ pub struct IdentifyController {
 
 /// The keep-alive timer's resolution, in units of 100 ms.
 const KEEP_ALIVE_UNITS: u16 = 1;
-/// It restarts its keep-alive timer with each command.
+/// Each command restarts the keep-alive timer.
 const TRAFFIC_KEEPS_ALIVE: u32 = 1 << 6;
-/// SGLs, without an alignment, and with data in a capsule.
+/// SGLs without alignment, and with data in a capsule.
 const SGL_SUPPORT: u32 = 1 | 1 << 20;
-/// The page of commands' effects, log pages from an offset on.
+/// The page of command effects, and log pages from an offset on.
 const LOG_ATTRIBUTES: u8 = 1 << 1 | 1 << 2;
-/// Pages of the log pages that there are, and of features and management commands and their effects.
+/// The page of supported log pages, and of features and management commands with their effects.
 const LOG_OF_LOGS: u8 = 1 << 5;
-/// The subsystem may have several controllers: a host's further paths, or further hosts.
+/// The subsystem may have several controllers: for further paths of a host, or further hosts.
 const SEVERAL_CONTROLLERS: u8 = 1 << 1;
 
 impl IdentifyController {
-    /// The page.
+    /// Encodes the page.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; IDENTIFY_BYTES];
@@ -77,11 +77,11 @@ impl IdentifyController {
         if self.kind == ControllerKind::Io {
             page[76] = SEVERAL_CONTROLLERS;
             page[261] |= LOG_OF_LOGS;
-            // Sizes of entries: 64 and 16 bytes, neither more nor less.
+            // Sizes of entries: exactly 64 and 16 bytes.
             page[512] = 0x66;
             page[513] = 0x44;
             put(&mut page, 516, &1u32.to_le_bytes());
-            // Flush may be given for all namespaces.
+            // Flush is permitted for all namespaces.
             page[525] = u8::from(self.has_volatile_cache) | 1 << 1 | 1 << 2;
             put(&mut page, 1792, &((64 + self.capsule_bytes_max) / 16).to_le_bytes());
             put(&mut page, 1796, &1u32.to_le_bytes());
@@ -90,7 +90,7 @@ impl IdentifyController {
         page
     }
 
-    /// What a page says.
+    /// Decodes a page.
     #[must_use]
     pub fn decode(page: &[u8]) -> IdentifyController {
         let field = |at: usize, len: usize| text_of(page.get(at..at + len).unwrap_or_default());
@@ -112,29 +112,29 @@ impl IdentifyController {
     }
 }
 
-/// What a namespace of the Key Value command set says of itself (page 05h).
+/// The data of a Key Value namespace (page 05h).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KvNamespace {
-    /// Bytes that it can hold.
+    /// Its capacity in bytes.
     pub size_bytes: u64,
-    /// Bytes that it holds.
+    /// Its used bytes.
     pub used_bytes: u64,
     /// The longest value.
     pub value_bytes_max: u32,
-    /// An identifier for ever.
+    /// A permanent identifier.
     pub uuid: [u8; 16],
-    /// Nothing can be written, for whatever reason.
+    /// Whether writes are impossible, for whatever reason.
     pub is_write_protected: bool,
 }
 
 impl KvNamespace {
-    /// The page: one format, with keys of up to 16 bytes and any number of them.
+    /// Encodes the page: one format, with keys of up to 16 bytes and any number of them.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; IDENTIFY_BYTES];
         put(&mut page, 0, &self.size_bytes.to_le_bytes());
         put(&mut page, 16, &self.used_bytes.to_le_bytes());
-        // It may be shared by controllers.
+        // Controllers may share it.
         page[26] = 1;
         page[43] = u8::from(self.is_write_protected);
         put(&mut page, 48, &self.uuid);
@@ -143,7 +143,7 @@ impl KvNamespace {
         page
     }
 
-    /// What a page says.
+    /// Decodes a page.
     #[must_use]
     pub fn decode(page: &[u8]) -> KvNamespace {
         KvNamespace {
@@ -156,7 +156,7 @@ impl KvNamespace {
     }
 }
 
-/// What every namespace says of itself, whatever its command set (page 08h): it is ready, and may be shared.
+/// Encodes the page of a namespace of any command set (page 08h): it is ready, and may be shared.
 #[must_use]
 pub fn independent_namespace(is_write_protected: bool) -> Vec<u8> {
     let mut page = vec![0; IDENTIFY_BYTES];
@@ -166,7 +166,7 @@ pub fn independent_namespace(is_write_protected: bool) -> Vec<u8> {
     page
 }
 
-/// The namespaces above `above` among those numbered 1 to `count` (pages 02h and 07h).
+/// Encodes the list of the namespaces above `above` among those numbered 1 to `count` (pages 02h and 07h).
 #[must_use]
 pub fn active_namespaces(above: u32, count: u32) -> Vec<u8> {
     let mut page = vec![0; IDENTIFY_BYTES];
@@ -177,7 +177,7 @@ pub fn active_namespaces(above: u32, count: u32) -> Vec<u8> {
     page
 }
 
-/// A namespace's names (page 03h): a UUID, and its command set.
+/// Encodes a namespace's identifiers (page 03h): a UUID, and its command set.
 #[must_use]
 pub fn namespace_descriptors(uuid: [u8; 16]) -> Vec<u8> {
     const UUID: u8 = 3;
@@ -189,7 +189,7 @@ pub fn namespace_descriptors(uuid: [u8; 16]) -> Vec<u8> {
     page
 }
 
-/// The combinations of command sets (page 1Ch): one, which has this alone.
+/// Encodes the combinations of command sets (page 1Ch): one, with only this command set.
 #[must_use]
 pub fn command_sets() -> Vec<u8> {
     let mut page = vec![0; IDENTIFY_BYTES];

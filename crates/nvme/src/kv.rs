@@ -1,7 +1,7 @@
 //! Commands of the Key Value command set.
 //!
-//! The key's bytes 0 to 7 are dwords 2 and 3, 8 to 15 dwords 14 and 15; dword 11 has the key's length in bits 7:0 and options above
-//! them; dword 10 is the length of the value, or of the room for it.
+//! The key's bytes 0 to 7 are dwords 2 and 3, 8 to 15 dwords 14 and 15; dword 11 has the key's length in bits 7:0 and
+//! options above them; dword 10 is the length of the value or of the host's buffer.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ const RETRIEVE: u8 = 0x02;
 const LIST: u8 = 0x06;
 const DELETE: u8 = 0x10;
 const EXIST: u8 = 0x14;
-/// Of the vendor's own, with data to the host.
+/// A vendor-specific opcode with data to the host.
 const RANGE: u8 = 0xc2;
 
 const IF_THERE: u32 = 1;
 const IF_ABSENT: u32 = 2;
-/// The value is not to be compressed, which no device here does.
+/// The value must not be compressed; no device here compresses.
 const UNCOMPRESSED: u32 = 4;
 
 /// A key of the command set: up to 16 bytes.
@@ -33,7 +33,7 @@ impl Key {
     /// The longest key.
     pub const BYTES_MAX: usize = 16;
 
-    /// A key of these bytes, if they are not too many.
+    /// Creates a key; `None` if it is too long.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Key> {
         let mut key = Key { bytes: [0; Key::BYTES_MAX], len: bytes.len().try_into().ok()? };
@@ -41,7 +41,7 @@ impl Key {
         Some(key)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -56,11 +56,12 @@ impl Key {
             _ => return Err(Status::INVALID_FIELD),
         };
         let [first, last] = [8, 56].map(|at| u128::from(u64_at(&command.0, at)));
-        // What lies behind the key's end is none of it.
+        // Bytes after the key's end are not part of it.
         Ok(Key { bytes: ((first | last << 64) & own).to_le_bytes(), len: len as u8 })
     }
 
-    /// The key of a command for one key. A key without bytes gets `empty`, which differs from command to command (figure 4).
+    /// Decodes the key of a single-key command. An empty key returns `empty`, which differs from command to command
+    /// (figure 4).
     #[inline]
     fn of_one(command: &Command, empty: Status) -> Result<Key, Status> {
         Key::of(command).and_then(|key| if key.len == 0 { Err(empty) } else { Ok(key) })
@@ -80,17 +81,17 @@ impl fmt::Debug for Key {
     }
 }
 
-/// When a value is stored.
+/// The condition for a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StoreIf {
     /// Always.
     #[default]
     Always,
-    /// If the key is there.
+    /// If the key exists.
     There,
-    /// If it is not.
+    /// If the key does not exist.
     Absent,
-    /// Never: both conditions at once. The status reports whether the key is there.
+    /// Never: both conditions together. The status reports whether the key exists.
     Never,
 }
 
@@ -118,29 +119,29 @@ impl StoreIf {
 /// A command of the command set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kv {
-    /// Makes durable what was stored before.
+    /// Makes earlier stores durable.
     Flush,
     /// Stores a value.
     Store {
-        /// Under this key.
+        /// The key.
         key: Key,
-        /// Of this length.
+        /// The value's length.
         value_bytes: u32,
-        /// When this holds.
+        /// The condition.
         when: StoreIf,
     },
-    /// Reads a value, as much of it as there is room for. The result is the value's whole length.
+    /// Reads a value, as much of it as the buffer holds. The result is the value's full length.
     Retrieve {
         /// The key.
         key: Key,
-        /// Room for the value.
+        /// The buffer size.
         room_bytes: u32,
     },
     /// Lists keys in order.
     List {
-        /// From this one on.
+        /// The first key.
         from: Key,
-        /// Room for them.
+        /// The buffer size.
         room_bytes: u32,
     },
     /// Deletes a key.
@@ -148,26 +149,26 @@ pub enum Kv {
         /// The key.
         key: Key,
     },
-    /// Whether there is such a key.
+    /// Checks whether the key exists.
     Exist {
         /// The key.
         key: Key,
     },
-    /// Reads keys and values in order, as many as there is room for; no command of the standard. The result is 0 at the end, and
-    /// otherwise how much room the next item takes.
+    /// Reads keys and values in order, as many as the buffer holds; not a standard command. The result is 0 at the end,
+    /// otherwise the buffer size that the next item needs.
     Range {
-        /// From this key on.
+        /// The first key.
         from: Key,
-        /// Room for them.
+        /// The buffer size.
         room_bytes: u32,
     },
 }
 
 impl Kv {
-    /// What `command` asks for.
+    /// Decodes `command`.
     ///
     /// # Errors
-    /// The status that it is answered with.
+    /// The status for its completion.
     #[inline]
     pub fn of(command: &Command) -> Result<Kv, Status> {
         let len_bytes = command.dword(10);
@@ -181,7 +182,7 @@ impl Kv {
                 let when = StoreIf::of(options)?;
                 Kv::Store { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, value_bytes: len_bytes, when }
             }
-            // Option 0: as it is stored, where a device compresses. This one does not.
+            // Option 0 requests a value in compressed form from a device that compresses. This one does not.
             RETRIEVE if options > 1 => return Err(Status::INVALID_FIELD),
             RETRIEVE => Kv::Retrieve { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, room_bytes: len_bytes },
             LIST => Kv::List { from: Key::of(command)?, room_bytes: len_bytes },
@@ -192,7 +193,7 @@ impl Kv {
         })
     }
 
-    /// The command, about this namespace.
+    /// Encodes the command, for this namespace.
     #[must_use]
     pub fn command(&self, id: u16, namespace: u32) -> Command {
         let new = |opcode| Command::new(opcode, id, namespace);
@@ -209,13 +210,13 @@ impl Kv {
         }
     }
 
-    /// Bytes that it brings with it.
+    /// Returns the bytes of data to the controller.
     #[must_use]
     pub fn data_bytes(&self) -> u32 {
         if let Kv::Store { value_bytes, .. } = self { *value_bytes } else { 0 }
     }
 
-    /// Bytes that it has room for.
+    /// Returns the size of the buffer for data to the host.
     #[must_use]
     pub fn room_bytes(&self) -> u32 {
         match self {

@@ -1,18 +1,18 @@
-//! NVMe over TCP with the Key Value command set, as both ends of a connection need it: a codec, without I/O.
+//! A codec for NVMe over TCP with the Key Value command set, for both ends of a connection, without I/O.
 //!
-//! - `pdu`: what travels on a connection. A [`Framing`] finds PDUs in the bytes that have arrived and checks lengths, places and
-//!   digests before anything of them is believed; a [`Writer`] appends PDUs to bytes to be sent.
-//! - `command`, `completion`, `status`: a submission queue entry, a completion queue entry and what it says.
-//! - `fabrics`, `admin`, `kv`: commands by what they ask for, each read from a [`Command`] and written to one.
-//! - `dhchap`: messages of authentication, and what secrets make of them.
-//! - `identify`, `logs`, `discovery`: the pages that a controller answers with.
-//! - `listing`: what List and Range answer with.
+//! - `pdu`: framing. A [`Framing`] splits received bytes into PDUs and validates lengths, offsets and digests first; a
+//!   [`Writer`] appends PDUs to bytes to be sent.
+//! - `command`, `completion`, `status`: a submission queue entry, a completion queue entry and its status.
+//! - `fabrics`, `admin`, `kv`: typed commands, each decoded from a [`Command`] and encoded to one.
+//! - `dhchap`: authentication messages, and the computation of responses.
+//! - `identify`, `logs`, `discovery`: the pages that a controller returns.
+//! - `listing`: the results of List and Range.
 //!
-//! Numbers are little-endian everywhere. Nothing here allocates by a length that a peer names, and nothing panics, whatever a peer
-//! sends.
+//! Numbers are little-endian everywhere. No allocation depends on a length given by a peer, and nothing panics,
+//! whatever a peer sends.
 //!
-//! Section numbers in comments are those of the NVM Express Base Specification 2.0, the TCP Transport Specification 1.0 and the Key
-//! Value Command Set Specification 1.0.
+//! Section numbers in comments are those of the NVM Express Base Specification 2.0, the TCP Transport Specification 1.0
+//! and the Key Value Command Set Specification 1.0.
 #![forbid(unsafe_code)]
 
 mod admin;
@@ -46,13 +46,13 @@ pub use pdu::{
 pub use properties::{Capabilities, Configuration, Property, ShutdownState, StatusRegister};
 pub use status::Status;
 
-/// The port that is assigned to NVMe over TCP.
+/// The port assigned to NVMe over TCP.
 pub const PORT: u16 = 4420;
 /// The name of every discovery subsystem.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
-/// The version that controllers here speak: 2.0, which has the Key Value command set.
+/// The version of controllers here: 2.0, which includes the Key Value command set.
 pub const VERSION: u32 = 0x0002_0000;
 /// The command set identifier of the Key Value command set.
 pub const KV_COMMAND_SET: u8 = 1;
-/// Bytes of a page of Identify.
+/// The length of a page of Identify.
 pub const IDENTIFY_BYTES: usize = 4096;

@@ -1,4 +1,4 @@
-//! What List and Range answer with.
+//! The results of List and Range.
 //!
 //! ```text
 //! List:   count 4; for each: key's length 2, key, padding to 4
@@ -10,7 +10,7 @@ use crate::bytes::{put, u16_at, u32_at};
 const COUNT_BYTES: usize = 4;
 const ALIGNMENT_BYTES: usize = 4;
 
-/// Writes keys into a room.
+/// Writes keys to a buffer of limited size.
 #[derive(Debug)]
 pub struct ListWriter {
     out: Vec<u8>,
@@ -19,18 +19,18 @@ pub struct ListWriter {
 }
 
 impl ListWriter {
-    /// A list in so much room, which is no less than a count takes.
+    /// Creates a list for a buffer of this size, which must hold at least a count.
     #[must_use]
     pub fn new(room_bytes: usize) -> ListWriter {
         ListWriter { out: vec![0; COUNT_BYTES], room_bytes, count: 0 }
     }
 
-    /// The list, which is left empty.
+    /// Returns the list, leaving an empty one.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::replace(self, ListWriter::new(self.room_bytes)).out
     }
 
-    /// Appends a key; false if there is no room for it.
+    /// Appends a key; returns false if it does not fit.
     pub fn push(&mut self, key: &[u8]) -> bool {
         let len_bytes = (2 + key.len()).next_multiple_of(ALIGNMENT_BYTES);
         self.append(len_bytes, &[&(key.len() as u16).to_le_bytes(), key])
@@ -49,29 +49,29 @@ impl ListWriter {
     }
 }
 
-/// Writes keys and values into a room.
+/// Writes keys and values to a buffer of limited size.
 #[derive(Debug)]
 pub struct RangeWriter(ListWriter);
 
 impl RangeWriter {
-    /// A list in so much room, which is no less than a count takes.
+    /// Creates a list for a buffer of this size, which must hold at least a count.
     #[must_use]
     pub fn new(room_bytes: usize) -> RangeWriter {
         RangeWriter(ListWriter::new(room_bytes))
     }
 
-    /// The list, which is left empty.
+    /// Returns the list, leaving an empty one.
     pub fn take(&mut self) -> Vec<u8> {
         self.0.take()
     }
 
-    /// How much room a list takes of one item alone.
+    /// Returns the buffer size for a single item.
     #[must_use]
     pub fn alone_bytes(key: &[u8], value: &[u8]) -> usize {
         COUNT_BYTES + RangeWriter::item_bytes(key, value)
     }
 
-    /// Appends an item; false if there is no room for it.
+    /// Appends an item; returns false if it does not fit.
     pub fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
         let lens = [u32::from(key.len() as u16), value.len() as u32].map(u32::to_le_bytes);
         self.0.append(RangeWriter::item_bytes(key, value), &[&lens[0], &lens[1], key, value])
@@ -82,7 +82,7 @@ impl RangeWriter {
     }
 }
 
-/// The keys of a list; ends where the list contradicts itself.
+/// An iterator over the keys of a list; it ends where the list is invalid.
 #[derive(Clone, Debug)]
 pub struct Keys<'a> {
     rest: &'a [u8],
@@ -90,7 +90,7 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The list in `bytes`.
+    /// Creates the iterator over the list in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Keys<'a> {
         Keys { rest: bytes.get(COUNT_BYTES..).unwrap_or_default(), count: u32_at(bytes, 0) }
@@ -113,12 +113,12 @@ impl<'a> Iterator for Keys<'a> {
     }
 }
 
-/// The items of a range; ends where it contradicts itself.
+/// An iterator over the items of a range; it ends where the range is invalid.
 #[derive(Clone, Debug)]
 pub struct Items<'a>(Keys<'a>);
 
 impl<'a> Items<'a> {
-    /// The range in `bytes`.
+    /// Creates the iterator over the range in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Items<'a> {
         Items(Keys::new(bytes))

@@ -3,30 +3,30 @@
 use crate::KV_COMMAND_SET;
 use crate::bytes::{put, put_text, u8_at};
 
-/// The page of a controller's health (02h).
+/// The health page of a controller (02h).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Health {
-    /// The spare room is below its threshold.
+    /// Whether the spare space is below its threshold.
     pub is_spare_low: bool,
-    /// Nothing can be written any more.
+    /// Whether writes are impossible.
     pub is_read_only: bool,
-    /// Room that is left, in percent.
+    /// Spare space in percent.
     pub spare_percent: u8,
-    /// Below which there is an event.
+    /// The threshold for an event.
     pub threshold_percent: u8,
-    /// Commands that read.
+    /// Number of read commands.
     pub read_count: u64,
-    /// Commands that wrote.
+    /// Number of write commands.
     pub write_count: u64,
 }
 
 impl Health {
-    /// Bytes of the page.
+    /// The length of the page.
     pub const BYTES: usize = 512;
-    /// The temperature that a device without a thermometer has: 20 °C, in kelvin.
+    /// The temperature of a device without a thermometer: 20 °C, in kelvin.
     const TEMPERATURE: u16 = 293;
 
-    /// The page.
+    /// Encodes the page.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; Health::BYTES];
@@ -39,7 +39,7 @@ impl Health {
         page
     }
 
-    /// What a page says.
+    /// Decodes a page.
     #[must_use]
     pub fn decode(page: &[u8]) -> Health {
         let warnings = u8_at(page, 0);
@@ -54,7 +54,7 @@ impl Health {
     }
 }
 
-/// Bytes of a page with a dword for each of 256 numbers.
+/// The length of a page with a dword for each of 256 numbers.
 const BY_NUMBER_BYTES: usize = 1024;
 
 fn by_number(entries: impl IntoIterator<Item = (u8, u32)>) -> Vec<u8> {
@@ -63,14 +63,14 @@ fn by_number(entries: impl IntoIterator<Item = (u8, u32)>) -> Vec<u8> {
     page
 }
 
-/// The page of the log pages that a controller has (00h).
+/// Encodes the page of supported log pages (00h).
 #[must_use]
 pub fn supported_logs(pages: &[u8]) -> Vec<u8> {
     const SUPPORTED: u32 = 1;
     by_number(pages.iter().map(|page| (*page, SUPPORTED)))
 }
 
-/// The page of the features that a controller has, and whether each is the namespace's or the controller's (12h).
+/// Encodes the page of supported features (12h), each with its scope: namespace or controller.
 #[must_use]
 pub fn supported_features(of_controller: &[u8], of_namespace: &[u8]) -> Vec<u8> {
     const SUPPORTED: u32 = 1;
@@ -80,7 +80,7 @@ pub fn supported_features(of_controller: &[u8], of_namespace: &[u8]) -> Vec<u8> 
     by_number(controllers.chain(of_namespace.iter().map(|number| (*number, SUPPORTED | OF_NAMESPACE))))
 }
 
-/// The page of firmware (03h): one slot, with this version.
+/// Encodes the firmware page (03h): one slot, with this version.
 #[must_use]
 pub fn firmware(version: &str) -> Vec<u8> {
     let mut page = vec![0; 512];
@@ -89,7 +89,7 @@ pub fn firmware(version: &str) -> Vec<u8> {
     page
 }
 
-/// The page of commands and what they do (05h), for a command set.
+/// Encodes the page of supported commands and their effects (05h), for a command set.
 #[must_use]
 pub fn effects(command_set: u8) -> Vec<u8> {
     const SUPPORTED: u8 = 1;

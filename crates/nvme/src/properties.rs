@@ -1,6 +1,6 @@
-//! A controller's properties, which fabrics have in place of registers (base specification, 3.1.3).
+//! A controller's properties, which replace registers in fabrics (base specification, 3.1.3).
 
-/// A property, by its place.
+/// A property, identified by its offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Property {
     /// CAP, of 8 bytes.
@@ -14,7 +14,7 @@ pub enum Property {
 }
 
 impl Property {
-    /// The property at a place, read or written with so many bytes.
+    /// Returns the property at an offset, for an access of this length.
     #[must_use]
     pub fn at(offset: u32, len_bytes: usize) -> Option<Property> {
         match (offset, len_bytes) {
@@ -26,7 +26,7 @@ impl Property {
         }
     }
 
-    /// Its place.
+    /// Returns its offset.
     #[must_use]
     pub fn offset(self) -> u32 {
         match self {
@@ -37,24 +37,24 @@ impl Property {
         }
     }
 
-    /// Its length.
+    /// Returns its length.
     #[must_use]
     pub fn len_bytes(self) -> usize {
         if self == Property::Capabilities { 8 } else { 4 }
     }
 }
 
-/// CAP: what a controller can.
+/// CAP: a controller's capabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
-    /// Entries that a queue can have, less one.
+    /// Maximum number of a queue's entries, minus one.
     pub queue_entries_max: u16,
-    /// How long it may take to become ready, in units of 500 ms.
+    /// Maximum time until it is ready, in units of 500 ms.
     pub ready_timeout: u8,
 }
 
 impl Capabilities {
-    /// Its bits. Queues are contiguous, and there are several command sets.
+    /// Encodes the bits. Queues are contiguous, and several command sets are supported.
     #[must_use]
     pub fn bits(self) -> u64 {
         const CONTIGUOUS: u64 = 1 << 16;
@@ -62,75 +62,76 @@ impl Capabilities {
         u64::from(self.queue_entries_max) | CONTIGUOUS | u64::from(self.ready_timeout) << 24 | SEVERAL_COMMAND_SETS
     }
 
-    /// What bits say.
+    /// Decodes the bits.
     #[must_use]
     pub fn of_bits(bits: u64) -> Capabilities {
         Capabilities { queue_entries_max: bits as u16, ready_timeout: (bits >> 24) as u8 }
     }
 }
 
-/// CC: what a host wants of a controller.
+/// CC: a controller's configuration, set by the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Configuration(pub u32);
 
 impl Configuration {
-    /// As a host sets it that enables a controller with all its command sets.
+    /// The configuration of a host that enables a controller with all its command sets.
     pub const ENABLED: Configuration = Configuration(1 | 6 << 4 | 6 << 16 | 4 << 20);
 
-    /// Whether the controller is to be enabled.
+    /// Returns whether the controller is to be enabled.
     #[must_use]
     pub fn is_enabled(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Whether the controller is to shut down.
+    /// Returns whether the controller is to shut down.
     #[must_use]
     pub fn is_shutdown(self) -> bool {
         self.0 >> 14 & 3 != 0
     }
 
-    /// Which command sets: 0 is that for blocks, 6 are all, 7 is none.
+    /// Returns the command sets: 0 only the one for blocks, 6 all, 7 none.
     #[must_use]
     pub fn command_sets(self) -> u32 {
         self.0 >> 4 & 7
     }
 
-    /// Sizes of entries, as powers of two: 64 and 16 bytes; 0 is taken from hosts that set them later.
+    /// Returns whether the entry sizes are valid powers of two: 64 and 16 bytes; 0 is accepted from hosts that set them
+    /// later.
     #[must_use]
     pub fn has_entry_sizes(self) -> bool {
         matches!(self.0 >> 16 & 0xff, 0x46 | 0)
     }
 }
 
-/// How far a shutdown is.
+/// The progress of a shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ShutdownState {
-    /// None was asked for.
+    /// None was requested.
     #[default]
     Normal = 0,
-    /// It is done.
+    /// It is complete.
     Complete = 2,
 }
 
-/// CSTS: how a controller is.
+/// CSTS: a controller's status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StatusRegister {
-    /// It takes commands.
+    /// It accepts commands.
     pub is_ready: bool,
-    /// It has failed, and takes none any more.
+    /// It has failed, and accepts none any more.
     pub is_fatal: bool,
-    /// How far a shutdown is.
+    /// The progress of a shutdown.
     pub shutdown: ShutdownState,
 }
 
 impl StatusRegister {
-    /// Its bits.
+    /// Encodes the bits.
     #[must_use]
     pub fn bits(self) -> u32 {
         u32::from(self.is_ready) | u32::from(self.is_fatal) << 1 | (self.shutdown as u32) << 2
     }
 
-    /// What bits say.
+    /// Decodes the bits.
     #[must_use]
     pub fn of_bits(bits: u32) -> StatusRegister {
         let shutdown = if bits >> 2 & 3 == 2 { ShutdownState::Complete } else { ShutdownState::Normal };

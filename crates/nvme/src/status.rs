@@ -1,8 +1,8 @@
-//! What a completion says: status code type and status code (base specification, figure 93).
+//! The status of a completion: status code type and status code (base specification, figure 93).
 
 use std::fmt;
 
-/// Not to be tried again: the same command fails the same way.
+/// Do not retry: the same command would fail again.
 const DO_NOT_RETRY: u16 = 1 << 14;
 
 /// A status field, without the phase tag.
@@ -14,10 +14,10 @@ macro_rules! statuses {
         impl Status {
             $($(#[$doc])* pub const $name: Status = Status($number);)*
 
-            /// All that are known here.
+            /// All statuses known here.
             pub const ALL: &[Status] = &[$(Status::$name),*];
 
-            /// What it means, for those that are known here.
+            /// Returns the meaning of a status known here.
             #[must_use]
             pub fn text(self) -> Option<&'static str> {
                 match self.code() {
@@ -32,65 +32,65 @@ macro_rules! statuses {
 statuses! {
     /// It was done.
     SUCCESS = 0x000, "done";
-    /// No such command.
+    /// The opcode is unknown.
     INVALID_OPCODE = 0x001, "no such command";
-    /// A field of the command has a value that is not allowed there.
+    /// A field of the command has an invalid value.
     INVALID_FIELD = 0x002, "a field of the command is wrong";
     /// Another command of the queue has this identifier.
     COMMAND_ID_CONFLICT = 0x003, "the command's identifier is in use";
     /// Its data could not be transferred.
     DATA_TRANSFER_ERROR = 0x004, "its data could not be transferred";
-    /// Something failed within the device.
+    /// The device failed internally.
     INTERNAL_ERROR = 0x006, "the device failed: see its health";
-    /// It was given up because its queue was deleted.
+    /// It was aborted because its queue was deleted.
     ABORTED_QUEUE_DELETED = 0x008, "the queue was deleted";
-    /// There is no such namespace, or it is of another format.
+    /// The namespace does not exist, or has another format.
     INVALID_NAMESPACE = 0x00b, "no such namespace";
-    /// Commands came in an order that is not allowed.
+    /// Commands arrived in an invalid order.
     COMMAND_SEQUENCE_ERROR = 0x00c, "not at this time";
-    /// The kind of a data descriptor is not allowed here.
+    /// The type of a data descriptor is not allowed here.
     SGL_TYPE_INVALID = 0x011, "a data descriptor of a kind that is not taken";
-    /// A data descriptor and a command do not have the same length.
+    /// The lengths of a data descriptor and of its command differ.
     SGL_LENGTH_INVALID = 0x00f, "a data descriptor of a wrong length";
-    /// Data in the capsule where there is none.
+    /// A descriptor refers to data outside the capsule.
     SGL_OFFSET_INVALID = 0x016, "data at a place that the capsule does not have";
     /// The host's identifier differs from that of its first queue.
     HOST_ID_INCONSISTENT = 0x018, "the host's identifier differs from its first queue's";
-    /// The keep-alive timer ran out.
+    /// The keep-alive timer expired.
     KEEP_ALIVE_EXPIRED = 0x019, "the keep-alive timer ran out";
-    /// The keep-alive timer cannot be set like that.
+    /// The keep-alive time is invalid.
     KEEP_ALIVE_INVALID = 0x01a, "no such keep-alive time";
-    /// Nothing may be written to the namespace.
+    /// The namespace is write protected.
     WRITE_PROTECTED = 0x020, "the namespace is write protected";
-    /// Its data was spoilt on the way. The same command may succeed.
+    /// Its data was corrupted in transfer. The same command may succeed.
     TRANSIENT_TRANSPORT_ERROR = 0x022, "its data was spoilt on the way";
-    /// There is no room for the key and its value.
+    /// There is no space for the key and its value.
     CAPACITY_EXCEEDED = 0x081, "no room is left";
-    /// The namespace takes no commands now.
+    /// The namespace is not ready for commands.
     NAMESPACE_NOT_READY = 0x082, "the namespace is not ready";
     /// The value is longer than the namespace allows.
     INVALID_VALUE_SIZE = 0x085, "a value of such a length is not taken";
-    /// The key is empty. One of more than 16 bytes is a wrong field.
+    /// The key is empty. A key of more than 16 bytes is an invalid field.
     INVALID_KEY_SIZE = 0x086, "a key of such a length is not taken";
-    /// There is no such key.
+    /// The key does not exist.
     KEY_NOT_FOUND = 0x087, "there is no such key";
-    /// What is stored is damaged.
+    /// The stored data is damaged.
     UNRECOVERED_ERROR = 0x088, "what is stored is damaged";
-    /// The key is there already.
+    /// The key already exists.
     KEY_EXISTS = 0x089, "the key is there already";
-    /// More asynchronous events are awaited than may be.
+    /// Too many asynchronous event commands are outstanding.
     ASYNC_LIMIT_EXCEEDED = 0x105, "too many asynchronous events are awaited";
-    /// There is no such log page.
+    /// The log page does not exist.
     INVALID_LOG_PAGE = 0x109, "no such log page";
     /// The feature cannot be saved.
     NOT_SAVEABLE = 0x10d, "the feature cannot be saved";
     /// The feature cannot be changed.
     NOT_CHANGEABLE = 0x10e, "the feature cannot be changed";
-    /// Connect has a format that is not known.
+    /// Connect has an unknown format.
     CONNECT_FORMAT = 0x180, "a format of Connect that is not known";
-    /// The controller is in use, or there are as many as may be.
+    /// The controller is in use, or there are too many.
     CONNECT_BUSY = 0x181, "the controller is busy";
-    /// A parameter of Connect is wrong.
+    /// A parameter of Connect is invalid.
     CONNECT_INVALID = 0x182, "a parameter of Connect is wrong";
     /// The host may not connect.
     CONNECT_INVALID_HOST = 0x184, "the host may not connect";
@@ -99,37 +99,37 @@ statuses! {
 }
 
 impl Status {
-    /// The status that a completion's field has, whatever its phase tag.
+    /// Decodes a completion's field, ignoring the phase tag.
     #[must_use]
     pub fn from_field(field: u16) -> Status {
         Status(field >> 1)
     }
 
-    /// The field of a completion, with phase tag 0 as on fabrics.
+    /// Encodes a completion's field, with phase tag 0 as in fabrics.
     #[must_use]
     pub fn field(self) -> u16 {
         self.0 << 1
     }
 
-    /// Status code type and status code, as `nvme-cli` prints them.
+    /// Returns status code type and status code, as `nvme-cli` prints them.
     #[must_use]
     pub fn code(self) -> u16 {
         self.0 & 0x7ff
     }
 
-    /// The same, marked as not to be tried again.
+    /// Returns the status with the do-not-retry bit.
     #[must_use]
     pub const fn final_one(self) -> Status {
         Status(self.0 | DO_NOT_RETRY)
     }
 
-    /// Whether the command was done.
+    /// Returns whether the command succeeded.
     #[must_use]
     pub fn is_success(self) -> bool {
         self.code() == 0
     }
 
-    /// Whether both say the same, marked as not to be tried again or not.
+    /// Returns whether both statuses are equal, apart from the do-not-retry bit.
     #[must_use]
     pub fn is(self, other: Status) -> bool {
         self.code() == other.code()

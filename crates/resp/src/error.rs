@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A breach of the protocol. The connection cannot be understood beyond it and is closed after the error reply.
+/// A protocol error. The following input cannot be parsed, and the connection is closed after the error reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
@@ -8,24 +8,26 @@ pub enum ProtocolError {
     InvalidMultibulkLength,
     /// `$` is not followed by a number, or by a negative one, or by one above the configured limit.
     InvalidBulkLength,
-    /// A client that has not said who it is announces more than [`crate::Limits::STRANGERS_ARGUMENT_COUNT_MAX`] arguments.
+    /// A client that is not logged in announces more than [`crate::Limits::UNAUTHENTICATED_ARGUMENT_COUNT_MAX`]
+    /// arguments.
     StrangersMultibulkLength,
-    /// A client that has not said who it is announces an argument above [`crate::Limits::STRANGERS_BULK_BYTES_MAX`].
+    /// A client that is not logged in announces an argument longer than
+    /// [`crate::Limits::UNAUTHENTICATED_BULK_BYTES_MAX`].
     StrangersBulkLength,
     /// An argument does not begin with `$`.
     ExpectedBulk {
-        /// The byte found in its place.
+        /// The byte found instead.
         found: u8,
     },
-    /// The line after `*` does not end.
+    /// The line after `*` is too long.
     TooBigMultibulkCount,
-    /// The line after `$` does not end.
+    /// The line after `$` is too long.
     TooBigBulkCount,
     /// An inline command is longer than [`crate::Limits::LINE_BYTES_MAX`].
     TooBigInline,
     /// All arguments of a request together exceed [`crate::Limits::REQUEST_BYTES_MAX`].
     TooBigRequest,
-    /// An inline command's quotes do not match, or a closing quote is followed by something else than a space.
+    /// An inline command's quotes do not match, or a closing quote is not followed by a space.
     UnbalancedQuotes,
 }
 

@@ -1,9 +1,9 @@
 //! Inline commands: a line of words, for people at a terminal.
 //!
-//! The quoting is that of Redis: `"..."` knows `\n \r \t \a \b \xHH` and takes any other escaped byte as it is;
-//! `'...'` knows only `\'`; a closing quote ends its word.
+//! The quoting is that of Redis: `"..."` supports `\n \r \t \a \b \xHH` and leaves any other escaped byte as it is;
+//! `'...'` supports only `\'`; a closing quote ends its word.
 
-/// Splits a line into words and undoes their quoting; none if the quotes do not match.
+/// Splits a line into words and removes their quoting; `None` if the quotes do not match.
 pub fn split_line(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = skip_space(line);
@@ -15,7 +15,7 @@ pub fn split_line(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(words)
 }
 
-/// What C's `isspace` takes for a space.
+/// Returns whether C's `isspace` accepts the byte.
 fn is_space(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
@@ -25,7 +25,7 @@ fn skip_space(text: &[u8]) -> &[u8] {
     &text[start..]
 }
 
-/// The word that `text` begins with, and what follows it.
+/// Returns the first word of `text`, and the text after it.
 fn next_word(mut text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut word = Vec::new();
     loop {
@@ -41,12 +41,12 @@ fn next_word(mut text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// A closing quote must be followed by a space or nothing.
+/// Checks that a closing quote is followed by a space or nothing.
 fn after_quote(rest: &[u8]) -> Option<&[u8]> {
     rest.first().is_none_or(|byte| is_space(*byte)).then_some(rest)
 }
 
-/// Appends what stands before the closing `"` to `word` and returns what stands after it.
+/// Appends the text before the closing `"` to `word` and returns the text after it.
 fn double_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         let (byte, rest) = match text {
@@ -63,7 +63,7 @@ fn double_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]>
     }
 }
 
-/// Appends what stands before the closing `'` to `word` and returns what stands after it.
+/// Appends the text before the closing `'` to `word` and returns the text after it.
 fn single_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         let (byte, rest) = match text {

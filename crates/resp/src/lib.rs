@@ -1,9 +1,9 @@
-//! The Redis serialisation protocol, without I/O: requests, and replies in its versions 2 and 3.
+//! The Redis serialisation protocol without I/O: requests, and replies in versions 2 and 3.
 //!
-//! A [`Parser`] is fed the bytes of a connection as they arrive and fills [`Requests`]: arguments are ranges of the
-//! input, so nothing is copied but inline commands, whose quoting must be undone. [`Reply`] writes answers.
+//! A [`Parser`] receives the bytes of a connection as they arrive and fills [`Requests`]: arguments are ranges of the
+//! input, so nothing is copied except inline commands, whose quoting must be removed. [`Reply`] writes replies.
 //!
-//! Limits and error texts are those of Redis 7, since clients match on them.
+//! Limits and error texts are those of Redis 7, because clients match on them.
 
 mod error;
 mod inline;

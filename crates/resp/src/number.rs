@@ -1,4 +1,4 @@
-/// Reads a decimal integer as strictly as Redis does: no sign but `-`, no leading zero, no space, no `-0`.
+/// Parses a decimal integer as strictly as Redis does: no sign except `-`, no leading zero, no space, no `-0`.
 pub fn parse_integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),
@@ -9,7 +9,7 @@ pub fn parse_integer(text: &[u8]) -> Option<i64> {
         [b'1'..=b'9', ..] => {}
         _ => return None,
     }
-    // Negative all the way: the least integer has no positive twin.
+    // Accumulated as a negative number, because the smallest integer has no positive counterpart.
     let value = digits.iter().try_fold(0i64, |value, digit| {
         let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
         value.checked_mul(10)?.checked_sub(digit)

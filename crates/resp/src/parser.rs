@@ -1,24 +1,24 @@
 //! The incremental request parser.
 //!
-//! Bytes arrive in pieces. The parser remembers how far it is into the request under way, so no piece is read twice,
-//! and gives out only whole requests. Like Redis it does not look at the two bytes that end an argument.
+//! Bytes arrive in pieces. The parser remembers its position in the incomplete request, so no piece is read twice, and
+//! returns only complete requests. Like Redis, it does not check the two bytes that end an argument.
 
 use crate::inline::split_line;
 use crate::number::parse_integer;
 use crate::request::{Argument, Requests};
 use crate::{Limits, ProtocolError};
 
-/// Capacity of the list of arguments that is kept between requests, so that an idle connection holds little.
+/// Capacity of the argument list kept between requests, so that an idle connection holds little memory.
 const ARGUMENTS_KEPT_COUNT_MAX: usize = 32;
 
-/// What the next bytes must be.
+/// The expected next bytes.
 #[derive(Debug, Clone, Copy)]
 enum Expected {
     /// `*`, or an inline command.
     Request,
     /// `$` and a length.
     BulkLength,
-    /// So many bytes and a line end.
+    /// This many bytes and a line end.
     Bulk { len_bytes: usize },
 }
 
@@ -27,17 +27,17 @@ enum Expected {
 pub struct Parser {
     limits: Limits,
     expected: Expected,
-    /// How far the request under way is understood, from its start.
+    /// Position in the incomplete request, from its start.
     position: usize,
-    /// No line end lies between `position` and here.
+    /// There is no line end between `position` and here.
     searched: usize,
-    /// Arguments of the request under way that are still to come.
+    /// Missing arguments of the incomplete request.
     missing_count: usize,
     arguments: Vec<Argument>,
 }
 
 impl Parser {
-    /// A parser at the start of a connection.
+    /// Creates a parser for the start of a connection.
     pub fn new(limits: Limits) -> Parser {
         Parser {
             limits,
@@ -49,16 +49,16 @@ impl Parser {
         }
     }
 
-    /// Holds what is parsed from now on to other limits.
+    /// Applies other limits from now on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Appends the complete requests in `input` to `requests` until that holds `count_max`, and returns how many bytes
-    /// they took. The next call's input must begin with the first byte not taken.
+    /// Appends the complete requests in `input` to `requests` until that holds `count_max`, and returns the number of
+    /// consumed bytes. The next call's input must begin with the first byte not consumed.
     ///
     /// # Errors
-    /// At the first breach of the protocol; the requests before it have been appended.
+    /// The first protocol error; the requests before it have been appended.
     pub fn parse(&mut self, input: &[u8], requests: &mut Requests, count_max: usize) -> Result<usize, ProtocolError> {
         let mut start = 0;
         while requests.len() < count_max && self.request(start, &input[start..], requests)? {
@@ -68,8 +68,8 @@ impl Parser {
         Ok(start)
     }
 
-    /// The length of input, from the first byte not taken, that completes the long argument which is arriving; 0 if
-    /// none is.
+    /// Returns the length of input, from the first byte not consumed, that completes the long argument being received;
+    /// 0 if there is none.
     pub fn wanted_bytes(&self) -> usize {
         match self.expected {
             Expected::Bulk { len_bytes } => self.position + len_bytes + 2,
@@ -84,7 +84,7 @@ impl Parser {
         self.arguments.shrink_to(ARGUMENTS_KEPT_COUNT_MAX);
     }
 
-    /// Whether `input` holds one request whole; `position` is then its length.
+    /// Returns whether `input` holds a complete request; `position` is then its length.
     fn request(&mut self, start: usize, input: &[u8], requests: &mut Requests) -> Result<bool, ProtocolError> {
         loop {
             let advanced = match self.expected {
@@ -122,7 +122,7 @@ impl Parser {
         let Some(line) = self.line(input, ProtocolError::TooBigBulkCount)? else { return Ok(false) };
         let digits = match line {
             [b'$', digits @ ..] => digits,
-            // A line that is empty begins with the end that was sought.
+            // An empty line begins with its line end.
             other => return Err(ProtocolError::ExpectedBulk { found: other.first().copied().unwrap_or(b'\r') }),
         };
         let len_bytes =
@@ -147,7 +147,7 @@ impl Parser {
         true
     }
 
-    /// The next line without its `\r\n`, stepped over; none if it has not arrived whole.
+    /// Returns the next line without its `\r\n` and moves past it; `None` if it is incomplete.
     fn line<'a>(&mut self, input: &'a [u8], too_big: ProtocolError) -> Result<Option<&'a [u8]>, ProtocolError> {
         let Some(end) = self.find(input, b'\r', too_big)? else { return Ok(None) };
         if input.len() < end + 2 {
@@ -167,7 +167,7 @@ impl Parser {
         Ok(true)
     }
 
-    /// Where `byte` is, at or after `position`; an error if a whole line's worth does not hold it.
+    /// Returns the position of `byte`, at or after `position`; an error if the maximum line length does not contain it.
     fn find(&mut self, input: &[u8], byte: u8, too_big: ProtocolError) -> Result<Option<usize>, ProtocolError> {
         let window_end = input.len().min(self.position + Limits::LINE_BYTES_MAX + 1);
         match input[self.searched..window_end].iter().position(|found| *found == byte) {

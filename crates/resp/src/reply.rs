@@ -1,10 +1,10 @@
-/// The version of the protocol that replies are written in. Requests are the same in both.
+/// The protocol version of replies. Requests are the same in both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// What every connection begins with.
+    /// The initial version of every connection.
     #[default]
     Resp2,
-    /// Has kinds of its own for nothing, maps, sets and texts, which in RESP2 are written as the nearest older kind.
+    /// Has additional types for null, maps, sets and texts; in RESP2 they are written as the most similar older type.
     Resp3,
 }
 
@@ -18,32 +18,32 @@ pub struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    /// A writer that appends to `output`.
+    /// Creates a writer that appends to `output`.
     pub fn new(output: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
         Reply { output, protocol }
     }
 
-    /// Writes in this version from now on.
+    /// Uses this version from now on.
     pub fn switch_to(&mut self, protocol: Protocol) {
         self.protocol = protocol;
     }
 
-    /// A short text that holds no line end, such as `OK`.
+    /// Writes a short text without line ends, such as `OK`.
     pub fn simple(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error: a code in capitals, a space and a sentence. Line ends in it become spaces.
+    /// Writes an error: a code in capitals, a space and a sentence. Line ends in it become spaces.
     pub fn error(&mut self, text: &[u8]) {
         self.line(b'-', text);
     }
 
-    /// An integer.
+    /// Writes an integer.
     pub fn integer(&mut self, value: i64) {
         self.number(b':', value);
     }
 
-    /// A byte string of any content.
+    /// Writes a byte string.
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.output.reserve(bytes.len() + 32);
         self.bulk_header(bytes.len() as u64);
@@ -51,32 +51,32 @@ impl<'a> Reply<'a> {
         self.bulk_end();
     }
 
-    /// The start of a byte string whose bytes the caller appends, followed by [`Reply::bulk_end`].
+    /// Begins a byte string whose bytes the caller appends, followed by [`Reply::bulk_end`].
     pub fn bulk_header(&mut self, len_bytes: u64) {
         self.number(b'$', len_bytes);
     }
 
-    /// The end of a byte string.
+    /// Ends a byte string.
     pub fn bulk_end(&mut self) {
         self.output.extend_from_slice(b"\r\n");
     }
 
-    /// Nothing, where a byte string could be.
+    /// Writes null in place of a byte string.
     pub fn null_bulk(&mut self) {
         self.null(b"$-1\r\n");
     }
 
-    /// Nothing, where an array could be.
+    /// Writes null in place of an array.
     pub fn null_array(&mut self) {
         self.null(b"*-1\r\n");
     }
 
-    /// The start of an array: the next `count` replies are its elements.
+    /// Begins an array: the next `count` replies are its elements.
     pub fn array(&mut self, count: usize) {
         self.number(b'*', count as u64);
     }
 
-    /// The start of a map: the next `count` pairs of replies are its keys and values.
+    /// Begins a map: the next `count` pairs of replies are its keys and values.
     pub fn map(&mut self, count: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(2 * count),
@@ -84,7 +84,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The start of a set: the next `count` replies are its elements.
+    /// Begins a set: the next `count` replies are its elements.
     pub fn set(&mut self, count: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(count),
@@ -92,12 +92,12 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A text for people.
+    /// Writes a human-readable text.
     pub fn text(&mut self, text: &str) {
         self.verbatim(text.as_bytes());
     }
 
-    /// As [`Reply::text`], of any bytes.
+    /// Like [`Reply::text`], for any bytes.
     pub fn verbatim(&mut self, text: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
@@ -110,7 +110,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A message that nobody asked for with a request: the next `count` replies are its parts.
+    /// Begins a push message, which answers no request: the next `count` replies are its parts.
     pub fn push(&mut self, count: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(count),
@@ -118,13 +118,13 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// What describes the reply after it: the next `count` pairs of replies are its keys and values. Only where
-    /// [`Reply::protocol`] is [`Protocol::Resp3`]; the older one has no place for it.
+    /// Begins attributes of the following reply: the next `count` pairs of replies are keys and values. Only if
+    /// [`Reply::protocol`] is [`Protocol::Resp3`]; RESP2 has no attributes.
     pub fn attribute(&mut self, count: usize) {
         self.number(b'|', count as u64);
     }
 
-    /// Yes or no.
+    /// Writes a boolean.
     pub fn boolean(&mut self, value: bool) {
         match self.protocol {
             Protocol::Resp2 => self.integer(value.into()),
@@ -132,7 +132,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A number that need not be whole, in the shortest form that reads back as the same.
+    /// Writes a floating-point number in the shortest form that parses to the same value.
     pub fn double(&mut self, value: f64) {
         let text = if value.is_infinite() {
             if value > 0.0 { "inf".into() } else { "-inf".into() }
@@ -145,7 +145,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A whole number of any length, as its decimal digits.
+    /// Writes an integer of any length, given as its decimal digits.
     pub fn big_number(&mut self, digits: &str) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(digits.as_bytes()),
@@ -153,22 +153,22 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The version that is written in.
+    /// Returns the protocol version.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// How many bytes the buffer holds.
+    /// Returns the length of the buffer.
     pub fn len_bytes(&self) -> usize {
         self.output.len()
     }
 
-    /// Takes back what was written since the buffer held `len_bytes`.
+    /// Removes everything after the first `len_bytes` of the buffer.
     pub fn truncate(&mut self, len_bytes: usize) {
         self.output.truncate(len_bytes);
     }
 
-    /// The same buffer, for another function to write to.
+    /// Returns a writer to the same buffer, for another function.
     pub fn reborrow(&mut self) -> Reply<'_> {
         Reply { output: self.output, protocol: self.protocol }
     }

@@ -10,7 +10,7 @@ pub(crate) struct Argument {
 }
 
 impl Argument {
-    /// Both ends lie within [`crate::Limits::REQUEST_BYTES_MAX`], which fits.
+    /// Both ends are within [`crate::Limits::REQUEST_BYTES_MAX`], so they fit.
     pub(crate) fn new(start: usize, end: usize) -> Argument {
         Argument { start: start as u32, end: end as u32 }
     }
@@ -18,49 +18,49 @@ impl Argument {
 
 #[derive(Debug, Clone, Copy)]
 struct Frame {
-    /// Where the request starts in its source.
+    /// The start of the request in its source.
     base: usize,
     /// One past its last argument.
     arguments_end: usize,
-    /// Its source is the decoded text of inline commands rather than the input.
+    /// Its source is the decoded text of inline commands instead of the input.
     inline: bool,
 }
 
-/// The complete requests found in an input, in order.
+/// The complete requests of an input, in order.
 #[derive(Debug, Default)]
 pub struct Requests {
     frames: Vec<Frame>,
     arguments: Vec<Argument>,
-    /// Arguments of inline commands, their quoting undone.
+    /// Decoded arguments of inline commands.
     decoded: Vec<u8>,
 }
 
 impl Requests {
-    /// How many there are.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// Forgets them; keeps the memory for the next ones.
+    /// Removes all requests; keeps the memory for the next ones.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.arguments.clear();
         self.decoded.clear();
     }
 
-    /// Memory held, in bytes.
+    /// Returns the allocated memory in bytes.
     pub fn capacity_bytes(&self) -> usize {
         self.frames.capacity() * size_of::<Frame>()
             + self.arguments.capacity() * size_of::<Argument>()
             + self.decoded.capacity()
     }
 
-    /// Request number `index`; `input` is what was given to [`crate::Parser::parse`].
+    /// Returns request number `index`; `input` is the input of [`crate::Parser::parse`].
     ///
     /// # Panics
     /// If there is no such request, or if `input` is shorter than the input it was parsed from.
@@ -71,7 +71,7 @@ impl Requests {
         Request { bytes: &source[frame.base..], arguments: &self.arguments[start..frame.arguments_end] }
     }
 
-    /// Adds a copy of `request`, to be had with [`Requests::get`] whatever input is given there.
+    /// Adds a copy of `request`; [`Requests::get`] ignores the input for it.
     pub fn push_copy(&mut self, request: &Request<'_>) {
         let words: Vec<&[u8]> = (0..request.len()).map(|index| request.argument(index)).collect();
         self.push_words(&words);
@@ -82,7 +82,7 @@ impl Requests {
         self.frames.push(Frame { base, arguments_end: self.arguments.len(), inline: false });
     }
 
-    /// Adds the request that these words make, the command's name first; none if there are no words.
+    /// Adds the request of these words, the command's name first; none if there are no words.
     pub fn push_words(&mut self, words: &[impl AsRef<[u8]>]) {
         if words.is_empty() {
             return;
@@ -105,23 +105,24 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// How many arguments it has, the command's name among them.
+    /// Returns the number of arguments, including the command's name.
     #[allow(clippy::len_without_is_empty, reason = "a request is never empty")]
     pub fn len(&self) -> usize {
         self.arguments.len()
     }
 
-    /// From its start to the end of its last argument: as long as all arguments together, at least.
+    /// Returns the length from its start to the end of its last argument: at least the length of all arguments
+    /// together.
     pub fn span_bytes(&self) -> usize {
         self.arguments.last().map_or(0, |last| last.end as usize)
     }
 
-    /// The command's name as it was sent.
+    /// Returns the command's name as sent.
     pub fn name(&self) -> &'a [u8] {
         self.argument(0)
     }
 
-    /// Argument number `index`; the name is number 0.
+    /// Returns argument number `index`; the name is number 0.
     ///
     /// # Panics
     /// If there is no such argument.
@@ -130,7 +131,7 @@ impl<'a> Request<'a> {
         &self.bytes[start as usize..end as usize]
     }
 
-    /// The arguments after the name.
+    /// Returns the arguments after the name.
     pub fn arguments(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let request = *self;
         (1..self.len()).map(move |index| request.argument(index))

@@ -1,4 +1,4 @@
-//! What the parser makes of whole inputs: requests, errors and limits.
+//! The parser on complete inputs: requests, errors and limits.
 
 use resp::{Limits, Parser, Protocol, ProtocolError, Reply, Requests};
 

@@ -17,13 +17,13 @@ use crate::memory::{Memory, Way, futex_of};
 use crate::ring::{Receiver, Ring, Sender};
 use crate::untaken::Untaken;
 
-/// How often a host that waits looks whether the device is still there.
+/// How often a waiting host checks whether the device still exists.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Looks at a place, with a pause of the processor each, before a sleep.
+/// Polls of a position, with a processor pause each, before sleeping.
 const LOOK_COUNT: u32 = 4096;
 
-/// Whether the other side has closed the socket, on which nothing is ever said.
+/// Returns whether the other side has closed the socket, on which nothing is ever sent.
 fn is_closed(socket: &UnixStream) -> io::Result<bool> {
     match recv(socket, &mut [0; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK) {
         Ok((0, _)) => Ok(true),
@@ -34,39 +34,39 @@ fn is_closed(socket: &UnixStream) -> io::Result<bool> {
     }
 }
 
-/// What a device has found by looking.
+/// The outcome of a poll by the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Look {
-    /// A read finds something.
+    /// A read finds data.
     News,
-    /// Nothing yet: it is to be looked again.
+    /// No data yet; poll again.
     Nothing,
-    /// Nothing, for so long that the host is told to ring: the poller tells of what comes.
+    /// No data for so long that the host was asked to signal: the poller reports new data.
     Sleeps,
 }
 
-/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`], once [`DeviceEnd::look`] has said that it sleeps. A read that
-/// has found nothing is followed by looks, or nobody learns of what comes.
+/// The device's end, which never blocks: it is polled by [`DeviceEnd::fds`] once [`DeviceEnd::poll`] has returned
+/// `Sleeps`. A read without data must be followed by polls, otherwise new data is not noticed.
 #[derive(Debug)]
 pub struct DeviceEnd {
     memory: Memory,
     socket: Arc<UnixStream>,
-    /// Written by the host; its edges are what counts.
+    /// Written by the host; edge-triggered.
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
     untaken: Arc<Untaken>,
     looks: Looks,
-    /// The host was told that this end sleeps.
+    /// The host knows that this end sleeps.
     is_asleep: bool,
-    /// Its socket is to be looked at, whether the host is there still.
+    /// The socket has to be checked for whether the host still exists.
     is_doubted: bool,
 }
 
 impl Drop for DeviceEnd {
     fn drop(&mut self) {
         self.untaken.keep(&self.socket);
-        // A host that sleeps looks whether the device is there.
+        // A sleeping host checks whether the device still exists.
         [Way::ToDevice, Way::ToHost].map(|way| self.memory.ring(way)).into_iter().for_each(|ring| {
             wake(ring.reader);
             wake(ring.writer);
@@ -82,13 +82,13 @@ impl DeviceEnd {
         DeviceEnd { memory, socket, bell, sender, receiver, untaken, looks, is_asleep, is_doubted }
     }
 
-    /// Whether it has to be looked at: the host does not ring.
+    /// Returns whether it has to be polled, because the host does not signal.
     #[must_use]
     pub fn is_awake(&self) -> bool {
         !self.is_asleep
     }
 
-    /// Looks whether there is something to read, and has the host ring from now on if that was in vain for long enough.
+    /// Polls for data to read. After enough polls in vain, asks the host to signal from now on.
     pub fn look(&mut self) -> Look {
         let ring = self.memory.ring(Way::ToDevice);
         if self.receiver.has_news(&ring) {
@@ -98,20 +98,20 @@ impl DeviceEnd {
         if self.looks.go_on() {
             return Look::Nothing;
         }
-        // A contradiction is found by the read.
+        // The read detects an invalid position.
         self.is_asleep = self.receiver.may_sleep(&ring).unwrap_or(false);
         if self.is_asleep { Look::Sleeps } else { Look::News }
     }
 
-    /// Writes all of it where the host reads it, if there is room, and tells the host nothing. What was staged and not told of is told
-    /// before anything is written otherwise.
+    /// Writes all of the bytes to the host's ring if there is space, without publishing them. Staged and unpublished
+    /// bytes must be published before anything is written otherwise.
     #[must_use]
     pub fn stage(&mut self, bytes: &[u8]) -> bool {
-        // A contradiction is found by the write.
+        // The write detects an invalid position.
         self.sender.stage(&self.memory.ring(Way::ToHost), bytes).unwrap_or(false)
     }
 
-    /// Tells the host of so many bytes that were staged.
+    /// Publishes `len_bytes` staged bytes to the host.
     pub fn tell(&mut self, len_bytes: usize) {
         let ring = self.memory.ring(Way::ToHost);
         self.sender.tell(&ring, len_bytes);
@@ -120,28 +120,28 @@ impl DeviceEnd {
         }
     }
 
-    /// The poller has told that the other side of a file is closed.
+    /// Records that the poller has reported a closed file.
     pub fn doubt(&mut self) {
         self.is_doubted = true;
     }
 
-    /// What becomes readable when there may be something to do: for a poller of edges.
+    /// Returns the files that become readable when there may be work, for an edge-triggered poller.
     #[must_use]
     pub fn fds(&self) -> [RawFd; 2] {
         [self.socket.as_raw_fd(), self.bell.as_raw_fd()]
     }
 }
 
-/// A futex is all that the device does to a host.
+/// A futex wake is the only way in which the device affects a host.
 fn wake(word: &AtomicU64) {
-    // The only failure is a word that is not mapped.
+    // This fails only if the word is not mapped.
     let _ = futex::wake(futex_of(word), futex::Flags::empty(), 1);
 }
 
 impl Read for DeviceEnd {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let ring = self.memory.ring(Way::ToDevice);
-        // Also where nothing is found: a late host may have taken the word, which is said anew before the next sleep.
+        // Also without data: a late host may have cleared the word, which is set again before the next sleep.
         if mem::take(&mut self.is_asleep) {
             self.receiver.stays_awake(&ring);
         }
@@ -156,7 +156,7 @@ impl Read for DeviceEnd {
             if !self.is_doubted || !is_closed(&self.socket)? {
                 return Err(ErrorKind::WouldBlock.into());
             }
-            // What was sent before the socket was closed is read first.
+            // Data sent before the socket was closed is read first.
             if !self.receiver.has_news(&ring) {
                 return Ok(0);
             }
@@ -190,7 +190,7 @@ impl Write for DeviceEnd {
     }
 }
 
-/// The host's end, which waits.
+/// The host's end, which blocks.
 #[derive(Debug)]
 pub struct HostEnd {
     memory: Memory,
@@ -208,7 +208,7 @@ impl HostEnd {
         HostEnd { memory, socket, bell, sender, receiver, looks: Looks::new(LOOK_COUNT), timeout }
     }
 
-    /// How long a read or a write waits; for ever, if it is `None`.
+    /// Sets the maximum time of a read or a write; `None` means unlimited.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
@@ -216,19 +216,19 @@ impl HostEnd {
     /// Closes the connection.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn close(&self) -> io::Result<()> {
         self.socket.shutdown(std::net::Shutdown::Both)
     }
 
-    /// Writes words of the memory that are the other side's, too, for tests of what a device believes: place `number` (tail, head, reader,
-    /// writer) of the ring to the device, or of that to the host.
+    /// Overwrites words of the memory, including the other side's, for tests of the device's checks: position `number`
+    /// (tail, head, reader, writer) of the ring to the device, or of that to the host.
     pub fn forge(&self, to_device: bool, number: usize, value: u64) {
         let ring = self.memory.ring(if to_device { Way::ToDevice } else { Way::ToHost });
         [ring.tail, ring.head, ring.reader, ring.writer][number].store(value, std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// The word is there that the host sleeps, which the device takes to wake the host.
+    /// Returns whether the word records that the host sleeps; the device clears it to wake the host.
     #[cfg(test)]
     pub(crate) fn says_that_it_sleeps(&self) -> bool {
         self.memory.ring(Way::ToHost).reader.load(std::sync::atomic::Ordering::SeqCst) == 1
@@ -241,8 +241,8 @@ impl HostEnd {
         }
     }
 
-    /// Sleeps by a word that is 1 until the device has changed it. A host that has slept before, since `began`, and has been woken for
-    /// nothing, looks whether the device is there.
+    /// Sleeps on a word that is 1 until the device has changed it. A host that has slept before, since `began`, and was
+    /// woken without reason, checks whether the device still exists.
     fn sleep(&self, word: &AtomicU64, began: &mut Option<Instant>) -> io::Result<()> {
         if let Some(began) = began {
             if is_closed(&self.socket)? {
@@ -254,13 +254,13 @@ impl HostEnd {
         }
         began.get_or_insert_with(Instant::now);
         let slice = futex::Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
-        // Woken, or not any more asleep, or a look is due: the caller looks again.
+        // Woken, no longer asleep, or a check is due: the caller polls again.
         let _ = futex::wait(futex_of(word), futex::Flags::empty(), 1, Some(&slice));
         Ok(())
     }
 }
 
-/// Looks whether there is something to read, as often as is worth it.
+/// Polls for data to read, as long as it is worthwhile.
 fn found(looks: &mut Looks, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
     loop {
         if receiver.has_news(ring) {
@@ -291,7 +291,7 @@ impl Read for HostEnd {
             }
             if !found(&mut self.looks, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
                 match self.sleep(ring.reader, &mut began) {
-                    // What the device said last is read first.
+                    // Data that the device sent last is read first.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                         if !self.receiver.has_news(&ring) {
                             return Ok(0);

@@ -1,7 +1,7 @@
-//! A Unix socket on which a device hands memory to the hosts that may connect.
+//! A Unix socket through which a device passes shared memory to permitted hosts.
 //!
-//! The device says one message, a greeting with two files behind it: the memory, and the eventfd that the host wakes it by. The host
-//! says nothing on the socket, then or later.
+//! The device sends one message: a greeting with two files, the memory and the eventfd by which the host wakes it. The
+//! host never sends anything on the socket.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -24,19 +24,19 @@ use crate::end::{DeviceEnd, HostEnd};
 use crate::memory::Memory;
 use crate::untaken::{UNTAKEN_COUNT_MAX, Untaken};
 
-/// What the device says: what it is, and the version of the memory's layout.
+/// The device's greeting: its identity, and the version of the memory's layout.
 const GREETING: [u8; 16] = *b"hikv rings\0\0\0\0\0\x01";
 const BACKLOG: i32 = 128;
 
-/// Why a device does not listen at a path.
+/// Why a device cannot listen at a path.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// Something lies there that is no socket.
+    /// The path is not a socket.
     NoSocket,
     /// Another process listens there.
     InUse,
-    /// The operating system refused.
+    /// An error of the operating system.
     Io(io::Error),
 }
 
@@ -64,19 +64,19 @@ impl From<Errno> for ListenError {
     }
 }
 
-/// A socket that hosts connect to. It is removed with the listener, if it lies there still.
+/// A socket that hosts connect to. It is removed with the listener, unless it was replaced.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
     path: PathBuf,
-    /// What was made at the path.
+    /// Device and inode number of the file created at the path.
     made: Option<(u64, u64)>,
     untaken: Arc<Untaken>,
 }
 
 impl Listener {
-    /// Listens at `path`, where processes may connect that may write to a file of these permissions: nobody can before they are set. A
-    /// socket of a process that is gone is replaced.
+    /// Listens at `path`. Processes may connect that may write to a file of these permissions; none can before they are
+    /// set. A socket left by an ended process is replaced.
     ///
     /// # Errors
     /// See [`ListenError`].
@@ -91,23 +91,23 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Where it listens.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What becomes readable when a host waits.
+    /// Returns the file that becomes readable when a host is waiting.
     #[must_use]
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
-    /// Takes a host that waits, and hands it memory of its own.
+    /// Accepts a waiting host, and passes it its own memory.
     ///
     /// # Errors
-    /// `WouldBlock` if none waits; `ConnectionAborted` if one was turned away, since too many others have not taken what they were handed;
-    /// else what the operating system refused.
+    /// `WouldBlock` if none is waiting; `ConnectionAborted` if one was refused because too many others have not
+    /// received their files; otherwise an error of the operating system.
     pub fn accept(&self) -> io::Result<DeviceEnd> {
         let (socket, _) = self.socket.accept()?;
         if self.untaken.count() >= UNTAKEN_COUNT_MAX {
@@ -123,14 +123,14 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // What has come there since is another's. If it is gone already, that is as well.
+        // A later file belongs to another process. A missing one needs no removal.
         if self.made.is_some() && self.made == found_at(&self.path) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The file that lies at a path, by its numbers.
+/// Returns device and inode number of the file at a path.
 fn found_at(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
@@ -144,7 +144,7 @@ fn remove_dead(path: &Path) -> Result<(), ListenError> {
     }
     match connect(&unconnected(SocketFlags::NONBLOCK)?, &SocketAddrUnix::new(path)?) {
         Err(Errno::CONNREFUSED) => Ok(fs::remove_file(path)?),
-        // As many wait there as may.
+        // Its queue of waiting hosts is full.
         Ok(()) | Err(Errno::AGAIN) => Err(ListenError::InUse),
         Err(error) => Err(error.into()),
     }
@@ -163,15 +163,15 @@ fn send(socket: &UnixStream, files: &[std::os::fd::BorrowedFd<'_>]) -> io::Resul
 }
 
 impl HostEnd {
-    /// Connects to the device at `path`; that, reads and writes wait so long.
+    /// Connects to the device at `path`; `timeout` applies to that, and to reads and writes.
     ///
     /// # Errors
-    /// The operating system's; `WouldBlock` if nobody accepts or greets in that time; `InvalidData` if what listens there is no such
-    /// device.
+    /// Errors of the operating system; `WouldBlock` if no device accepts or greets in time; `InvalidData` if the
+    /// listener is not such a device.
     pub fn connect(path: &Path, timeout: Option<Duration>) -> io::Result<HostEnd> {
         let socket = UnixStream::from(unconnected(SocketFlags::empty())?);
         socket.set_read_timeout(timeout)?;
-        // How long connecting waits where as many wait already as may.
+        // The timeout for connecting while the listener's queue is full.
         socket.set_write_timeout(timeout)?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -227,7 +227,7 @@ mod tests {
         let listener = Listener::bind(&path, 0o660).expect("a path");
         assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o660);
         assert!(matches!(Listener::bind(&path, 0o600), Err(ListenError::InUse)));
-        // As a device leaves it that was killed.
+        // As a killed device leaves it.
         let left = dir.path().join("left");
         fs::rename(&path, &left).expect("it is there");
         drop(listener);
@@ -250,7 +250,7 @@ mod tests {
         assert!(path.exists());
     }
 
-    /// A device that is stopped, or hangs, and as many hosts before its door as may be.
+    /// A device that is stopped or hangs, and the maximum number of waiting hosts.
     #[test]
     fn nobody_waits_for_ever_before_a_door_that_nobody_opens() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -275,7 +275,7 @@ mod tests {
         let bytes: Vec<u8> = (0..3 * crate::RING_BYTES + 5).map(|at| (at % 251) as u8).collect();
         let len = bytes.len();
         thread::scope(|scope| {
-            // What the host sends comes back.
+            // The host's data comes back.
             scope.spawn(|| {
                 let (mut echoed, mut buffer) = (0, vec![0; 1000]);
                 while echoed < len {
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(said, b"last");
     }
 
-    /// What has rung since it was asked last.
+    /// Returns the number of signals since the last call.
     fn rung(device: &DeviceEnd) -> Option<u64> {
         let mut count = [0; 8];
         // SAFETY: the device has it open.
@@ -315,7 +315,7 @@ mod tests {
         rustix::io::read(bell, &mut count).is_ok().then(|| u64::from_ne_bytes(count))
     }
 
-    /// A host rings for a device that sleeps, and for no other; and a device that looks comes to sleep.
+    /// A host signals only a sleeping device; and a polling device eventually sleeps.
     #[test]
     fn a_host_rings_for_a_device_that_sleeps() {
         let (_dir, _listener, mut device, mut host) = pair();
@@ -331,7 +331,7 @@ mod tests {
             host.write_all(b"asleep").expect("there is room");
             assert_eq!(rung(&device), Some(1));
             assert_eq!(device.read(&mut said).expect("it was sent"), 6);
-            // Woken by something else, it takes its word back.
+            // Woken by another event, it clears its word.
             while device.look() != Look::Sleeps {}
             host.write_all(b"more").expect("there is room");
             rung(&device);
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// What is staged wakes nobody before it is told.
+    /// Staged bytes wake no reader before they are published.
     #[test]
     fn a_host_that_sleeps_is_woken_for_what_it_is_told() {
         let (_dir, _listener, mut device, mut host) = pair();
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(host.read(&mut [0; 10]).expect("it was told"), 5);
     }
 
-    /// A host that was late has rung for bytes that were read, and taken the word of a later sleep.
+    /// A late host has signalled for bytes that were already read, and cleared the word of a later sleep.
     #[test]
     fn a_device_that_was_woken_for_nothing_is_rung_for_again() {
         let (_dir, _listener, mut device, mut host) = pair();
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(rung(&device), Some(1));
     }
 
-    /// They connect, take nothing, and stay when the device has closed.
+    /// They connect, receive nothing, and stay after the device has closed.
     #[test]
     fn hosts_that_take_nothing_are_no_more_than_a_bound() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -380,7 +380,7 @@ mod tests {
             assert!(idle.len() <= UNTAKEN_COUNT_MAX, "as many as like keep the device's files");
         };
         assert_eq!((refused.kind(), idle.len()), (ErrorKind::ConnectionAborted, UNTAKEN_COUNT_MAX + 1));
-        // They are told that their connections are over, and one that takes what it was handed makes place for another.
+        // They are notified that their connections are over; one that receives its files makes space for another.
         let mut greeting = Vec::new();
         idle[0].read_to_end(&mut greeting).expect("it ends in order");
         assert_eq!(greeting, GREETING);

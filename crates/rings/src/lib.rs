@@ -1,4 +1,4 @@
-//! Bytes both ways between a device and a host on the same machine, through memory that they share.
+//! Byte streams in both directions between a device and a host on the same machine, through shared memory.
 //!
 //! ```text
 //! +0     to the device: tail 8, its line; head 8, its line; reader 8, its line; writer 8, its line
@@ -7,22 +7,23 @@
 //!        the ring to the host, RING_BYTES
 //! ```
 //!
-//! The device makes the memory for each connection accepted on a Unix socket (`handover`) and seals the length, so that no host can
-//! take it away. The socket's permissions say which users may connect.
+//! The device creates the memory for each connection accepted on a Unix socket (`handover`) and seals its length, so
+//! that no host can truncate it. The socket's permissions decide which users may connect.
 //!
 //! # Rules
-//! - Neither side believes the other: an end keeps its own place privately and only writes that to the memory; of the other's place
-//!   an end believes what lies within the ring's length of its own, and otherwise the connection is over ([`Broken`]).
-//! - Bytes are copied out of a ring before anything is read from them. What the other side changes afterwards changes nothing.
-//! - An end that finds nothing looks on for a bounded while (`looks`). Then the end says in a word that it sleeps, looks once more, and sleeps.
-//!   The other end moves its place and then looks at the word (`ring`). So between ends that are awake nothing goes but bytes: no call
-//!   of the operating system.
-//! - The device never waits for a host. A host is woken by a futex, which does not block, and the device through an eventfd that only hosts
-//!   write to. A loop of the device looks at all of its ends that are awake, one after the other.
-//! - A device looks at the socket when the poller tells that the other side is closed, a host when woken for nothing: what is sent and
-//!   answered takes no call for that.
-//! - The Unix socket stays open as long as the connection: when that closes, or is shut down, the other side is gone.
-//! - Hosts that do not take what was handed to them cost the device's user a bounded number of files (`untaken`).
+//! - Neither side trusts the other: an end keeps its own position privately and only writes it to the memory. It
+//!   accepts the other's position only within the ring's length of its own; otherwise the connection is over
+//!   ([`Broken`]).
+//! - Bytes are copied out of a ring before they are interpreted. Later changes by the other side have no effect.
+//! - An end without data polls for a bounded time (`spin`). Then it sets a word that it sleeps, polls once more, and
+//!   sleeps. The other end moves its position and then checks the word (`ring`). So two awake ends exchange only bytes,
+//!   without system calls.
+//! - The device never waits for a host. It wakes a host by a futex, which does not block; a host wakes the device by an
+//!   eventfd that only hosts write to. A loop of the device polls all of its awake ends in turn.
+//! - A device checks the socket when the poller reports that the other side has closed; a host checks it when it was
+//!   woken without reason. So an exchange of messages needs no system call for that.
+//! - The Unix socket stays open as long as the connection: when it is closed or shut down, the other side is gone.
+//! - Hosts that do not receive their files use a bounded number of the device user's files (`unclaimed`).
 
 mod end;
 mod handover;
@@ -36,5 +37,5 @@ pub use handover::{ListenError, Listener};
 pub use looks::Looks;
 pub use ring::Broken;
 
-/// Bytes of each ring.
+/// The length of each ring.
 pub const RING_BYTES: usize = 128 << 10;

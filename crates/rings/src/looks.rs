@@ -1,45 +1,47 @@
-//! How long an end looks before it sleeps.
+//! How long an end polls before it sleeps.
 //!
-//! A sleep and its end are a system call of each side, and where the sleeper's processor has gone idle, tens of microseconds until that is
-//! back. A look at a place that has not changed is some nanoseconds, one at a socket less than one of those calls. So an end that finds
-//! nothing looks on for about as long as a sleep costs, and sleeps then.
+//! Sleeping and waking cost each side a system call, and if the sleeper's processor has gone idle, tens of microseconds
+//! until it runs again. A poll of an unchanged position takes some nanoseconds, a poll of a socket less than one of
+//! those system calls. So an end without data polls for about as long as a sleep costs, and then sleeps.
 //!
 //! # Rules
-//! - Looks are counted and bounded: an end of a connection on which nothing is said sleeps, and costs nothing.
-//! - An end that has looked in vain looks half as often the next time. Where the other side needs long for its answers, or has no
-//!   processor, little is lost so. An end that has found something looks four times as long as that took, if that is more than before.
-//! - One wait in so many has its whole length. Otherwise two ends that sleep would go on to: each waits for as long as it takes to wake the
-//!   other, which is longer than an end looks that was woken too late often.
-//! - Others get the processor some times in a long wait, and not before most answers are there: where threads are more than processors, the
-//!   other side may be one of those.
-//! - A process that has one processor does not look: the other side cannot go on meanwhile.
+//! - Polls are counted and bounded: an end of an idle connection sleeps, and costs nothing.
+//! - An end that has polled in vain polls half as often the next time. So little is lost if the other side answers
+//!   slowly or has no processor. An end that has found data polls up to four times as often as that took, if that is
+//!   more than before.
+//! - Every `WHOLE_EVERY_COUNT`-th wait has full length. Otherwise two sleeping ends would keep sleeping: each wait
+//!   takes as long as waking the other, which is longer than the shortened polling of an end that was often woken late.
+//! - A long wait yields the processor several times, but not before most answers have arrived: if there are more
+//!   threads than processors, the other side may be waiting for one.
+//! - A process with one processor does not poll: the other side could not run in that time.
 
 use std::num::NonZero;
 use std::sync::LazyLock;
 use std::thread::{available_parallelism, yield_now};
 
-/// A wait in vain is not made shorter than this part of a whole one: about what the call costs that sleeps.
+/// The shortest wait, as a fraction of a full one: about the cost of the sleeping system call.
 const WHOLE_PER_LEAST: u32 = 64;
-/// Others get the processor this often in a whole wait: each some microseconds.
+/// Number of yields in a full wait: each takes some microseconds.
 const WHOLE_PER_YIELD: u32 = 16;
-/// Waits in vain until one has its whole length again.
+/// Number of waits in vain after which one has its full length again.
 const WHOLE_EVERY_COUNT: u32 = 16;
 
-/// Whether another thread can run beside the one that looks.
+/// Whether another thread can run while this one polls.
 static IS_OF_USE: LazyLock<bool> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get) > 1);
 
-/// How often one looks in the wait that it is in, or comes to.
+/// The state of adaptive polling.
 #[derive(Debug)]
 pub struct Looks {
     whole_count: u32,
-    /// Of a wait.
+    /// Of one wait.
     count: u32,
     made_count: u32,
     vain_count: u32,
 }
 
 impl Looks {
-    /// Waits of so many looks at most: of as many as take about 50 us, as long as it takes to wake a thread whose processor is idle.
+    /// Creates waits of at most `whole_count` polls. They should take about 50 us, the time to wake a thread whose
+    /// processor is idle.
     #[must_use]
     pub fn new(whole_count: u32) -> Looks {
         Looks::of(if *IS_OF_USE { whole_count } else { 0 })
@@ -49,7 +51,8 @@ impl Looks {
         Looks { whole_count, count: whole_count, made_count: 0, vain_count: 0 }
     }
 
-    /// Nothing was found: whether to look again. If not, the wait is over, and the next one is shorter.
+    /// Called when no data was found: returns whether to poll again. If not, the wait is over, and the next one is
+    /// shorter.
     pub fn go_on(&mut self) -> bool {
         let is_whole = self.vain_count % WHOLE_EVERY_COUNT == WHOLE_EVERY_COUNT - 1;
         if self.made_count < if is_whole { self.whole_count } else { self.count } {
@@ -65,7 +68,7 @@ impl Looks {
         false
     }
 
-    /// Something was found: the wait is over.
+    /// Ends the wait, because data was found.
     pub fn found(&mut self) {
         self.count = self.count.max(self.made_count.saturating_mul(4)).min(self.whole_count);
         self.made_count = 0;
@@ -76,7 +79,7 @@ impl Looks {
 mod tests {
     use super::*;
 
-    /// How often a wait looks that finds nothing.
+    /// Returns the number of polls in a wait in vain.
     fn vain(looks: &mut Looks) -> u32 {
         std::iter::repeat_with(|| looks.go_on()).take_while(|goes_on| *goes_on).count() as u32
     }
@@ -92,7 +95,7 @@ mod tests {
         assert_eq!(later.iter().filter(|count| **count == 16).count() as u32, WHOLE_EVERY_COUNT - 1, "{later:?}");
     }
 
-    /// After `made` looks.
+    /// Finds data after `made` polls.
     fn found(looks: &mut Looks, made: u32) {
         assert!((0..made).all(|_| looks.go_on()));
         looks.found();
@@ -106,7 +109,7 @@ mod tests {
         found(&mut looks, 10);
         assert_eq!(vain(&mut looks), 40);
         while vain(&mut looks) != 16 {}
-        // One that is woken late each time looks for long once in a while, and then again.
+        // An end that is always woken late polls long once in a while, and then again.
         while looks.vain_count % WHOLE_EVERY_COUNT != WHOLE_EVERY_COUNT - 1 {
             vain(&mut looks);
         }

@@ -1,4 +1,4 @@
-//! The memory of one connection: made and sealed by the device, mapped by both.
+//! The memory of one connection: created and sealed by the device, mapped by both.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,12 +15,12 @@ const LINE_WORDS: usize = 8;
 const HEAD_BYTES: usize = 4096;
 const BYTES: usize = HEAD_BYTES + 2 * RING_BYTES;
 const RING_WORDS: usize = RING_BYTES / 8;
-/// Neither shorter, which would end a process that reads beyond, nor longer, nor open to other seals.
+/// It cannot become shorter, which would kill a process that reads beyond the end, or longer, or get other seals.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 const _: () = assert!(RING_WORDS.is_power_of_two());
 
-/// Which way bytes go.
+/// The direction of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     ToDevice,
@@ -31,13 +31,13 @@ pub(crate) enum Way {
 #[derive(Debug)]
 pub(crate) struct Memory(NonNull<AtomicU64>);
 
-// SAFETY: it is words that are atomic, from the mapping's first to its last.
+// SAFETY: it consists of atomic words, from the mapping's first to its last.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// New memory, of zeros, and what a host maps it by.
+    /// Creates zeroed memory, and the file by which a host maps it.
     pub(crate) fn make() -> io::Result<(Memory, OwnedFd)> {
         let file = memfd_create("hikv-rings", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, BYTES as u64)?;
@@ -45,7 +45,7 @@ impl Memory {
         Ok((Memory::map(&file)?, file))
     }
 
-    /// The memory that a device has made.
+    /// Maps the memory that a device has created.
     pub(crate) fn of(file: impl AsFd) -> io::Result<Memory> {
         let is_sealed = fcntl_get_seals(&file)?.contains(SealFlags::SHRINK);
         if !is_sealed || fstat(&file)?.st_size != BYTES as i64 {
@@ -59,15 +59,16 @@ impl Memory {
 
     fn map(file: impl AsFd) -> io::Result<Memory> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping where the kernel likes; the file is as long, and sealed against becoming shorter.
+        // SAFETY: a new mapping at an address of the kernel's choice; the file has this length, and is sealed against
+        // becoming shorter.
         let at = unsafe { mmap(ptr::null_mut(), BYTES, access, MapFlags::SHARED, file, 0) }?;
         NonNull::new(at.cast()).map(Memory).ok_or_else(|| io::Error::other("a mapping at 0"))
     }
 
-    /// All of it.
+    /// Returns all words.
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is so long, aligned to pages, and there until `self` is dropped; whoever writes to it, here or in the
-        // other process, any bytes are a word.
+        // SAFETY: the mapping has this length, is page-aligned, and exists until `self` is dropped; concurrent writers,
+        // in this process or the other, are harmless because any bytes are a valid word.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr(), BYTES / 8) }
     }
 
@@ -88,9 +89,9 @@ impl Memory {
     }
 }
 
-/// The half of a word that a futex is: the lower one, as numbers are little-endian.
+/// Returns the lower half of a word, on which the futex operates; numbers are little-endian.
 pub(crate) fn futex_of(word: &AtomicU64) -> &AtomicU32 {
-    // SAFETY: its first four bytes are aligned to eight, live as long, and atomic.
+    // SAFETY: its first four bytes are aligned to eight, have the same lifetime, and are atomic.
     unsafe { &*ptr::from_ref(word).cast() }
 }
 

@@ -1,20 +1,25 @@
-//! A ring of bytes with one writer and one reader.
+//! A ring buffer of bytes with one writer and one reader.
 //!
-//! `tail` and `head` count bytes from the beginning of time: the writer's and the reader's place. The ring's words hold eight bytes each.
+//! `tail` and `head` count all bytes so far: the writer's and the reader's position. The ring's words hold eight bytes
+//! each.
 //!
-//! # Orders
-//! - The writer stores bytes, some of them early, then `tail` (release); the reader loads `tail` (acquire), then bytes. The same for `head`, behind which
-//!   words are written anew.
-//! - Sleep: the reader stores `reader`, a full fence, loads `tail`; the writer stores `tail`, a full fence, loads `reader`. One of the two
-//!   sees what the other has stored: no wake-up is lost. The same for a writer without room.
-//! - A reader does not look at `writer` behind each stored `head`. A writer sleeps where the ring is full as seen from a `head` that is no older
-//!   than the one behind whose fence the reader looked last. Until the reader finds `tail` a whole ring beyond that one, the writer is awake.
-//!   Each `tail` is found, since a reader looks there before a sleep.
-//! - Looking before that sleep (`wait`) loads `tail` alone. A look that finds nothing is no leave to sleep: the look behind the fence is.
-//! - A reader that was woken by something else takes its word back, without an order: a writer that still finds the word wakes a reader that
-//!   is awake, and a reader whose word the writer does not find looks at `tail` again before it sleeps.
-//! - A reader that was woken and finds nothing says the word anew before the next sleep. A late writer may have seen the word of one sleep, and taken the
-//!   word of the next: the reader has read those bytes by then, has no word, and further bytes would wake nobody.
+//! # Memory orders
+//! - The writer stores bytes, some of them early, then `tail` (release); the reader loads `tail` (acquire), then bytes.
+//!   The same holds for `head`, after which words are overwritten.
+//! - Sleep: the reader stores `reader`, executes a full fence, loads `tail`; the writer stores `tail`, executes a full
+//!   fence, loads `reader`. At least one of the two sees the other's store: no wake-up is lost. The same holds for a
+//!   writer without space.
+//! - A reader does not check `writer` after every store of `head`. A writer sleeps when the ring is full according to a
+//!   `head` that is at least as new as the one after whose fence the reader last checked. Until the reader finds `tail`
+//!   a full ring beyond that position, the writer is awake. Each `tail` is found, because a reader polls it before
+//!   sleeping.
+//! - Polling before that sleep loads only `tail`. A poll without data does not permit sleeping: only the check after
+//!   the fence does.
+//! - A reader that was woken by another event clears its word, without ordering: a writer that still finds the word
+//!   wakes an awake reader, and a reader whose word the writer does not find checks `tail` again before it sleeps.
+//! - A reader that was woken and finds nothing sets the word again before the next sleep. A late writer may have seen
+//!   the word of one sleep, and cleared the word of the next: by then the reader has read those bytes, has no word set,
+//!   and further bytes would not wake it.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -26,10 +31,11 @@ pub(crate) use words::Words;
 
 const WORD_BYTES: usize = 8;
 
-/// How far ahead lines are asked for where bytes are staged: some values, between which the writer has other things to do.
+/// How far ahead lines are prefetched where bytes are staged: some values, so that the writer can do other work in
+/// between.
 const STAGE_AHEAD_BYTES: u64 = 1024;
 
-/// The other side contradicts itself.
+/// The other side's position is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken;
 
@@ -46,15 +52,15 @@ pub(crate) struct Ring<'m, W> {
     pub(crate) head: &'m W,
     /// 1 while the reader sleeps, or is about to.
     pub(crate) reader: &'m W,
-    /// The same of the writer, for want of room.
+    /// The same for a writer that waits for space.
     pub(crate) writer: &'m W,
-    /// A power of two.
+    /// Their number is a power of two.
     pub(crate) words: &'m [W],
 }
 
 impl<W: Words> Ring<'_, W> {
-    /// Bytes that may be unread: a word less than there is, since the word that the writer has begun is written as a whole and must
-    /// not be the one that the reader is in.
+    /// Returns the maximum number of unread bytes: one word less than the ring's length, because the writer's partly
+    /// filled word is written as a whole and must not be the word that the reader is in.
     fn room_bytes(&self) -> u64 {
         ((self.words.len() - 1) * WORD_BYTES) as u64
     }
@@ -63,33 +69,34 @@ impl<W: Words> Ring<'_, W> {
         &self.words[(at as usize / WORD_BYTES) & (self.words.len() - 1)]
     }
 
-    /// The words from a place on, up to the ring's last.
+    /// Returns the words from a position to the ring's end.
     fn words_from(&self, at: u64) -> &[W] {
         &self.words[(at as usize / WORD_BYTES) & (self.words.len() - 1)..]
     }
 }
 
-/// Takes the end that sleeps by `word`: true if it has to be woken. Comes after the caller's place was stored.
+/// Clears `word` if its end sleeps, and returns whether that end must be woken. Called after the caller's position was
+/// stored.
 fn takes_sleeper<W: Word>(word: &W) -> bool {
     W::fence(SeqCst);
     word.load(Relaxed) == 1 && word.compare_exchange(1, 0, AcqRel, Relaxed).is_ok()
 }
 
-/// The writer's end. What it has staged is written, and the reader is not told of it yet.
+/// The writer's end. Staged bytes are written, but not yet published to the reader.
 #[derive(Default, Debug)]
 pub(crate) struct Sender {
-    /// The place behind all that was written, of which the reader is told as far as `told`.
+    /// The position after all written bytes, of which those before `published` are published.
     tail: u64,
     told: u64,
-    /// The reader's place, as it was looked at last: it only moves on, so what had room then has room. The line that has the place is the
-    /// reader's, and far away.
+    /// The reader's position when it was last loaded: it only increases, so space that existed then still exists. Its
+    /// cache line belongs to the reader's processor, and is expensive to load.
     head: u64,
-    /// The bytes of the word that is not full, as they were written.
+    /// The bytes of the partly filled word.
     begun: [u8; WORD_BYTES],
 }
 
 impl Sender {
-    /// Bytes that have room now.
+    /// Returns the free space.
     fn room<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let head = ring.head.load(Acquire);
         let room = ring.room_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
@@ -97,7 +104,7 @@ impl Sender {
         Ok(room)
     }
 
-    /// Writes as much as there is room for. Nothing is staged.
+    /// Writes as much as there is space for. Nothing must be staged.
     pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
         debug_assert_eq!(self.tail, self.told, "what was staged is told first");
         let len = bytes.len().min(self.known_room(ring, bytes.len())? as usize);
@@ -106,7 +113,7 @@ impl Sender {
         Ok(len)
     }
 
-    /// Writes all of it, if there is room, and tells the reader nothing: what is staged piece by piece lies in the ring when it is told
+    /// Writes all of the bytes without publishing them, if there is space. Several staged pieces may be published
     /// together.
     pub(crate) fn stage<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<bool, Broken> {
         let has_room = self.known_room(ring, bytes.len())? >= bytes.len() as u64;
@@ -117,19 +124,19 @@ impl Sender {
         Ok(has_room)
     }
 
-    /// Tells the reader of so many bytes that were staged.
+    /// Publishes `len_bytes` staged bytes to the reader.
     pub(crate) fn tell<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
         self.told = self.told.wrapping_add(len_bytes as u64);
         ring.tail.store(self.told, Release);
     }
 
-    /// Bytes that have room: as was known, if that is enough for so many.
+    /// Returns the free space: the last known one if it is enough for `len`.
     fn known_room<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
         let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
         if known < len as u64 { self.room(ring) } else { Ok(known) }
     }
 
-    /// Writes bytes that have room.
+    /// Writes bytes for which there is space.
     fn write<W: Words>(&mut self, ring: &Ring<'_, W>, mut rest: &[u8]) {
         while !rest.is_empty() {
             let start = self.tail as usize % WORD_BYTES;
@@ -147,7 +154,7 @@ impl Sender {
         }
     }
 
-    /// Writes the whole words that `bytes` begin with, as far as the ring's end, and returns the rest.
+    /// Writes the complete words of `bytes` up to the ring's end, and returns the remaining bytes.
     fn push_words<'b, W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &'b [u8]) -> &'b [u8] {
         let words = ring.words_from(self.tail);
         let (whole, _) = bytes.as_chunks::<WORD_BYTES>();
@@ -157,8 +164,8 @@ impl Sender {
         &bytes[len..]
     }
 
-    /// Asks for the lines that so many bytes will lie in, from so many behind the next one, as far as the reader is known to be done there.
-    /// The reader's cache has them.
+    /// Prefetches the lines for `len_bytes`, from `ahead_bytes` after the next byte, as far as the reader is known to
+    /// have finished with them. They are in the reader's cache.
     pub(crate) fn expect<W: Words>(&self, ring: &Ring<'_, W>, ahead_bytes: u64, len_bytes: usize) {
         let known = (ring.room_bytes() - self.tail.wrapping_sub(self.head)).saturating_sub(ahead_bytes);
         let words = ring.words_from(self.tail.wrapping_add(ahead_bytes));
@@ -166,12 +173,12 @@ impl Sender {
         W::expect(&words[..count]);
     }
 
-    /// Whether the reader has to be woken.
+    /// Returns whether the reader has to be woken.
     pub(crate) fn wakes<W: Words>(&self, ring: &Ring<'_, W>) -> bool {
         takes_sleeper(ring.reader)
     }
 
-    /// Says that the writer is about to sleep for want of room; false if there is room.
+    /// Sets the word that the writer is about to sleep; returns false if there is space.
     pub(crate) fn may_sleep<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
         ring.writer.store(1, Relaxed);
         W::fence(SeqCst);
@@ -187,20 +194,20 @@ impl Sender {
 #[derive(Default, Debug)]
 pub(crate) struct Receiver {
     head: u64,
-    /// The writer's place, as it was found last.
+    /// The writer's position when it was last loaded.
     tail: u64,
-    /// The place behind whose fence the writer's word was looked at last.
+    /// The position after whose fence the writer's word was last checked.
     looked: u64,
 }
 
 impl Receiver {
-    /// Bytes that can be read.
+    /// Returns the number of readable bytes.
     fn available<W: Words>(&self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let available = ring.tail.load(Acquire).wrapping_sub(self.head);
         if available > ring.room_bytes() { Err(Broken) } else { Ok(available) }
     }
 
-    /// Copies as much as is there.
+    /// Copies the readable bytes that fit.
     pub(crate) fn pull<W: Words>(&mut self, ring: &Ring<'_, W>, out: &mut [u8]) -> Result<usize, Broken> {
         let available = self.available(ring)?;
         self.tail = self.head.wrapping_add(available);
@@ -224,7 +231,7 @@ impl Receiver {
         Ok(len)
     }
 
-    /// Copies the whole words that `out` has room for, as far as the ring's end, and returns the rest of it.
+    /// Copies complete words to `out` up to the ring's end, and returns the remaining part of `out`.
     fn pull_words<'b, W: Words>(&mut self, ring: &Ring<'_, W>, out: &'b mut [u8]) -> &'b mut [u8] {
         let words = ring.words_from(self.head);
         let len = words.len().min(out.len() / WORD_BYTES) * WORD_BYTES;
@@ -235,17 +242,17 @@ impl Receiver {
         rest
     }
 
-    /// Whether there is something to read, or a contradiction to find.
+    /// Returns whether there is data to read, or an invalid position to report.
     pub(crate) fn has_news<W: Words>(&self, ring: &Ring<'_, W>) -> bool {
         self.available(ring) != Ok(0)
     }
 
-    /// Takes back what [`Receiver::may_sleep`] has said.
+    /// Reverts [`Receiver::may_sleep`].
     pub(crate) fn stays_awake<W: Words>(&self, ring: &Ring<'_, W>) {
         ring.reader.store(0, Relaxed);
     }
 
-    /// Whether the writer has to be woken.
+    /// Returns whether the writer has to be woken.
     pub(crate) fn wakes<W: Words>(&mut self, ring: &Ring<'_, W>) -> bool {
         if self.tail.wrapping_sub(self.looked) < ring.room_bytes() {
             return false;
@@ -254,7 +261,7 @@ impl Receiver {
         takes_sleeper(ring.writer)
     }
 
-    /// Says that the reader is about to sleep; false if there is something to read.
+    /// Sets the word that the reader is about to sleep; returns false if there is data to read.
     pub(crate) fn may_sleep<W: Words>(&self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
         ring.reader.store(1, Relaxed);
         W::fence(SeqCst);
@@ -276,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// A ring in memory of this process.
+    /// A ring in this process' memory.
     pub(crate) struct Owned<W> {
         places: [W; 4],
         words: Vec<W>,
@@ -298,7 +305,7 @@ mod tests {
         let owned = Owned::<AtomicU64>::new(8);
         let ring = owned.ring();
         let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
-        // All bytes in the ring, of which the last so many are not told.
+        // All bytes in the ring, of which the last `staged` are unpublished.
         let (mut model, mut staged, mut next) = (VecDeque::new(), 0, 0u8);
         let mut random = 1u64;
         for _ in 0..20_000 {

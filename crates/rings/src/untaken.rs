@@ -1,11 +1,13 @@
-//! Hosts that have not taken the files that they were handed.
+//! Connections whose hosts have not received their files.
 //!
-//! A file that lies in a socket counts for the user of the process that has sent the file, also after that process has closed the socket. Where as
-//! many of a user's files lie in sockets as a process may have open, no process of that user hands over any more.
-//! A host can bring that about by connecting again and again and taking nothing. So a device keeps the socket of a connection that is over
-//! until the host has taken what lies in it, or is gone, and takes no further hosts where that are many.
+//! A file in a socket's queue counts against the limit of the user who sent it, even after the sender has closed the
+//! socket. If a user has as many files in sockets as a process may have open, none of the user's processes can pass
+//! further files. A host can cause that by connecting repeatedly without receiving. So a device keeps the socket of an
+//! ended connection until the host has received the files or is gone, and accepts no further hosts while there are many
+//! such sockets.
 //!
-//! With those of connections that are there, of which each has two files open as well, there are fewer than the process may have.
+//! Together with those of existing connections, each of which also has two open files, their number stays below the
+//! process' limit.
 
 use std::ffi::c_int;
 use std::net::Shutdown;
@@ -15,24 +17,24 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustix::ioctl::{Getter, ioctl};
 
-/// More have taken nothing than are there by mistake.
+/// More than can be left by accident.
 pub(crate) const UNTAKEN_COUNT_MAX: usize = 64;
 
-/// Sockets of connections that are over.
+/// Sockets of ended connections.
 #[derive(Default, Debug)]
 pub(crate) struct Untaken(Mutex<Vec<Arc<UnixStream>>>);
 
 impl Untaken {
-    /// How many there are now.
+    /// Returns their present number.
     pub(crate) fn count(&self) -> usize {
         let mut sockets = self.0.lock();
         sockets.retain(|socket| !is_taken(socket));
         sockets.len()
     }
 
-    /// The connection of this socket is over: the host is told, and the socket kept, if need be.
+    /// Shuts down the socket of an ended connection, and keeps it if necessary.
     pub(crate) fn keep(&self, socket: &Arc<UnixStream>) {
-        // It may have closed before.
+        // The host may have closed it before.
         let _ = socket.shutdown(Shutdown::Both);
         if !is_taken(socket) {
             self.0.lock().push(Arc::clone(socket));
@@ -40,12 +42,12 @@ impl Untaken {
     }
 }
 
-/// Whether nothing that was sent lies in the other side's socket any more.
+/// Returns whether the other side has received everything.
 fn is_taken(socket: &UnixStream) -> bool {
-    /// `SIOCOUTQ`: bytes that were sent and that nobody has read.
+    /// `SIOCOUTQ`: bytes that were sent and not yet read.
     const SENT_AND_UNREAD: rustix::ioctl::Opcode = 0x5411;
-    // SAFETY: this request stores an int, of any socket.
+    // SAFETY: this request stores an int, for any socket.
     let unread = unsafe { ioctl(socket, Getter::<SENT_AND_UNREAD, c_int>::new()) };
-    // What cannot be asked is not kept.
+    // A socket that cannot be queried is not kept.
     unread.map_or(true, |unread| unread == 0)
 }

@@ -1,4 +1,4 @@
-//! The messages. Each begins with two bytes of its kind, two that are 0, and the transaction's number.
+//! The messages. Each begins with a two-byte type, two zero bytes, and the transaction's number.
 
 use super::Hash;
 use super::secret::is_same;
@@ -12,7 +12,7 @@ const SUCCESS2: [u8; 2] = [0x01, 0x04];
 const FAILURE1: [u8; 2] = [0x00, 0xf0];
 const FAILURE2: [u8; 2] = [0x00, 0xf1];
 const HEAD_BYTES: usize = 16;
-/// A protocol that a host offers: its number, 0, how many hashes and groups, then 30 places for either.
+/// A protocol offered by a host: its number, 0, the numbers of hashes and groups, then 30 slots for each.
 const OFFER_BYTES: usize = 64;
 const DH_HMAC_CHAP: u8 = 1;
 const PLACES: usize = 30;
@@ -29,17 +29,17 @@ fn is(bytes: &[u8], kind: [u8; 2]) -> bool {
     bytes.starts_with(&kind)
 }
 
-/// What a host offers.
+/// The offer of a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Negotiate {
-    /// The transaction's number, which the host chooses.
+    /// The transaction's number, chosen by the host.
     pub id: u16,
-    /// Hashes, the one that it would like best first.
+    /// Hashes in order of preference.
     pub hashes: Vec<Hash>,
 }
 
 impl Negotiate {
-    /// What a host has sent; `None` if it does not offer the NULL group, wants a secure channel, or contradicts itself.
+    /// Decodes a host's message; `None` if it does not offer the NULL group, requires a secure channel, or is invalid.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Negotiate> {
         let has_channel = u8_at(bytes, 6) != 0;
@@ -53,7 +53,7 @@ impl Negotiate {
         groups.contains(&NULL_GROUP).then(|| Negotiate { id: u16_at(bytes, 4), hashes })
     }
 
-    /// What a host sends.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = head(NEGOTIATE, self.id, 8 + OFFER_BYTES);
@@ -66,21 +66,21 @@ impl Negotiate {
     }
 }
 
-/// What a controller asks.
+/// The challenge of a controller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Challenge {
     /// The transaction.
     pub id: u16,
-    /// The hash that it has chosen.
+    /// The chosen hash.
     pub hash: Hash,
     /// The challenge's number.
     pub sequence: u32,
-    /// The challenge, as long as what the hash makes.
+    /// The challenge, as long as the hash.
     pub value: Vec<u8>,
 }
 
 impl Challenge {
-    /// What a controller has sent.
+    /// Decodes a controller's message.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Challenge> {
         let hash = Hash::of(u8_at(bytes, 8)).filter(|_| is(bytes, CHALLENGE) && u8_at(bytes, 9) == NULL_GROUP)?;
@@ -89,7 +89,7 @@ impl Challenge {
         Some(Challenge { id: u16_at(bytes, 4), hash, sequence: u32_at(bytes, 12), value: value.to_vec() })
     }
 
-    /// What a controller sends.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = head(CHALLENGE, self.id, HEAD_BYTES);
@@ -100,19 +100,19 @@ impl Challenge {
     }
 }
 
-/// What a host answers.
+/// The reply of a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reply {
     /// The transaction.
     pub id: u16,
     /// The response.
     pub response: Vec<u8>,
-    /// A challenge to the controller, and its number, if the host has one.
+    /// A challenge to the controller with its number, if the host requires mutual authentication.
     pub challenge: Option<(u32, Vec<u8>)>,
 }
 
 impl Reply {
-    /// What a host has sent, by a hash of so many bytes.
+    /// Decodes a host's message, for a hash of `hash_bytes`.
     #[must_use]
     pub fn decode(bytes: &[u8], hash_bytes: usize) -> Option<Reply> {
         let is_sound = is(bytes, REPLY) && usize::from(u8_at(bytes, 6)) == hash_bytes && u16_at(bytes, 10) == 0;
@@ -124,7 +124,7 @@ impl Reply {
         is_sound.then(|| Reply { id: u16_at(bytes, 4), response: response.to_vec(), challenge })
     }
 
-    /// What a host sends.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = head(REPLY, self.id, HEAD_BYTES);
@@ -142,26 +142,26 @@ impl Reply {
         bytes
     }
 
-    /// Whether the response is this one.
+    /// Returns whether the response is this one.
     #[must_use]
     pub fn answers(&self, expected: &[u8]) -> bool {
         is_same(&self.response, expected)
     }
 }
 
-/// A side is content with the other.
+/// The success message of either side.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Success {
-    /// The controller is, and answers the host's challenge, if there was one.
+    /// From the controller, with the response to the host's challenge, if there was one.
     Controller {
         /// The transaction.
         id: u16,
-        /// By a hash of so many bytes.
+        /// The length of the hash.
         hash_bytes: usize,
-        /// The answer.
+        /// The response.
         response: Option<Vec<u8>>,
     },
-    /// The host is.
+    /// From the host.
     Host {
         /// The transaction.
         id: u16,
@@ -169,7 +169,7 @@ pub enum Success {
 }
 
 impl Success {
-    /// What the other side has sent.
+    /// Decodes the other side's message.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Success> {
         let (id, hash_bytes) = (u16_at(bytes, 4), usize::from(u8_at(bytes, 6)));
@@ -183,7 +183,7 @@ impl Success {
         is(bytes, SUCCESS1).then_some(Success::Controller { id, hash_bytes, response })
     }
 
-    /// What is sent.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
@@ -197,27 +197,27 @@ impl Success {
         }
     }
 
-    /// Whether it is the controller's, and has this response.
+    /// Returns whether it is the controller's, with this response.
     #[must_use]
     pub fn answers(&self, expected: &[u8]) -> bool {
         matches!(self, Success::Controller { response: Some(response), .. } if is_same(response, expected))
     }
 }
 
-/// A side is not content.
+/// The failure message of either side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// The transaction.
     pub id: u16,
-    /// The host says so, or the controller.
+    /// True if it is from the host, false if from the controller.
     pub is_of_host: bool,
-    /// Why, by the number that the specification gives: 1 the response is wrong, 2 the protocol, 4 the hash, 5 the group, 6 the message,
-    /// 7 its order.
+    /// The reason, as numbered by the specification: 1 the response is wrong, 2 the protocol, 4 the hash, 5 the group,
+    /// 6 the message, 7 its order.
     pub why: u8,
 }
 
 impl Failure {
-    /// What the other side has sent.
+    /// Decodes the other side's message.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Failure> {
         let is_of_host = is(bytes, FAILURE2);
@@ -225,7 +225,7 @@ impl Failure {
         (is_of_host || is(bytes, FAILURE1)).then_some(found)
     }
 
-    /// What is sent.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         const FAILED: u8 = 1;

@@ -1,4 +1,4 @@
-//! DH-HMAC-CHAP: both sides show knowledge of a secret, without saying it (base specification, 8.13.5).
+//! DH-HMAC-CHAP: both sides prove knowledge of a secret without revealing it (base specification, 8.13.5).
 //!
 //! ```text
 //! host                                    controller
@@ -9,8 +9,9 @@
 //! [Success2, or Failure2]        ->
 //! ```
 //!
-//! R1 is of C1 by the host's secret, R2 of C2 by the controller's, where the host wants to know that, too. The group is NULL: no key is
-//! agreed on. A listener can try secrets at leisure, which is why secrets are random and as long as a hash.
+//! R1 is computed from C1 with the host's secret. R2 is computed from C2 with the controller's secret, if the host
+//! requires mutual authentication. The group is NULL: no session key is agreed on. An eavesdropper can try secrets
+//! offline, so secrets are random and as long as a hash.
 
 mod messages;
 mod secret;
@@ -18,7 +19,7 @@ mod secret;
 pub use messages::{Challenge, Failure, Negotiate, Reply, Success};
 pub use secret::{Secret, SecretError, Transaction};
 
-/// A hash function that both sides have.
+/// A hash function that both sides support.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hash {
     /// SHA-256.
@@ -30,16 +31,16 @@ pub enum Hash {
 }
 
 impl Hash {
-    /// All of them, the strongest first.
+    /// All of them, strongest first.
     pub const ALL: [Hash; 3] = [Hash::Sha512, Hash::Sha384, Hash::Sha256];
 
-    /// By its number.
+    /// Returns the hash with this number.
     #[must_use]
     pub fn of(number: u8) -> Option<Hash> {
         Hash::ALL.into_iter().find(|hash| *hash as u8 == number)
     }
 
-    /// Bytes of what it makes.
+    /// Returns the length of its output.
     #[must_use]
     pub fn len_bytes(self) -> usize {
         match self {

@@ -1,4 +1,4 @@
-//! Secrets, and what is made of them.
+//! Secrets, and the responses computed from them.
 
 use std::fmt;
 
@@ -9,25 +9,26 @@ use sha2::{Sha256, Sha384, Sha512};
 
 use super::Hash;
 
-/// A secret, as `nvme gen-dhchap-key` makes it: `DHHC-1:` a hash in two digits, `:`, base 64 of the key and its CRC-32, `:`.
+/// A secret in the format of `nvme gen-dhchap-key`: `DHHC-1:`, a hash in two digits, `:`, base 64 of the key and its
+/// CRC-32, `:`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     key: Vec<u8>,
-    /// By which the key is bound to its owner's name.
+    /// The hash that binds the key to its owner's name.
     transform: Option<Hash>,
 }
 
-/// Why a text is no secret.
+/// Why a text is not a valid secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// It is not of the form `DHHC-1:hh:…:`.
+    /// It does not have the form `DHHC-1:hh:…:`.
     Form,
-    /// A hash that is not known.
+    /// The hash is unknown.
     Hash,
-    /// A key has 32, 48 or 64 bytes, as many as its hash.
+    /// The key does not have 32, 48 or 64 bytes, as its hash requires.
     Length,
-    /// Its checksum differs: it was not copied whole.
+    /// The checksum differs: it was not copied completely.
     Checksum,
 }
 
@@ -44,10 +45,10 @@ impl fmt::Display for SecretError {
 
 impl std::error::Error for SecretError {}
 
-/// What both sides put into a response besides the challenge.
+/// The inputs of a response in addition to the challenge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transaction<'a> {
-    /// The hash that was agreed on.
+    /// The negotiated hash.
     pub hash: Hash,
     /// The transaction's number.
     pub id: u16,
@@ -55,12 +56,12 @@ pub struct Transaction<'a> {
     pub sequence: u32,
     /// The host's name.
     pub host: &'a str,
-    /// The subsystem's.
+    /// The subsystem's name.
     pub subsystem: &'a str,
 }
 
 impl Secret {
-    /// Reads a secret.
+    /// Parses a secret.
     ///
     /// # Errors
     /// See [`SecretError`].
@@ -86,19 +87,19 @@ impl Secret {
         Ok(Secret { key: key.to_vec(), transform })
     }
 
-    /// The key of the side that has this name.
+    /// Returns the key for the side with this name.
     fn key_of(&self, name: &str) -> Vec<u8> {
         let bound = |hash| mac(hash, &self.key, &[name.as_bytes(), b"NVMe-over-Fabrics"]);
         self.transform.map_or_else(|| self.key.clone(), bound)
     }
 
-    /// What a host answers to a challenge.
+    /// Returns a host's response to a challenge.
     #[must_use]
     pub fn host_response(&self, challenge: &[u8], by: &Transaction<'_>) -> Vec<u8> {
         self.response(by.host, challenge, b"HostHost", by.subsystem, by)
     }
 
-    /// What a controller answers to a host's challenge.
+    /// Returns a controller's response to a host's challenge.
     #[must_use]
     pub fn controller_response(&self, challenge: &[u8], by: &Transaction<'_>) -> Vec<u8> {
         self.response(by.subsystem, challenge, b"Controller", by.host, by)
@@ -106,7 +107,7 @@ impl Secret {
 
     fn response(&self, own: &str, challenge: &[u8], role: &[u8], other: &str, by: &Transaction<'_>) -> Vec<u8> {
         let (sequence, id) = (by.sequence.to_le_bytes(), by.id.to_le_bytes());
-        // The zeros: no secure channel is concatenated; names are apart.
+        // The zeros: no secure channel, and separators between names.
         let parts = [challenge, &sequence, &id, &[0], role, own.as_bytes(), &[0], other.as_bytes()];
         mac(by.hash, &self.key_of(own), &parts)
     }
@@ -118,7 +119,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whether two responses are the same, in a time that tells nothing of where they differ.
+/// Compares two responses in constant time.
 #[must_use]
 pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0

@@ -1,12 +1,12 @@
-//! Checksums of headers and of data: CRC32C, least significant byte first.
+//! Header and data digests: CRC32C, least significant byte first.
 
-/// Bytes of a digest.
+/// The length of a digest.
 pub(super) const DIGEST_BYTES: usize = 4;
 
-/// Which digests a connection has.
+/// The digests used on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Digests {
-    /// Of each header, but for those of the first two PDUs and of a Terminate.
+    /// Of each header, except those of the first two PDUs and of a Terminate.
     pub header: bool,
     /// Of each PDU's data.
     pub data: bool,

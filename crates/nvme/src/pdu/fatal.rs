@@ -1,40 +1,40 @@
-//! What ends a connection.
+//! Fatal errors of a connection.
 
 use std::fmt;
 
-/// Bytes of a header that a Terminate repeats.
+/// Maximum length of a header that a Terminate repeats.
 const HEADER_BYTES_MAX: usize = 128;
 
-/// Why a connection is ended (TCP transport specification, figures 27 and 28).
+/// The cause of a connection's end (TCP transport specification, figures 27 and 28).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FatalCause {
-    /// A field of a header has a value that is not allowed.
+    /// A header field has an invalid value.
     InvalidHeader = 1,
-    /// A PDU came that may not come now.
+    /// A PDU arrived out of sequence.
     Sequence = 2,
-    /// A header does not have its digest.
+    /// A header has a wrong digest.
     HeaderDigest = 3,
-    /// Data came for a place that was not asked for.
+    /// Data arrived for an offset that was not requested.
     DataOutOfRange = 4,
-    /// More data came than a PDU may have.
+    /// More data arrived than a PDU may have.
     DataLimit = 5,
-    /// A parameter that is not supported.
+    /// A parameter is not supported.
     Unsupported = 6,
 }
 
-/// An error after which nothing of a connection can be believed.
+/// An error after which nothing on the connection can be trusted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fatal {
-    /// Why.
+    /// The cause.
     pub cause: FatalCause,
-    /// Where in the header the fault lies, in bytes; what the header digest was, for that cause.
+    /// The byte offset of the invalid header field; for a wrong header digest, that digest.
     pub information: u32,
-    /// The header, or what is there of it.
+    /// The header, as far as it has arrived.
     pub header: Vec<u8>,
 }
 
 impl Fatal {
-    /// The fault of a PDU that begins with `bytes`.
+    /// Creates the error of a PDU that begins with `bytes`.
     #[must_use]
     pub fn new(cause: FatalCause, information: u32, bytes: &[u8]) -> Fatal {
         Fatal { cause, information, header: bytes[..bytes.len().min(HEADER_BYTES_MAX)].to_vec() }

@@ -1,4 +1,4 @@
-//! From bytes to PDUs.
+//! Splitting bytes into PDUs.
 
 use ref_cast::RefCast;
 
@@ -8,38 +8,38 @@ use super::{Data, Digests, Fatal, FatalCause, InitialRequest, InitialResponse, P
 use crate::bytes::{bytes_at, u8_at, u16_at, u32_at};
 use crate::{Command, Completion};
 
-/// What a Terminate may have in all.
+/// The longest Terminate.
 const TERMINATE_BYTES_MAX: usize = 152;
-/// The greatest alignment of data, in bytes.
+/// The largest alignment of data, in bytes.
 const ALIGNMENT_BYTES_MAX: usize = 128;
 
-/// The end of a connection that reads.
+/// The reading end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// What a host sends.
+    /// It reads a host's PDUs.
     Controller,
-    /// What a controller sends.
+    /// It reads a controller's PDUs.
     Host,
 }
 
-/// How the bytes of a connection are cut into PDUs.
+/// The parameters for splitting a connection's bytes into PDUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Framing {
-    /// The end that reads.
+    /// The reading end.
     pub side: Side,
-    /// What the two have agreed on.
+    /// The negotiated digests.
     pub digests: Digests,
-    /// The most data that a command's capsule may have, in bytes.
+    /// Maximum data in a command capsule, in bytes.
     pub capsule_bytes_max: usize,
-    /// The most data that any other PDU may have, in bytes.
+    /// Maximum data in any other PDU, in bytes.
     pub data_bytes_max: usize,
 }
 
 impl Framing {
-    /// The PDU that `input` begins with and its length, or `None` if it is not there whole.
+    /// Returns the first PDU of `input` and its length, or `None` if it is incomplete.
     ///
     /// # Errors
-    /// What is wrong with it, as soon as that can be told.
+    /// A violation of the format, as soon as it is detectable.
     #[inline]
     pub fn next<'a>(&self, input: &'a [u8]) -> Result<Option<(Pdu<'a>, usize)>, Fatal> {
         let Some(header) = Header::decode(input) else { return Ok(None) };
@@ -49,13 +49,13 @@ impl Framing {
         Ok(Some((self.decode(&header, kind, bytes)?, header.len_bytes)))
     }
 
-    /// The most bytes that a PDU can have.
+    /// Returns the maximum length of a PDU.
     #[must_use]
     pub fn len_bytes_max(&self) -> usize {
         72 + 2 * DIGEST_BYTES + ALIGNMENT_BYTES_MAX + self.capsule_bytes_max.max(self.data_bytes_max)
     }
 
-    /// The kind of a header in which nothing is wrong.
+    /// Validates a header, and returns its kind.
     fn check(&self, header: &Header, input: &[u8]) -> Result<Kind, Fatal> {
         let wrong = |at| Fatal::new(FatalCause::InvalidHeader, at, input);
         let kind = Kind::of(header.kind).filter(|kind| self.takes(*kind)).ok_or_else(|| wrong(0))?;
@@ -167,7 +167,7 @@ impl Framing {
         Ok(if is_whole { Pdu::Data(data) } else { Pdu::SpoiltData(data) })
     }
 
-    /// The data of a PDU whose lengths were checked, and whether the data has its digest.
+    /// Returns the data of a PDU with validated lengths, and whether its digest is correct.
     fn data<'a>(&self, header: &Header, bytes: &'a [u8]) -> (&'a [u8], bool) {
         if header.len_bytes <= header.header_bytes + self.digests.header_bytes() {
             return (&[], true);
@@ -178,7 +178,7 @@ impl Framing {
     }
 }
 
-/// The command of a capsule that is there whole, where it lies.
+/// Returns the command of a complete capsule, in place.
 fn command_in(bytes: &[u8]) -> &Command {
     const NONE: Command = Command([0; Command::BYTES]);
     bytes.get(COMMON_BYTES..).and_then(|rest| rest.first_chunk()).map_or(&NONE, Command::ref_cast)

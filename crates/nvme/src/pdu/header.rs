@@ -1,4 +1,4 @@
-//! The eight bytes that every PDU begins with, and what each kind allows in them.
+//! The common eight-byte header of PDUs, and its valid values for each kind.
 
 use crate::bytes::{u8_at, u32_at};
 
@@ -9,7 +9,7 @@ pub(super) const DATA_DIGEST: u8 = 1 << 1;
 pub(super) const LAST: u8 = 1 << 2;
 pub(super) const SUCCESS: u8 = 1 << 3;
 
-/// What a PDU is.
+/// The kind of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     InitialRequest = 0,
@@ -39,7 +39,7 @@ impl Kind {
         })
     }
 
-    /// Bytes of its header.
+    /// Returns the length of its header.
     pub(super) fn header_bytes(self) -> usize {
         match self {
             Kind::InitialRequest | Kind::InitialResponse => 128,
@@ -70,13 +70,13 @@ pub(super) struct Header {
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) header_bytes: usize,
-    /// From the PDU's start; 0 if it has none.
+    /// Offset from the PDU's start; 0 without data.
     pub(super) data_start: usize,
     pub(super) len_bytes: usize,
 }
 
 impl Header {
-    /// The header that `bytes` begins with, once it is there.
+    /// Decodes the header of `bytes`; `None` if it is incomplete.
     pub(super) fn decode(bytes: &[u8]) -> Option<Header> {
         (bytes.len() >= COMMON_BYTES).then(|| Header {
             kind: u8_at(bytes, 0),

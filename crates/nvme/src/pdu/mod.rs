@@ -1,13 +1,13 @@
-//! What travels on a connection (TCP transport specification, 3.6).
+//! PDUs of a connection (TCP transport specification, 3.6).
 //!
 //! ```text
-//! +0 kind 1   +1 flags 1   +2 header's length 1   +3 where data begins 1   +4 length of all 4
-//! +8 the kind's own, up to the header's length
-//!    header digest 4, if it was agreed on; padding; data; data digest 4, if it was agreed on
+//! +0 kind 1   +1 flags 1   +2 header's length 1   +3 data's offset 1   +4 total length 4
+//! +8 specific to the kind, up to the header's length
+//!    header digest 4, if negotiated; padding; data; data digest 4, if negotiated
 //! ```
 //!
-//! What a peer says of lengths and places is checked against what its kind allows before the rest is waited for, so the longest
-//! PDU bounds what a receiver keeps.
+//! A peer's lengths and offsets are checked against the kind's limits before the remainder is waited for, so the
+//! longest PDU bounds a receiver's buffer.
 
 mod digest;
 mod fatal;
@@ -22,29 +22,29 @@ pub use fatal::{Fatal, FatalCause};
 pub use framing::{Framing, Side};
 pub use writer::{Sink, Writer};
 
-/// Initialize Connection Request: a host's first words.
+/// Initialize Connection Request: a host's first PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InitialRequest {
     /// The version of the format, which is 0.
     pub version: u16,
-    /// The alignment of data that the host wants, in dwords, less one: at most 31.
+    /// The alignment of data that the host requires, in dwords, minus one: at most 31.
     pub alignment: u8,
-    /// The digests that it wants.
+    /// The digests that it requests.
     pub digests: Digests,
-    /// How many R2T it takes for one command at a time, less one.
+    /// Maximum number of outstanding R2T for one command, minus one.
     pub ready_count_max: u32,
 }
 
-/// Initialize Connection Response: a controller's first words.
+/// Initialize Connection Response: a controller's first PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InitialResponse {
     /// The version of the format, which is 0.
     pub version: u16,
-    /// The alignment of data that the controller wants, in dwords, less one: at most 31.
+    /// The alignment of data that the controller requires, in dwords, minus one: at most 31.
     pub alignment: u8,
     /// The digests that are used.
     pub digests: Digests,
-    /// The most data that one PDU may bring to the controller, in bytes.
+    /// Maximum data of one PDU to the controller, in bytes.
     pub data_bytes_max: u32,
 }
 
@@ -53,32 +53,32 @@ pub struct InitialResponse {
 pub struct Data<'a> {
     /// The command's identifier.
     pub id: u16,
-    /// To the controller: the tag of the R2T that asked for it.
+    /// To the controller: the tag of the R2T that requested it.
     pub tag: u16,
-    /// Where in the command's data it belongs.
+    /// Its offset in the command's data.
     pub offset: u32,
-    /// It is the last of what was asked for.
+    /// Whether it is the last part of the request.
     pub is_last: bool,
-    /// To the host: it stands for the completion as well.
+    /// To the host: whether it also stands for the completion.
     pub is_success: bool,
     /// The data.
     pub bytes: &'a [u8],
 }
 
-/// Ready to Transfer: the controller asks for a part of a command's data.
+/// Ready to Transfer: the controller requests a part of a command's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ready {
     /// The command's identifier.
     pub id: u16,
-    /// What the data is to have as tag.
+    /// The tag for the data.
     pub tag: u16,
-    /// Where in the command's data the part begins.
+    /// The part's offset in the command's data.
     pub offset: u32,
-    /// How long it is.
+    /// Its length.
     pub len_bytes: u32,
 }
 
-/// A PDU that arrived whole.
+/// A complete PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pdu<'a> {
     /// The host's first.
@@ -87,20 +87,20 @@ pub enum Pdu<'a> {
     InitialResponse(InitialResponse),
     /// The peer ends the connection.
     Terminate {
-        /// Its reason: a number, as it may be one that is not known here.
+        /// The cause, as a number because it may be unknown here.
         cause: u16,
-        /// More of it; where in the header the fault lies, for some.
+        /// Details; for some causes, the offset of the invalid header field.
         information: u32,
     },
-    /// A command, with the data that its capsule has.
+    /// A command, with the data in its capsule.
     Command(&'a Command, &'a [u8]),
-    /// A command whose data does not have its digest.
+    /// A command whose data has a wrong digest.
     SpoiltCommand(&'a Command),
-    /// What became of a command.
+    /// The outcome of a command.
     Completion(Completion),
     /// A part of a command's data.
     Data(Data<'a>),
-    /// A part of a command's data that does not have its digest. Header and length are those that the peer sent.
+    /// A part of a command's data with a wrong digest. Header and length are those that the peer sent.
     SpoiltData(Data<'a>),
     /// The controller is ready for data.
     Ready(Ready),

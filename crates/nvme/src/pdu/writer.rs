@@ -1,4 +1,4 @@
-//! From PDUs to bytes.
+//! Encoding PDUs.
 
 use super::digest::digest_of;
 use super::header::{COMMON_BYTES, DATA_DIGEST, HEADER_DIGEST, Header, Kind, LAST, SUCCESS};
@@ -8,10 +8,10 @@ use crate::{Command, Completion};
 
 /// The longest header, with its digest.
 const HEAD_BYTES_MAX: usize = 128;
-/// What stands between a header and data: less than any alignment that can be told.
+/// Padding between a header and data: at least the largest alignment that can be requested.
 static PADDING: [u8; 4 << u8::BITS] = [0; 4 << u8::BITS];
 
-/// What PDUs are appended to, in a few pieces each.
+/// A destination of PDUs, each of which is appended in a few pieces.
 pub trait Sink {
     /// Appends bytes.
     fn put(&mut self, bytes: &[u8]);
@@ -26,11 +26,11 @@ impl Sink for Vec<u8> {
 /// Writes the PDUs of one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Writer {
-    /// The side that reads it.
+    /// The reading side.
     pub reader: Side,
-    /// What the two have agreed on.
+    /// The negotiated digests.
     pub digests: Digests,
-    /// The alignment of data that the reader wants, in dwords, less one.
+    /// The alignment of data that the reader requires, in dwords, minus one.
     pub alignment: u8,
 }
 
@@ -101,7 +101,8 @@ impl Writer {
         self.pdu(out, Kind::Ready, 0, &own, &[]);
     }
 
-    /// Appends a PDU, whose header has `own` behind what all have, and zeros behind that. Inlined, so that `own` is stored once.
+    /// Appends a PDU whose header has `own` after the common part, followed by zeros. Inlined, so that `own` is stored
+    /// once.
     #[inline(always)]
     fn pdu<const OWN: usize>(&self, out: &mut impl Sink, kind: Kind, flags: u8, own: &[u8; OWN], data: &[u8]) {
         let digests = if kind.has_digests() { self.digests } else { Digests::default() };
@@ -138,7 +139,7 @@ impl Writer {
     }
 }
 
-/// What a header of data has behind what all have, or of a request for data.
+/// Returns the specific part of a header of data, or of a request for data.
 fn own_of(id: u16, tag: u16, offset: u32, len_bytes: u32) -> [u8; 16] {
     let place = u64::from(id) | u64::from(tag) << 16 | u64::from(offset) << 32;
     pair([place, len_bytes.into()])

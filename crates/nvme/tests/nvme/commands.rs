@@ -1,4 +1,4 @@
-//! Commands there and back, and commands of any bytes.
+//! Encoding and decoding of commands, and decoding of random bytes.
 
 use nvme::{Admin, Command, Connect, ConnectData, Fabrics, Key, Kv, LogPage, Sgl, Status, StoreIf, nqn_of};
 use proptest::collection::vec;
@@ -128,7 +128,7 @@ fn options_that_are_not_known_are_refused() {
     for options in [8, 0x10, 0x80] {
         assert_eq!(Kv::of(&store.with_dword(11, 1 | options << 8)), Err(Status::INVALID_FIELD));
     }
-    // Whether a value is compressed is the device's own affair.
+    // Whether a value is compressed is up to the device.
     for (options, when) in [(4, StoreIf::Always), (5, StoreIf::There), (6, StoreIf::Absent), (7, StoreIf::Never)] {
         assert_eq!(Kv::of(&store.with_dword(11, 1 | options << 8)), Ok(Kv::Store { key, value_bytes: 1, when }));
     }

@@ -1,4 +1,4 @@
-//! The codec: what is written is read, however it is cut; and any bytes are read or refused.
+//! The codec: encoded data is decoded again, however it is split; any bytes are decoded or refused.
 
 mod commands;
 mod dhchap;

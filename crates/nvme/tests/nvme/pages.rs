@@ -1,4 +1,4 @@
-//! Pages and lists there and back, and pages of any bytes.
+//! Encoding and decoding of pages and lists, and decoding of random pages.
 
 use nvme::{
     ControllerKind, DiscoveryEntry, DiscoveryLog, Health, IdentifyController, Items, Keys, KvNamespace, ListWriter,

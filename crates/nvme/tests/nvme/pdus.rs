@@ -1,4 +1,4 @@
-//! PDUs there and back, and PDUs that are wrong.
+//! Encoding and decoding of PDUs, and invalid PDUs.
 
 use nvme::{
     Command, Completion, Data, Digests, Fatal, FatalCause, Framing, InitialRequest, InitialResponse, Pdu, Ready, Sgl,
@@ -23,7 +23,7 @@ fn digests() -> impl Strategy<Value = Digests> {
     (any::<bool>(), any::<bool>()).prop_map(|(header, data)| Digests { header, data })
 }
 
-/// A PDU, with its data apart, and which side reads it.
+/// A PDU with its data, and the side that reads it.
 #[derive(Clone, Debug)]
 enum Sent {
     Request(InitialRequest),
@@ -112,7 +112,7 @@ impl Sent {
     }
 }
 
-/// Reads what must be one PDU, byte by byte: nothing before the last, all of it then.
+/// Reads exactly one PDU byte by byte: nothing before the last byte, then all of it.
 fn read_slowly(framing: Framing, bytes: &[u8]) -> Result<Pdu<'_>, Fatal> {
     for len in 0..bytes.len() {
         assert_eq!(framing.next(&bytes[..len])?, None);
@@ -149,7 +149,7 @@ proptest! {
         writer(Side::Controller, digests, 0).command(&mut bytes, &Command(entry.try_into().expect("64 bytes")), &data);
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
-        // A length that has grown makes it wait for more, which comes, or does not.
+        // A larger length makes it wait for more data, which arrives or does not.
         bytes.resize(bytes.len() + 1024, 0);
         let read = framing(Side::Controller, digests).next(&bytes);
         let is_noticed = matches!(read, Err(_) | Ok(Some((Pdu::SpoiltCommand(_), _))));
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// Reads until nothing more can be read, which must not take for ever.
+/// Reads until nothing more can be read, which must terminate.
 fn read_all(framing: Framing, mut input: &[u8]) {
     while let Ok(Some((pdu, len))) = framing.next(input) {
         assert!(len >= 8 && len <= framing.len_bytes_max(), "{len} bytes of {pdu:?}");
@@ -227,7 +227,7 @@ fn data_says_how_long_it_is_once() {
     assert_eq!(refused(&bytes), (FatalCause::InvalidHeader, 16));
 }
 
-/// The header can be believed: a receiver can report which command has lost its data.
+/// The header can be trusted: a receiver can report which command has lost its data.
 #[test]
 fn spoilt_data_names_its_command() {
     let digests = Digests { header: true, data: true };

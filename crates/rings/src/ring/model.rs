@@ -1,4 +1,4 @@
-//! Every interleaving of a writer and a reader, with what the memory model allows; and twins that lack an order.
+//! Explores every interleaving of a writer and a reader under the memory model, and broken variants that lack an order.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use word_model::{Modelled, Weakened, Weakening, explore, is_caught};
 use super::tests::Owned;
 use super::*;
 
-/// Places are stored without release.
+/// Positions are stored without release.
 struct PlacesRelaxed;
 
 impl Weakening for PlacesRelaxed {
@@ -29,10 +29,10 @@ impl Weakening for NoFence {
 
 impl<T: Weakening> Words for Weakened<T> {}
 
-/// In which each of the twins is caught.
+/// The number of preemptions that detects each of the broken variants.
 const PREEMPTION_COUNT: usize = 3;
 
-/// Five words through a ring of room for three, as far as a few turns of each end bring them.
+/// Five words through a ring with space for three, as far as a few turns of each end go.
 fn transfer<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let shared = Arc::clone(&owned);
@@ -56,7 +56,8 @@ fn transfer<W: Words + Send + Sync + 'static>() {
     writer.join().unwrap();
 }
 
-/// A writer that stages, in the midst of words, and tells of some of it, and of the rest: what it has told of is there, and no more.
+/// A writer stages bytes, also partial words, and publishes some of them, then the others: exactly the published bytes
+/// are readable.
 fn stages_and_tells<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let shared = Arc::clone(&owned);
@@ -80,7 +81,7 @@ fn stages_and_tells<W: Words + Send + Sync + 'static>() {
     writer.join().unwrap();
 }
 
-/// A writer of eight bytes: whether it wakes the reader.
+/// Writes eight bytes, and returns whether the reader must be woken.
 fn writes<W: Words + Send + Sync + 'static>(owned: &Arc<Owned<W>>) -> thread::JoinHandle<(bool, Sender)> {
     let shared = Arc::clone(owned);
     thread::spawn(move || {
@@ -90,7 +91,7 @@ fn writes<W: Words + Send + Sync + 'static>(owned: &Arc<Owned<W>>) -> thread::Jo
     })
 }
 
-/// A reader that sleeps because nothing is there is woken by the writer that comes.
+/// A reader that sleeps without data is woken by the writer.
 fn reader_sleeps<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let writer = writes(&owned);
@@ -99,11 +100,11 @@ fn reader_sleeps<W: Words + Send + Sync + 'static>() {
     assert!(is_woken || !sleeps, "it sleeps for ever");
 }
 
-/// How a reader goes to sleep that has looked before: whether it sleeps.
+/// How a reader that has polled before goes to sleep; returns whether it sleeps.
 type Sleep<W> = fn(&Receiver, &Ring<'_, W>) -> bool;
 
-/// A reader looks, is asleep, is woken by something else, takes its word back, and sleeps again: the writer that comes at any time wakes it,
-/// or is found.
+/// A reader polls, sleeps, is woken by another event, clears its word, and sleeps again: a writer at any time wakes it,
+/// or its data is found.
 fn reader_looks_and_sleeps<W: Words + Send + Sync + 'static>(sleep: Sleep<W>) {
     let owned = Arc::new(Owned::<W>::new(4));
     let writer = writes(&owned);
@@ -121,15 +122,15 @@ fn says_so_and_looks<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool 
     receiver.may_sleep(ring).unwrap()
 }
 
-/// A twin: what it has found before is leave enough.
+/// A broken variant: an earlier poll permits sleeping.
 fn says_so<W: Words>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
     ring.reader.store(1, Relaxed);
     W::fence(SeqCst);
     true
 }
 
-/// A reader finds what comes as it goes to sleep, reads it, and sleeps. The writer has seen the first of the two words, and takes the second: the reader is woken for nothing.
-/// What is written next wakes it, or finds it awake.
+/// A reader finds data while going to sleep, reads it, and sleeps. The writer has seen the first of the two words, and
+/// clears the second: the reader is woken without reason. The next data wakes it, or finds it awake.
 fn reader_is_woken_late<W: Words + Send + Sync + 'static>(sleeps_on: Sleep<W>) {
     let owned = Arc::new(Owned::<W>::new(8));
     let writer = writes(&owned);
@@ -150,12 +151,12 @@ fn says_it_anew<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
     receiver.may_sleep(ring).unwrap()
 }
 
-/// A twin, as ends were: it believes that its word is still there.
+/// A broken variant, like earlier ends: it assumes that its word is still set.
 fn believes_its_word<W: Words>(_: &Receiver, _: &Ring<'_, W>) -> bool {
     true
 }
 
-/// A writer that sleeps for want of room is woken by the reader that makes some.
+/// A writer that sleeps without space is woken by the reader that frees some.
 fn writer_sleeps<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let mut sender = Sender::default();
@@ -171,10 +172,10 @@ fn writer_sleeps<W: Words + Send + Sync + 'static>() {
     assert!(is_woken || !sleeps, "it sleeps for ever");
 }
 
-/// Whether a reader that has read wakes the writer.
+/// Returns whether a reader that has read wakes the writer.
 type Wakes<W> = fn(&mut Receiver, &Ring<'_, W>) -> bool;
 
-/// A writer that fills the ring beside a reader, and sleeps, is woken by it: the reader reads on as long as there is something.
+/// A writer that fills the ring while a reader runs, and sleeps, is woken by it: the reader reads while there is data.
 fn writer_fills_and_sleeps<W: Words + Send + Sync + 'static>(wakes: Wakes<W>) {
     let owned = Arc::new(Owned::<W>::new(4));
     let mut sender = Sender::default();
@@ -202,7 +203,7 @@ fn looks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> boo
     receiver.wakes(ring)
 }
 
-/// A twin: it takes each place for one behind whose fence it has looked.
+/// A broken variant: it treats each position as one after whose fence it has checked.
 fn looks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
     let is_woken = receiver.wakes(ring);
     receiver.looked = receiver.head;

@@ -1,8 +1,8 @@
-//! Many words of a ring at a time.
+//! Bulk copies of a ring's words.
 //!
-//! The order of words is the place's, which is stored behind all of them and loaded before. Among each other words have none. So words go in pieces
-//! as wide as the processor's registers, and lines of the other side's cache are waited for together. A store or a load for each word would
-//! fill what a processor has under way with a few lines.
+//! Ordering comes from the position, which is stored after all words and loaded before them. Words are unordered among
+//! each other. So they are copied in pieces as wide as the processor's registers, and several lines of the other side's
+//! cache are fetched in parallel. A load or store for each word would fill the processor's queue with a few lines.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,17 +13,17 @@ use super::WORD_BYTES;
 
 /// A word of a ring.
 pub(crate) trait Words: Word {
-    /// Stores bytes to words; to as many as there are of both.
+    /// Stores bytes to words, up to the shorter of both.
     fn store_all(words: &[Self], from: &[[u8; WORD_BYTES]]) {
         words.iter().zip(from).for_each(|(word, bytes)| word.store(u64::from_le_bytes(*bytes), Relaxed));
     }
 
-    /// Loads words to bytes; as many as there are of both.
+    /// Loads words to bytes, up to the shorter of both.
     fn load_all(words: &[Self], to: &mut [[u8; WORD_BYTES]]) {
         words.iter().zip(to).for_each(|(word, bytes)| *bytes = word.load(Relaxed).to_le_bytes());
     }
 
-    /// Asks for words that are going to be stored to.
+    /// Prefetches words for a store.
     fn expect(_words: &[Self]) {}
 }
 
@@ -34,13 +34,13 @@ impl Words for AtomicU64 {}
 impl Words for AtomicU64 {
     fn store_all(words: &[AtomicU64], from: &[[u8; WORD_BYTES]]) {
         let count = words.len().min(from.len());
-        // SAFETY: both are as long, and words may be stored to by whoever has a reference.
+        // SAFETY: both have this length, and words may be stored through a shared reference.
         unsafe { x86_64::copy(from.as_ptr().cast(), words.as_ptr().cast_mut().cast(), count * WORD_BYTES) }
     }
 
     fn load_all(words: &[AtomicU64], to: &mut [[u8; WORD_BYTES]]) {
         let count = words.len().min(to.len());
-        // SAFETY: both are as long; the words' bytes may change meanwhile, as the function allows.
+        // SAFETY: both have this length; the words' bytes may change concurrently, as the function allows.
         unsafe { x86_64::copy(words.as_ptr().cast(), to.as_mut_ptr().cast(), count * WORD_BYTES) }
     }
 
@@ -55,15 +55,16 @@ mod x86_64 {
 
     pub(super) const LINE_BYTES: usize = 64;
 
-    /// Copies bytes, a multiple of eight.
+    /// Copies bytes; the number is a multiple of eight.
     ///
     /// # Safety
-    /// `from` is readable and `to` writable for so long, and the two do not overlap. Other threads, and processes, may load and store the words of
-    /// either meanwhile: the instructions load and store each aligned word of eight bytes as relaxed atomics do.
+    /// `from` is readable and `to` writable for this length, and the two do not overlap. Other threads, and processes,
+    /// may load and store the words of either concurrently: the instructions load and store each aligned word of eight
+    /// bytes as relaxed atomics do.
     #[inline]
     pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len_bytes: usize) {
         let lines_bytes = len_bytes / LINE_BYTES * LINE_BYTES;
-        // SAFETY: the indexes go from the lengths below both ends up to them; the caller vouches for all bytes in between.
+        // SAFETY: the indexes run from the negated lengths up to both ends; the caller guarantees all bytes in between.
         unsafe {
             asm!(
                 "test {lines}, {lines}",
@@ -104,11 +105,11 @@ mod x86_64 {
         }
     }
 
-    /// Asks for a line, to store to it.
+    /// Prefetches a line for a store.
     #[inline]
     pub(super) fn expect(at: *const u8) {
-        // SAFETY: the instruction reads and writes nothing, and does nothing with an address that is none; processors that lack it have a
-        // 'no operation' in its place.
+        // SAFETY: the instruction reads and writes nothing, and ignores an invalid address; processors without it
+        // execute a no-op instead.
         unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) }
     }
 }
