@@ -32,7 +32,7 @@ pub struct Options {
     pub entry_count: u16,
     /// Digests of transferred data.
     pub digests: Digests,
-    /// How long to retry connecting after a connection breaks, and to retry a command on new connections that break.
+    /// Maximum time to retry connecting after a connection breaks, and to retry a command on new connections that break.
     pub reconnect_max: Duration,
     /// Maximum time for a response; unlimited if `None`. After a timeout the command's outcome is unknown, and it is
     /// not repeated.

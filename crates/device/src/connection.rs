@@ -21,10 +21,10 @@ use crate::session::{Flow, Session};
 use crate::shared::Shared;
 use crate::socket::Socket;
 
-/// How often a host's events are checked, while it waits for some.
+/// Interval of checks for a host's events, while it waits for some.
 const EVENTS_EVERY: Duration = Duration::from_secs(1);
 
-/// How often a list checks whether the order of keys is ready.
+/// Interval at which a list checks whether the order of keys is ready.
 const ORDER_EVERY: Duration = Duration::from_millis(10);
 
 pub(crate) struct Connection {
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     since: Instant,
 }
 
-/// What a connection needs after its turn.
+/// The next step of a connection after its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// Another turn.

@@ -39,7 +39,7 @@ enum Phase {
     Queue(Box<Queue>),
 }
 
-/// Whether the connection continues.
+/// The state of the connection after a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flow {
     Go,

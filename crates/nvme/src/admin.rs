@@ -30,14 +30,14 @@ pub enum Admin {
         number: u8,
         /// Its value.
         value: u32,
-        /// Whether it survives a reset.
+        /// True if it survives a reset.
         save: bool,
     },
     /// Returns a feature.
     GetFeature {
         /// Its number.
         number: u8,
-        /// Which of its values: 0 the current, 1 the default, 2 the saved, 3 its capabilities.
+        /// The kind of value: 0 the current, 1 the default, 2 the saved, 3 its capabilities.
         select: u8,
     },
     /// Aborts a command.
@@ -70,7 +70,7 @@ pub struct LogPage {
     pub offset: u64,
     /// The length in bytes; a multiple of four.
     pub len_bytes: u64,
-    /// Whether the event that led to the page is kept after reading it.
+    /// True if the event that led to the page is kept after reading it.
     pub retains_event: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct LogPage {
 pub struct Feature;
 
 impl Feature {
-    /// Whether the volatile write cache is in use.
+    /// Use of the volatile write cache.
     pub const WRITE_CACHE: u8 = 0x06;
     /// The number of I/O queues, minus one: submission queues in the low half, completion queues in the high half.
     pub const QUEUE_COUNT: u8 = 0x07;

@@ -14,7 +14,7 @@ const ADMIN_QUEUE_ENTRIES: u16 = 32;
 /// A subsystem and its address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiscoveryEntry {
-    /// Whether it is the discovery subsystem itself.
+    /// True if it is the discovery subsystem itself.
     pub is_discovery: bool,
     /// The number of its port.
     pub port: u16,

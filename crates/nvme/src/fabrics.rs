@@ -1,4 +1,4 @@
-//! Fabrics commands: opcode 7Fh, with a type in place of the namespace (base specification, 6).
+//! Fabrics commands: opcode 7Fh, with a type instead of the namespace (base specification, 6).
 
 use crate::bytes::{bytes_at, put, put_text, text_of, u8_at, u16_at, u32_at, u64_at};
 use crate::{Command, Status};

@@ -35,7 +35,7 @@ pub struct IdentifyController {
     pub capsule_bytes_max: u32,
     /// The store's capacity in bytes.
     pub capacity_bytes: u64,
-    /// Whether a completed write may be lost on a power failure until a later Flush is completed.
+    /// True if a completed write may be lost on a power failure until a later Flush is completed.
     pub has_volatile_cache: bool,
     /// The subsystem's name.
     pub subsystem: String,
@@ -123,7 +123,7 @@ pub struct KvNamespace {
     pub value_bytes_max: u32,
     /// A permanent identifier.
     pub uuid: [u8; 16],
-    /// Whether writes are impossible, for whatever reason.
+    /// True if writes are impossible, for whatever reason.
     pub is_write_protected: bool,
 }
 

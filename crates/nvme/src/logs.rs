@@ -6,9 +6,9 @@ use crate::bytes::{put, put_text, u8_at};
 /// The health page of a controller (02h).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Health {
-    /// Whether the spare space is below its threshold.
+    /// True if the spare space is below its threshold.
     pub is_spare_low: bool,
-    /// Whether writes are impossible.
+    /// True if writes are impossible.
     pub is_read_only: bool,
     /// Spare space in percent.
     pub spare_percent: u8,

@@ -61,12 +61,12 @@ impl<'a> Reply<'a> {
         self.output.extend_from_slice(b"\r\n");
     }
 
-    /// Writes null in place of a byte string.
+    /// Writes null instead of a byte string.
     pub fn null_bulk(&mut self) {
         self.null(b"$-1\r\n");
     }
 
-    /// Writes null in place of an array.
+    /// Writes null instead of an array.
     pub fn null_array(&mut self) {
         self.null(b"*-1\r\n");
     }

@@ -17,7 +17,7 @@ use crate::memory::{Memory, Way, futex_of};
 use crate::ring::{Receiver, Ring, Sender};
 use crate::untaken::Untaken;
 
-/// How often a waiting host checks whether the device still exists.
+/// Interval at which a waiting host checks whether the device still exists.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Polls of a position, with a processor pause each, before sleeping.

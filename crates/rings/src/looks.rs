@@ -1,4 +1,4 @@
-//! How long an end polls before it sleeps.
+//! Adaptive polling before sleeping.
 //!
 //! Sleeping and waking cost each side a system call, and if the sleeper's processor has gone idle, tens of microseconds
 //! until it runs again. A poll of an unchanged position takes some nanoseconds, a poll of a socket less than one of
@@ -26,7 +26,7 @@ const WHOLE_PER_YIELD: u32 = 16;
 /// Number of waits in vain after which one has its full length again.
 const WHOLE_EVERY_COUNT: u32 = 16;
 
-/// Whether another thread can run while this one polls.
+/// True if another thread can run while this one polls.
 static IS_OF_USE: LazyLock<bool> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get) > 1);
 
 /// The state of adaptive polling.

@@ -31,7 +31,7 @@ pub(crate) use words::Words;
 
 const WORD_BYTES: usize = 8;
 
-/// How far ahead lines are prefetched where bytes are staged: some values, so that the writer can do other work in
+/// Distance at which lines are prefetched where bytes are staged: some values, so that the writer can do other work in
 /// between.
 const STAGE_AHEAD_BYTES: u64 = 1024;
 

@@ -117,7 +117,7 @@ fn a_queue_has_the_turn_while_it_carries_out_a_command() {
     assert!(!controller.is_in_turn());
 }
 
-/// A shared-memory host has stored data that is not durable. Returns what it receives before and after the data is
+/// A shared-memory host has stored data that is not durable. Returns the bytes that it receives before and after the data is
 /// durable, with `then` in between. `None` if the disk has no journal.
 fn told_of_a_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Option<[(Turn, Vec<u8>); 2]> {
     let dir = tempfile::tempdir_in(".").expect("a directory");

@@ -129,7 +129,7 @@ struct Scene {
     written: usize,
     read: usize,
     told: usize,
-    /// Where held parts begin, with their tickets.
+    /// The start positions of held parts, with their tickets.
     held: VecDeque<(usize, Ticket)>,
 }
 

@@ -23,7 +23,7 @@ const MINUTES: u64 = 15;
 const OPEN_COUNT_MAX: usize = 200;
 /// Maximum resident memory of the process with its hosts: far above the limits of this many connections.
 const RESIDENT_BYTES_MAX: u64 = 1 << 30;
-/// How long a host waits for an optional answer.
+/// Maximum time that a host waits for an optional answer.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 fn digests(random: &mut Rng) -> Digests {

@@ -57,7 +57,7 @@ pub struct Data<'a> {
     pub tag: u16,
     /// Its offset in the command's data.
     pub offset: u32,
-    /// Whether it is the last part of the request.
+    /// True for the last part of the request.
     pub is_last: bool,
     /// To the host: whether it also stands for the completion.
     pub is_success: bool,

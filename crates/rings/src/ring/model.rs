@@ -100,7 +100,7 @@ fn reader_sleeps<W: Words + Send + Sync + 'static>() {
     assert!(is_woken || !sleeps, "it sleeps for ever");
 }
 
-/// How a reader that has polled before goes to sleep; returns whether it sleeps.
+/// A way for a reader that has polled before to go to sleep; returns whether it sleeps.
 type Sleep<W> = fn(&Receiver, &Ring<'_, W>) -> bool;
 
 /// A reader polls, sleeps, is woken by another event, clears its word, and sleeps again: a writer at any time wakes it,

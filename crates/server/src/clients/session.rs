@@ -14,7 +14,7 @@ use crate::keyspace::database::Database;
 use crate::observers::watch::{Watched, Watches, Watching};
 use crate::table::Entry;
 
-/// Which replies a client receives.
+/// The reply mode of a client (`CLIENT REPLY`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) enum Replies {
     #[default]

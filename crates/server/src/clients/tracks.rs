@@ -1,6 +1,6 @@
-//! How a client tracks keys (`CLIENT TRACKING`).
+//! The tracking mode of a client (`CLIENT TRACKING`).
 
-/// Which keys a client tracks.
+/// The set of keys that a client tracks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// Keys that it reads.

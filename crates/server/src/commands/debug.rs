@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[("debug", debug)];
 #[allow(clippy::approx_constant, reason = "clients compare it")]
 const REDIS_PI: f64 = 3.141;
 
-/// How often a sleeping thread checks whether the server stops.
+/// Interval at which a sleeping thread checks whether the server stops.
 const NAP: Duration = Duration::from_millis(20);
 
 /// Refused unless `enable-debug-command` allows it, as in Redis: its effects are for tests.

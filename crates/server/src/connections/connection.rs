@@ -38,7 +38,7 @@ use crate::shared::Shared;
 use crate::telemetry::LoopCounters;
 use crate::telemetry::Unanswered;
 
-/// What a connection needs after its turn.
+/// The next step of a connection after its turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Another turn after the other connections.

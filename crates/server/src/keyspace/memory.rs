@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hikv::{Clock, Store};
 
-/// How long the store's figures are cached: gathering them costs more than a write.
+/// Lifetime of the cached store figures: gathering them costs more than a write.
 const LOOK_MS: u64 = 10;
 
 #[derive(Default)]

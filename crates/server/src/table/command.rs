@@ -7,7 +7,7 @@ use super::flag;
 use super::policy::{Policy, When};
 use super::touches::{Access, Channels, Touches};
 
-/// How a command is executed. Its function is not part of the table: the dispatcher finds it by the command's index.
+/// The way in which a command is executed. Its function is not part of the table: the dispatcher finds it by the command's index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// By its function.
@@ -29,7 +29,7 @@ pub(crate) enum ReadShape {
     Array,
 }
 
-/// Whether a command may run concurrently with others.
+/// The commands that may run concurrently with a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Isolation {
     /// With all commands that are not `Alone`: it is a single operation of the store.

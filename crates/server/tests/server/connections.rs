@@ -1,4 +1,4 @@
-//! Many connections, slow ones, malformed ones, too many.
+//! Many connections, slow ones, malformed ones, more than `maxclients`.
 
 use crate::common::{Client, TestServer, Value, bulk, encode, error, ok, patterned};
 use server::{Config, Parameters};

@@ -16,7 +16,7 @@ use rustls::{RootCertStore, ServerConfig};
 use super::refusal::explained;
 use crate::administration::byte_order_mark::read_unmarked;
 
-/// Whether clients must present a certificate.
+/// The policy for client certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClientCertificate {
     /// No certificate is requested.
@@ -55,7 +55,7 @@ pub struct TlsFiles {
     pub key: PathBuf,
     /// The authorities that sign client certificates.
     pub client_ca: Option<PathBuf>,
-    /// Whether clients must present a certificate; any value except `No` needs `client_ca`.
+    /// The policy for client certificates; any value except `No` needs `client_ca`.
     pub client_certificate: ClientCertificate,
 }
 

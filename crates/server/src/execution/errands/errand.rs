@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::table::Entry;
 
-/// Which thread executes a background job.
+/// The thread that executes a background job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     Queued,

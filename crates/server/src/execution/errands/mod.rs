@@ -4,7 +4,7 @@
 //! receives the client's session, pipeline and input ([`ClientState`]), so even a long request is not copied; the loop
 //! keeps a placeholder session.
 //!
-//! Each row of the command table states what the command's duration depends on ([`Takes`]). From that and the current
+//! Each row of the command table states the factors of the command's duration ([`Takes`]). From that and the current
 //! values, `weight` estimates whether a request is long. SAVE and DEBUG SLEEP get a thread each: SAVE runs once at a
 //! time, DEBUG SLEEP is for tests. All other jobs queue for one thread, which claims the job's keys ([`Claim`]) while
 //! it executes. So a transaction of several seconds is isolated as on a loop, and blocks only commands that use its

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | changes keys | all of its changes, or none: one batch |
 //! | deletes everything, and then puts keys; at most [`DELETED_COUNT_MAX`] keys in total | the same |
-//! | the same, with more keys | the state before; nothing; or what it put: two steps |
+//! | the same, with more keys | the state before; nothing; or its own keys: two steps |
 //! | deletes everything, and no more | the state before, or nothing |
 //!
 //! Notifications of the changes (keyspace events, watched and tracked keys) are sent after they are written. If writing

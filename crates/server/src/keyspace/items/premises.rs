@@ -33,7 +33,7 @@ pub(crate) struct Seen {
     expiry: Expiry,
 }
 
-/// How a value is recognised in addition to its version.
+/// The identity of a value, in addition to its version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Hash(u64),
