@@ -33,7 +33,7 @@ pub(crate) fn authenticate(queue: &mut Queue, host: &Host, subsystem: &str) -> R
     if let (Some(secret), Some((sequence, value))) = (&secrets.controller, challenge) {
         if !success.answers(&secret.controller_response(&value, &Transaction { sequence, ..by })) {
             let _ = send(queue, &Failure { id, is_of_host: true, why: 1 }.encode());
-            return Err(Error::Authentication("the controller does not know its secret"));
+            return Err(Error::Authentication("the controller does not prove its secret"));
         }
         send(queue, &Success::Host { id }.encode())?;
     }
@@ -48,8 +48,8 @@ fn challenge(hash: Hash) -> Vec<u8> {
 
 fn refusal(message: &[u8]) -> Error {
     match Failure::decode(message) {
-        Some(Failure { why: 1, .. }) => Error::Authentication("the device does not take the secret"),
-        _ => Error::Authentication("the device wants another way of authentication"),
+        Some(Failure { why: 1, .. }) => Error::Authentication("the device rejected the secret"),
+        _ => Error::Authentication("the device requires an unsupported authentication method"),
     }
 }
 

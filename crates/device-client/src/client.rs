@@ -10,8 +10,8 @@ use nvme::{Admin, Digests, Items, Key, Keys, Kv, Status, StoreIf};
 
 use crate::controller::{Controller, discover_at};
 use crate::operation::{NAMESPACE, Operation, Outcome};
-use crate::patience::{AGAIN_EVERY, Patience};
 use crate::queue::{Completed, Host, Queue};
+use crate::retry_limit::{RETRY_INTERVAL, RetryLimit};
 use crate::several::run_some;
 use crate::{Endpoint, Error};
 
@@ -94,7 +94,7 @@ impl Client {
             None => {
                 let log = discover_at(&endpoint)?;
                 let found = log.entries.into_iter().find(|entry| !entry.is_discovery);
-                found.ok_or(Error::Unexpected("it tells of no subsystem"))?.subsystem
+                found.ok_or(Error::Unexpected("the device reports no subsystem"))?.subsystem
             }
         };
         let mut client = Client { endpoint, subsystem, options, link: None, given_up: None };
@@ -157,7 +157,7 @@ impl Client {
             Outcome::Done => Ok(()),
             Outcome::Missing => Err(nvme::Status::KEY_NOT_FOUND.into()),
             Outcome::Failed(status) => Err(status.into()),
-            _ => Err(Error::Unexpected("it deletes, and says something else")),
+            _ => Err(Error::Unexpected("unexpected outcome of a delete")),
         }
     }
 
@@ -231,7 +231,7 @@ impl Client {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// Like [`Client::run`], and calls `told` with the number and outcome of each operation as soon as it is known. A
+    /// Like [`Client::run`], and calls `on_outcome` with the number and outcome of each operation as soon as it is known. A
     /// value is passed in place, without a copy.
     ///
     /// # Errors
@@ -239,33 +239,33 @@ impl Client {
     pub fn run_with<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         operations: &[Operation<K, V>],
-        mut told: impl FnMut(usize, Outcome<&[u8]>),
+        mut on_outcome: impl FnMut(usize, Outcome<&[u8]>),
     ) -> Result<(), Error> {
         // Checked before the first is sent, so that none is left on the queue.
         operations.iter().try_for_each(|operation| operation.command().map(drop))?;
         let mut is_done = vec![false; operations.len()];
-        let mut patience = Patience::new(self.options.reconnect_max);
+        let mut retry_limit = RetryLimit::new(self.options.reconnect_max);
         loop {
             let entry_count = self.options.entry_count;
-            match run_some(&mut self.link()?.queue, entry_count, operations, &mut is_done, &mut told) {
+            match run_some(&mut self.link()?.queue, entry_count, operations, &mut is_done, &mut on_outcome) {
                 Ok(()) => return Ok(()),
                 Err((error, submitted)) => {
-                    let lasts = patience.lasts(is_done.iter().filter(|is_done| **is_done).count());
-                    self.recover(error, lasts, submitted.iter().all(|number| operations[*number].is_repeatable()))?;
+                    let may_retry = retry_limit.may_retry(is_done.iter().filter(|is_done| **is_done).count());
+                    self.recover(error, may_retry, submitted.iter().all(|number| operations[*number].is_repeatable()))?;
                 }
             }
         }
     }
 
     fn one(&mut self, operation: Operation<&[u8], &[u8]>) -> Result<Outcome, Error> {
-        let mut told = None;
-        self.run_with(&[operation], |_, outcome| told = Some(outcome.to_owned()))?;
-        told.ok_or(Error::Unexpected("an operation without an outcome"))
+        let mut on_outcome = None;
+        self.run_with(&[operation], |_, outcome| on_outcome = Some(outcome.to_owned()))?;
+        on_outcome.ok_or(Error::Unexpected("an operation without an outcome"))
     }
 
-    /// After an error: prepares a retry if `lasts`, and if the pending operations can be repeated; otherwise returns
+    /// After an error: prepares a retry if `may_retry`, and if the pending operations can be repeated; otherwise returns
     /// the error.
-    fn recover(&mut self, error: Error, lasts: bool, are_repeatable: bool) -> Result<(), Error> {
+    fn recover(&mut self, error: Error, may_retry: bool, are_repeatable: bool) -> Result<(), Error> {
         if !error.is_of_connection() {
             return Err(error);
         }
@@ -275,17 +275,17 @@ impl Client {
         match error {
             // A device that hangs would hang again.
             Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::Unknown(error)),
-            _ if lasts && are_repeatable => Ok(()),
+            _ if may_retry && are_repeatable => Ok(()),
             Error::Io(error) => Err(Error::Unknown(error)),
             other => Err(Error::Unknown(io::Error::other(other.to_string()))),
         }
     }
 
     fn repeat(&mut self, mut run: impl FnMut(&mut Queue) -> Result<Completed, Error>) -> Result<Completed, Error> {
-        let mut patience = Patience::new(self.options.reconnect_max);
+        let mut retry_limit = RetryLimit::new(self.options.reconnect_max);
         loop {
             match run(&mut self.link()?.queue) {
-                Err(error) => self.recover(error, patience.lasts(0), true)?,
+                Err(error) => self.recover(error, retry_limit.may_retry(0), true)?,
                 done => return done,
             }
         }
@@ -304,7 +304,7 @@ impl Client {
         loop {
             match self.open() {
                 Err(error) if error.is_of_connection() && began.elapsed() < self.options.reconnect_max => {
-                    thread::sleep(AGAIN_EVERY);
+                    thread::sleep(RETRY_INTERVAL);
                 }
                 opened => return opened,
             }

@@ -52,7 +52,7 @@ impl Controller {
                 return Ok(controller);
             }
         }
-        Err(Error::Unexpected("it does not become ready"))
+        Err(Error::Unexpected("the controller does not become ready"))
     }
 
     /// Connects an I/O queue, with a number of at least 1.
@@ -156,7 +156,7 @@ pub fn discover_at(endpoint: &Endpoint) -> Result<DiscoveryLog, Error> {
     let mut controller = Controller::connect(endpoint.clone(), Digests::default(), &Host::new(), DISCOVERY_NQN, 0)?;
     let head = controller.log(0x70, 0, DISCOVERY_HEAD_BYTES)?;
     let count =
-        u64::from_le_bytes(*head[8..].first_chunk().ok_or(Error::Unexpected("a discovery log without a head"))?);
+        u64::from_le_bytes(*head[8..].first_chunk().ok_or(Error::Unexpected("the discovery log has no header"))?);
     let len_bytes = DISCOVERY_HEAD_BYTES * (1 + count.min(DISCOVERY_ENTRY_COUNT_MAX));
     Ok(DiscoveryLog::decode(&controller.log(0x70, 0, len_bytes)?))
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rings::{HostEnd, Looks};
+use rings::{HostEnd, Spin};
 use rustix::net::{RecvFlags, recv};
 
 /// Linux' default timeout of a command.
@@ -65,7 +65,7 @@ impl Endpoint {
                 let mut refused = ErrorKind::NotFound.into();
                 for addr in addrs {
                     match self.open_at(addr) {
-                        Ok(socket) => return Ok(Stream::Tcp(socket, Looks::new(ASK_COUNT))),
+                        Ok(socket) => return Ok(Stream::Tcp(socket, Spin::new(ASK_COUNT))),
                         Err(error) => refused = error,
                     }
                 }
@@ -90,7 +90,7 @@ impl Endpoint {
 #[derive(Debug)]
 pub enum Stream {
     /// A socket, and the state of polling it.
-    Tcp(TcpStream, Looks),
+    Tcp(TcpStream, Spin),
     /// Shared memory.
     Shm(Box<HostEnd>),
 }
@@ -112,20 +112,20 @@ impl Stream {
 fn timed_out<T>(outcome: io::Result<T>) -> io::Result<T> {
     outcome.map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            io::Error::new(ErrorKind::TimedOut, "the device does not answer")
+            io::Error::new(ErrorKind::TimedOut, "the device does not respond")
         }
         _ => error,
     })
 }
 
 /// Reads; sleeps only after enough polls.
-fn read(socket: &mut TcpStream, looks: &mut Looks, out: &mut [u8]) -> io::Result<usize> {
+fn read(socket: &mut TcpStream, spin: &mut Spin, out: &mut [u8]) -> io::Result<usize> {
     loop {
         match recv(&*socket, &mut *out, RecvFlags::DONTWAIT) {
-            Err(rustix::io::Errno::AGAIN) if !looks.go_on() => return socket.read(out),
+            Err(rustix::io::Errno::AGAIN) if !spin.spin_again() => return socket.read(out),
             Err(rustix::io::Errno::AGAIN) => {}
             read => {
-                looks.found();
+                spin.found();
                 return Ok(read.map(|(len_bytes, _)| len_bytes)?);
             }
         }
@@ -135,7 +135,7 @@ fn read(socket: &mut TcpStream, looks: &mut Looks, out: &mut [u8]) -> io::Result
 impl Read for Stream {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         timed_out(match self {
-            Stream::Tcp(socket, looks) => read(socket, looks, out),
+            Stream::Tcp(socket, spin) => read(socket, spin, out),
             Stream::Shm(end) => end.read(out),
         })
     }

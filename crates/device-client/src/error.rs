@@ -49,16 +49,18 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::KeyLength { len_bytes } => {
-                write!(f, "the key has {len_bytes} bytes; a device takes 1 to {}", nvme::Key::BYTES_MAX)
+                write!(f, "key has {len_bytes} bytes; devices accept 1 to {}", nvme::Key::BYTES_MAX)
             }
-            Error::Refused(status) => write!(f, "the device says: {status}"),
+            Error::Refused(status) => write!(f, "the device refused the command: {status}"),
             Error::Terminated { cause, information } => {
                 write!(f, "the device ended the connection: cause {cause}, at {information}")
             }
-            Error::Protocol(fatal) => write!(f, "the device breaks the transport's rules: {fatal}"),
-            Error::Unexpected(what) => write!(f, "the device breaks the transport's rules: {what}"),
+            Error::Protocol(fatal) => write!(f, "the device violated the transport protocol: {fatal}"),
+            Error::Unexpected(what) => write!(f, "the device violated the transport protocol: {what}"),
             Error::Authentication(what) => f.write_str(what),
-            Error::Unknown(error) => write!(f, "it is unknown whether that was done: {error}"),
+            Error::Unknown(error) => {
+                write!(f, "connection lost, the command may or may not have been executed: {error}")
+            }
             Error::Io(error) => error.fmt(f),
         }
     }

@@ -24,8 +24,8 @@ mod controller;
 mod endpoint;
 mod error;
 mod operation;
-mod patience;
 mod queue;
+mod retry_limit;
 mod several;
 mod wire;
 

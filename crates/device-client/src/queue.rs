@@ -124,7 +124,7 @@ impl Queue {
             authenticate(&mut queue, host, subsystem)?;
         } else if host.secrets.as_ref().is_some_and(|secrets| secrets.controller.is_some()) {
             // A program that impersonates the device would omit the challenge.
-            return Err(Error::Authentication("the device does not show that it knows its secret"));
+            return Err(Error::Authentication("the device does not prove its secret"));
         }
         Ok(queue)
     }
@@ -215,14 +215,14 @@ impl Queue {
                     self.give_value(&ready)?;
                     continue;
                 }
-                _ => return Err(Error::Unexpected("a PDU that may not come now")),
+                _ => return Err(Error::Unexpected("PDU out of sequence")),
             };
             let Some((completion, data, len_bytes)) = done else {
                 self.wire.consume(len_bytes);
                 continue;
             };
             let Completion { id, status, result, .. } = completion;
-            let pending = self.pending.remove(id).ok_or(Error::Unexpected("a completion of no command"))?;
+            let pending = self.pending.remove(id).ok_or(Error::Unexpected("completion of an unknown command"))?;
             let data = if data.is_empty() { &pending.received } else { data };
             let shown = shown(&Completed { id, status, result, data, number: pending.number });
             self.wire.consume(len_bytes);
@@ -236,15 +236,14 @@ impl Queue {
     /// See [`Error`].
     pub fn complete_one(&mut self, id: u16) -> Result<Completed, Error> {
         let completed = self.complete()?;
-        if completed.id == id { Ok(completed) } else { Err(Error::Unexpected("another command's completion")) }
+        if completed.id == id { Ok(completed) } else { Err(Error::Unexpected("completion of another command")) }
     }
 
     fn give_value(&mut self, ready: &Ready) -> Result<(), Error> {
-        let pending = self.pending.get_mut(ready.id).ok_or(Error::Unexpected("a request for data of no command"))?;
+        let pending = self.pending.get_mut(ready.id).ok_or(Error::Unexpected("data request for an unknown command"))?;
         let (start, len) = (ready.offset as usize, ready.len_bytes as usize);
         let part = start.checked_add(len).and_then(|end| pending.value.get(start..end));
-        let part =
-            part.filter(|part| !part.is_empty()).ok_or(Error::Unexpected("a request for data beyond the value"))?;
+        let part = part.filter(|part| !part.is_empty()).ok_or(Error::Unexpected("data request beyond the value"))?;
         let mut offset = ready.offset;
         let mut pieces = part.chunks(self.wire.data_bytes_max).peekable();
         while let Some(bytes) = pieces.next() {
@@ -280,10 +279,10 @@ fn completion_behind(wire: &Wire, data: &Data<'_>, len_bytes: usize) -> Result<O
 
 /// Returns the command of the data, if its buffer has space after the data received so far.
 fn pending_with_room<'p>(pending: Option<&'p mut Pending>, data: &Data<'_>) -> Result<&'p mut Pending, Error> {
-    let pending = pending.ok_or(Error::Unexpected("data of no command"))?;
+    let pending = pending.ok_or(Error::Unexpected("data of an unknown command"))?;
     let end = pending.received.len() + data.bytes.len();
     if data.offset as usize != pending.received.len() || end > pending.room_bytes {
-        return Err(Error::Unexpected("data for which there is no room"));
+        return Err(Error::Unexpected("data beyond the buffer"));
     }
     Ok(pending)
 }

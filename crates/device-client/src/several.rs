@@ -20,16 +20,16 @@ pub(crate) fn run_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     entry_count: u16,
     operations: &[Operation<K, V>],
     is_done: &mut [bool],
-    told: &mut impl FnMut(usize, Outcome<&[u8]>),
+    on_outcome: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), (Error, Vec<usize>)> {
     let mut long = Vec::new();
-    run_at_once(queue, entry_count, operations, (is_done, &mut long), told)
+    run_at_once(queue, entry_count, operations, (is_done, &mut long), on_outcome)
         .map_err(|error| (error, queue.pending_numbers().collect()))?;
     for number in long {
         let operation = &operations[number];
         let completed = retrieve_long(queue, operation).map_err(|error| (error, vec![number]))?;
         is_done[number] = true;
-        told(
+        on_outcome(
             number,
             completed
                 .as_ref()
@@ -45,10 +45,10 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     entry_count: u16,
     operations: &[Operation<K, V>],
     (is_done, long): (&mut [bool], &mut Vec<usize>),
-    told: &mut impl FnMut(usize, Outcome<&[u8]>),
+    on_outcome: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), Error> {
     let count_max = usize::from(entry_count.saturating_sub(1).max(1));
-    let (mut next, mut room_bytes, mut is_spoilt) = (0, 0, false);
+    let (mut next, mut room_bytes, mut is_corrupt) = (0, 0, false);
     loop {
         while let Some(operation) = operations.get(next) {
             if !is_done[next] {
@@ -71,18 +71,18 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
             room_bytes -= room;
             // It was not executed. A connection that corrupts data is abandoned for another one.
             if completed.status.is(Status::TRANSIENT_TRANSPORT_ERROR) {
-                is_spoilt = true;
+                is_corrupt = true;
             } else if room > 0 && completed.status.is_success() && completed.result > ROOM_BYTES as u64 {
                 long.push(number);
             } else {
                 is_done[number] = true;
-                told(number, operation.outcome(completed));
+                on_outcome(number, operation.outcome(completed));
             }
         };
         queue.complete_with(&mut note)?;
         while queue.completed_with(&mut note)?.is_some() {}
-        if is_spoilt {
-            return Err(Error::Unexpected("data was spoilt on its way to the device"));
+        if is_corrupt {
+            return Err(Error::Unexpected("data was corrupted in transfer to the device"));
         }
     }
 }
@@ -96,7 +96,7 @@ fn retrieve_long<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     let mut room_bytes = ROOM_BYTES;
     loop {
         let (kv, _) = operation.command()?;
-        let Kv::Retrieve { key, .. } = kv else { return Err(Error::Unexpected("a value that was not asked for")) };
+        let Kv::Retrieve { key, .. } = kv else { return Err(Error::Unexpected("unrequested value")) };
         let retrieve = Kv::Retrieve { key, room_bytes: room_bytes as u32 };
         let id = queue.submit(retrieve.command(0, NAMESPACE), &[], room_bytes);
         let completed = queue.complete_one(id)?;

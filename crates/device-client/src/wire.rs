@@ -50,10 +50,10 @@ impl Wire {
         wire.write(|writer, out| writer.initial_request(out, &request));
         let response = wire.receive(|pdu| match pdu {
             Pdu::InitialResponse(response) => Ok(response),
-            _ => Err(Error::Unexpected("its first words are none")),
+            _ => Err(Error::Unexpected("invalid initial response")),
         })?;
         if response.version != 0 || response.alignment > 31 || response.data_bytes_max < 4096 {
-            return Err(Error::Unexpected("its first words ask for what the transport does not have"));
+            return Err(Error::Unexpected("initial response with unsupported parameters"));
         }
         wire.data_bytes_max = response.data_bytes_max as usize;
         wire.framing.digests = response.digests;
@@ -107,7 +107,7 @@ impl Wire {
     pub(crate) fn next(&self, behind_bytes: usize) -> Result<Option<(Pdu<'_>, usize)>, Error> {
         match self.framing.next(&self.input[self.read + behind_bytes..self.arrived])? {
             Some((Pdu::Terminate { cause, information }, _)) => Err(Error::Terminated { cause, information }),
-            Some((Pdu::SpoiltData(_), _)) => Err(Error::Unexpected("data does not have its digest")),
+            Some((Pdu::CorruptData(_), _)) => Err(Error::Unexpected("data has a wrong digest")),
             next => Ok(next),
         }
     }

@@ -15,7 +15,7 @@ use rings::Listener;
 
 use crate::controller::Controller;
 use crate::limits;
-use crate::seldom::Seldom;
+use crate::rate_limit::RateLimit;
 use crate::shared::Shared;
 use crate::socket::Socket;
 
@@ -30,7 +30,7 @@ pub(crate) struct Mailbox {
 
 /// The two ways in which hosts connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum HostKind {
     Tcp,
     Shm,
 }
@@ -57,8 +57,8 @@ pub(crate) struct Acceptor {
     waiting: Option<Arrival>,
     /// The controller whose slot it waits for.
     ending: Weak<Controller>,
-    turned_away: Seldom,
-    unaccepted: Seldom,
+    turned_away: RateLimit,
+    unaccepted: RateLimit,
 }
 
 impl Acceptor {
@@ -71,8 +71,8 @@ impl Acceptor {
             next: 0,
             waiting: None,
             ending: Weak::new(),
-            turned_away: Seldom::default(),
-            unaccepted: Seldom::default(),
+            turned_away: RateLimit::default(),
+            unaccepted: RateLimit::default(),
         })
     }
 
@@ -83,20 +83,20 @@ impl Acceptor {
     }
 
     /// Accepts a waiting host; `WouldBlock` if there is none.
-    fn next(&mut self, way: Way) -> io::Result<Arrival> {
+    fn next(&mut self, kind: HostKind) -> io::Result<Arrival> {
         if let Some(waiting) = self.waiting.take() {
             return Ok(waiting);
         }
-        match (way, &self.shm) {
-            (Way::Tcp, _) => {
+        match (kind, &self.shm) {
+            (HostKind::Tcp, _) => {
                 let (socket, _) = self.listener.accept()?;
                 // A connection that is already closed is detected when it is read.
                 let _ = socket.set_nodelay(true);
                 let addr = socket.local_addr().unwrap_or(self.addr);
                 Ok((Socket::Tcp(socket), addr))
             }
-            (Way::Shm, Some(shm)) => Ok((Socket::Shm(Box::new(shm.accept()?)), self.addr)),
-            (Way::Shm, None) => Err(ErrorKind::WouldBlock.into()),
+            (HostKind::Shm, Some(shm)) => Ok((Socket::Shm(Box::new(shm.accept()?)), self.addr)),
+            (HostKind::Shm, None) => Err(ErrorKind::WouldBlock.into()),
         }
     }
 
@@ -104,12 +104,12 @@ impl Acceptor {
     /// all the time does not block the loop's other connections, and many hosts by one way do not keep out those of the
     /// other.
     pub(crate) fn accept(&mut self, shared: &Shared) -> Accepted {
-        let (mut ways, mut is_refused) = (VecDeque::from([Way::Tcp, Way::Shm]), false);
+        let (mut ways, mut is_refused) = (VecDeque::from([HostKind::Tcp, HostKind::Shm]), false);
         for _ in 0..limits::ACCEPT_COUNT_MAX {
-            let Some(way) = ways.front().copied() else {
+            let Some(kind) = ways.front().copied() else {
                 return if is_refused { Accepted::Later } else { Accepted::All };
             };
-            match self.next(way) {
+            match self.next(kind) {
                 Ok(arrival) => {
                     if !self.admit(arrival, shared) {
                         return Accepted::Later;
@@ -124,7 +124,7 @@ impl Acceptor {
                     ) => {}
                 Err(error) => {
                     if let Some(left_out) = self.unaccepted.may_write(Instant::now()) {
-                        tracing::warn!(%error, left_out, "hosts wait that cannot be accepted; it is tried again");
+                        tracing::warn!(%error, left_out, "cannot accept hosts; retrying");
                     }
                     is_refused = true;
                     ways.pop_front();
@@ -139,13 +139,13 @@ impl Acceptor {
     fn admit(&mut self, arrival: Arrival, shared: &Shared) -> bool {
         if shared.connection_count.fetch_add(1, Ordering::Relaxed) >= shared.connection_count_max {
             shared.connection_count.fetch_sub(1, Ordering::Relaxed);
-            if self.makes_place(shared, Instant::now()) {
+            if self.frees_slot(shared, Instant::now()) {
                 self.waiting = Some(arrival);
                 return false;
             }
             if let Some(left_out) = self.turned_away.may_write(Instant::now()) {
                 let most = shared.connection_count_max;
-                tracing::warn!(most, left_out, "a host is turned away: as many are connected as may be");
+                tracing::warn!(most, left_out, "host refused: the maximum number of connections is reached");
             }
             return true;
         }
@@ -159,7 +159,7 @@ impl Acceptor {
 
     /// Returns whether a slot is about to become free. Each waiting host ends at most one silent host, however often
     /// this is called before the loop has closed that host's connections.
-    fn makes_place(&mut self, shared: &Shared, now: Instant) -> bool {
+    fn frees_slot(&mut self, shared: &Shared, now: Instant) -> bool {
         if self.ending.strong_count() > 0 {
             return true;
         }
@@ -221,12 +221,12 @@ mod tests {
         let listener = TcpListener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
         let mut acceptor = Acceptor::new(listener, None, Vec::new()).expect("it listens");
         let later = Instant::now() + limits::SILENCE_MAX + Duration::from_secs(1);
-        (0..3).for_each(|_| assert!(acceptor.makes_place(&shared, later)));
+        (0..3).for_each(|_| assert!(acceptor.frees_slot(&shared, later)));
         assert_eq!([first.is_over(), second.is_over()].iter().filter(|is_over| **is_over).count(), 1);
         let (ended, other) = if first.is_over() { (first, second) } else { (second, first) };
         drop(ended);
-        assert!(acceptor.makes_place(&shared, later) && other.is_over());
+        assert!(acceptor.frees_slot(&shared, later) && other.is_over());
         drop(other);
-        assert!(!acceptor.makes_place(&shared, later), "nobody is there");
+        assert!(!acceptor.frees_slot(&shared, later), "nobody is there");
     }
 }

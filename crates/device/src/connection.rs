@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::event::Event;
-use rings::Look;
+use rings::Readiness;
 
 use crate::accept::Arrival;
 use crate::group::Group;
@@ -91,10 +91,10 @@ impl Connection {
     }
 
     /// Polls for data from its host.
-    pub(crate) fn look(&mut self) -> Look {
-        let look = self.socket.look();
-        self.is_readable |= look == Look::News;
-        look
+    pub(crate) fn poll(&mut self) -> Readiness {
+        let poll = self.socket.poll();
+        self.is_readable |= poll == Readiness::Readable;
+        poll
     }
 
     /// Returns whether its queue has ended, or it has taken too long to create one.
@@ -126,12 +126,12 @@ impl Connection {
     }
 
     /// Completes event commands for events that have occurred; returns false if the host waits for none.
-    pub(crate) fn tell_events(&mut self, shared: &Shared) -> bool {
+    pub(crate) fn complete_events(&mut self, shared: &Shared) -> bool {
         if self.is_ending {
             return false;
         }
         let start = self.output.len();
-        self.session.tell_events(shared, &mut self.output.to(&mut self.socket));
+        self.session.complete_events(shared, &mut self.output.to(&mut self.socket));
         self.output.len() > start
     }
 
@@ -172,7 +172,7 @@ impl Connection {
             Ok(Filled::Some) => self.is_starved = false,
             Ok(Filled::Rest) => {
                 self.is_starved = false;
-                self.is_readable = self.is_closing || !self.socket.tells_of_more();
+                self.is_readable = self.is_closing || !self.socket.reports_later_data();
             }
             Ok(Filled::All) => self.is_readable = false,
             Ok(Filled::End) => self.end(),
@@ -187,7 +187,7 @@ impl Connection {
         let out = &mut self.output.to(&mut self.socket);
         let before = out.len();
         self.is_starved = false;
-        self.session.go_on(shared, out);
+        self.session.continue_walk(shared, out);
         let outcome = loop {
             if out.len() - before >= limits::OUTPUT_BYTES_MAX || self.session.is_walking() || left_count == 0 {
                 self.is_starved = at == bytes.len();
@@ -250,13 +250,13 @@ impl Connection {
                 }
             }
             Ok(_) if self.awaits_order() => Turn::Wait,
-            Ok(true) if !self.output.is_full() => self.look_for_more(),
+            Ok(true) if !self.output.is_full() => self.has_more_work(),
             Ok(_) => Turn::Wait,
         }
     }
 
     /// Returns whether there is work for another turn. Checking here saves a turn without work.
-    fn look_for_more(&mut self) -> Turn {
+    fn has_more_work(&mut self) -> Turn {
         self.take_in();
         match self.is_broken {
             true => Turn::Close,

@@ -139,14 +139,14 @@ impl Controller {
 
     /// Reserves the queue number, and returns its enabling. The host must be authenticated if that is required;
     /// otherwise another host could take the number from the controller's owner.
-    pub(crate) fn take_queue(&self, queue: u16) -> Result<u32, Status> {
+    pub(crate) fn reserve_queue(&self, queue: u16) -> Result<u32, Status> {
         let mut state = self.state();
         state.queues |= state.place_of(queue)?;
         Ok(self.enabling())
     }
 
     /// Releases the queue number of this enabling.
-    pub(crate) fn give_queue_back(&self, queue: u16, enabling: u32) {
+    pub(crate) fn release_queue(&self, queue: u16, enabling: u32) {
         let mut state = self.state();
         if self.enabling() == enabling {
             state.queues &= !1u64.checked_shl(u32::from(queue) - 1).unwrap_or(0);

@@ -37,10 +37,13 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Insecure(addr) => {
-                write!(f, "{addr} can be reached from other machines, and hosts do not prove who they are")
+                write!(f, "{addr} is reachable from other machines, but hosts need not authenticate")
             }
             StartError::Name(name) => {
-                write!(f, "'{name}' is no NVMe qualified name: 1 to 223 printable characters without spaces")
+                write!(
+                    f,
+                    "'{name}' is not an NVMe qualified name: expected 1 to 223 printable characters without spaces"
+                )
             }
             StartError::Shm(path, error) => write!(f, "{}: {error}", path.display()),
             StartError::Listen(error) | StartError::Io(error) => error.fmt(f),

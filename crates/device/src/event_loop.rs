@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::{Events, Poll, Token, Waker};
-use rings::{Look, Looks};
+use rings::{Readiness, Spin};
 use slab::Slab;
 
 use crate::accept::{Accepted, Acceptor, Arrival};
@@ -59,7 +59,7 @@ pub(crate) struct EventLoop {
     holders: Keys,
     /// Turns since the last call of the poller.
     unpolled_count: u32,
-    polls: Looks,
+    polls: Spin,
     store_waker: hikv::Waker,
     is_woken: bool,
     /// Number of ended queues that have been checked for.
@@ -67,7 +67,7 @@ pub(crate) struct EventLoop {
     /// The time of the last call of the poller.
     now: Instant,
     /// When to check all connections.
-    look_at: Option<Instant>,
+    check_at: Option<Instant>,
 }
 
 struct StopAtEnd(StopHandle);
@@ -94,12 +94,12 @@ impl EventLoop {
             awake: Keys::default(),
             holders: Keys::default(),
             unpolled_count: 0,
-            polls: Looks::new(POLL_COUNT),
+            polls: Spin::new(POLL_COUNT),
             store_waker,
             is_woken: false,
             ending_count: 0,
             now: Instant::now(),
-            look_at: None,
+            check_at: None,
         }
     }
 
@@ -122,7 +122,7 @@ impl EventLoop {
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
         while !self.shared.stop.is_stopped() {
-            if !self.finds_news() {
+            if !self.poll_shared_memory() {
                 self.poll(&mut events)?;
             }
             self.give_turns();
@@ -132,7 +132,7 @@ impl EventLoop {
 
     /// Polls shared memory: once if there are turns to give, otherwise until data arrives or the limit is reached.
     /// Returns false if the poller must be called.
-    fn finds_news(&mut self) -> bool {
+    fn poll_shared_memory(&mut self) -> bool {
         self.unpolled_count += 1;
         if self.unpolled_count > UNPOLLED_COUNT_MAX {
             return false;
@@ -141,13 +141,13 @@ impl EventLoop {
         while !self.awake.is_empty() && left_count > 0 {
             left_count = left_count.saturating_sub(self.awake.len());
             let (connections, ready) = (&mut self.connections, &mut self.ready);
-            self.awake.retain(|key| match connections.get_mut(key).map(Connection::look) {
-                Some(Look::Nothing) => true,
-                Some(Look::News) => {
+            self.awake.retain(|key| match connections.get_mut(key).map(Connection::poll) {
+                Some(Readiness::Nothing) => true,
+                Some(Readiness::Readable) => {
                     ready.insert(key);
                     false
                 }
-                Some(Look::Sleeps) | None => false,
+                Some(Readiness::Sleeps) | None => false,
             });
             if !self.ready.is_empty() {
                 break;
@@ -161,7 +161,7 @@ impl EventLoop {
     fn poll(&mut self, events: &mut Events) -> io::Result<()> {
         self.unpolled_count = 0;
         let timeout = self.timeout();
-        let is_look = timeout != Some(Duration::ZERO) && self.polls.go_on();
+        let is_look = timeout != Some(Duration::ZERO) && self.polls.spin_again();
         match self.poll.poll(events, if is_look { Some(Duration::ZERO) } else { timeout }) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => self.note(events),
@@ -179,8 +179,8 @@ impl EventLoop {
         }
         let ending_count = self.shared.ending_count();
         let has_ended = mem::replace(&mut self.ending_count, ending_count) != ending_count;
-        if has_ended || self.look_at.is_some_and(|at| at <= self.now) {
-            self.look();
+        if has_ended || self.check_at.is_some_and(|at| at <= self.now) {
+            self.check_connections();
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl EventLoop {
         if self.is_accepting || !self.ready.is_empty() || !self.awake.is_empty() {
             return Some(Duration::ZERO);
         }
-        self.look_at.map(|at| at.saturating_duration_since(Instant::now()))
+        self.check_at.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
     fn note(&mut self, events: &Events) {
@@ -235,8 +235,8 @@ impl EventLoop {
     }
 
     /// Closes connections that have ended, and reports events to hosts.
-    fn look(&mut self) {
-        self.look_at = None;
+    fn check_connections(&mut self) {
+        self.check_at = None;
         let over: Vec<usize> =
             self.connections.iter().filter(|(_, connection)| connection.is_over()).map(|(key, _)| key).collect();
         over.into_iter().for_each(|key| self.close(key));
@@ -244,7 +244,7 @@ impl EventLoop {
         let mut soonest = None;
         for (key, connection) in &mut self.connections {
             let Some(left) = connection.time_left() else { continue };
-            if connection.tell_events(&self.shared) || connection.awaits_order() {
+            if connection.complete_events(&self.shared) || connection.awaits_order() {
                 self.ready.insert(key);
             }
             soonest = Some(soonest.map_or(left, |other: Duration| other.min(left)));
@@ -254,7 +254,7 @@ impl EventLoop {
 
     fn look_within(&mut self, left: Duration) {
         let at = Instant::now() + left;
-        self.look_at = Some(self.look_at.map_or(at, |other| other.min(at)));
+        self.check_at = Some(self.check_at.map_or(at, |other| other.min(at)));
     }
 
     /// All ready connections execute before the first completions are sent, so that their writes share a sync.

@@ -46,7 +46,7 @@ impl Listening {
 
 fn addrs_of(name: &str) -> io::Result<Vec<SocketAddr>> {
     if !name.contains(':') {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "an address has a port behind it: HOST:PORT"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "expected HOST:PORT"));
     }
     Ok(name.to_socket_addrs()?.collect())
 }

@@ -27,7 +27,7 @@ impl MustExist {
     /// Loads the feature from the store.
     pub(crate) fn of(store: &Store) -> MustExist {
         let is_set = store.contains(ITEM).unwrap_or_else(|error| {
-            tracing::warn!(%error, "feature 20h cannot be read: it has its default");
+            tracing::warn!(%error, "cannot read feature 20h; using its default");
             false
         });
         MustExist { is_set: AtomicBool::new(is_set), changing: Mutex::new(()) }

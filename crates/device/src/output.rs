@@ -23,7 +23,7 @@ pub(crate) trait Carrier: Write {
     }
 
     /// Publishes `len_bytes` staged bytes to the peer.
-    fn tell(&mut self, _len_bytes: usize) {}
+    fn publish(&mut self, _len_bytes: usize) {}
 }
 
 /// Positions count from the first byte that was not removed: first the staged bytes, then `bytes`.
@@ -92,10 +92,10 @@ impl Output {
     /// Sends the released bytes; returns false if the peer accepts no more for now.
     pub(crate) fn send(&mut self, carrier: &mut impl Carrier) -> io::Result<bool> {
         let end = self.held.front().map_or(self.len(), |(start, _)| *start);
-        let told = end.min(self.staged_bytes);
-        if self.sent < told {
-            carrier.tell(told - self.sent);
-            self.sent = told;
+        let published = end.min(self.staged_bytes);
+        if self.sent < published {
+            carrier.publish(published - self.sent);
+            self.sent = published;
         }
         while self.sent < end {
             match carrier.write(&self.bytes[self.sent - self.staged_bytes..end - self.staged_bytes]) {

@@ -82,7 +82,7 @@ impl Queue {
         if self.is_admin() {
             shared.end_controller(&self.controller);
         } else if self.is_numbered {
-            self.controller.give_queue_back(self.number, self.enabling);
+            self.controller.release_queue(self.number, self.enabling);
         }
     }
 
@@ -121,10 +121,10 @@ impl Queue {
             Ok(None) => {}
             Err(status) => reply.conclude(command.id(), Err(status)),
         }
-        self.ask_for_values(reply)
+        self.request_values(reply)
     }
 
-    fn ask_for_values(&mut self, reply: &mut Reply<'_>) -> Result<(), Fatal> {
+    fn request_values(&mut self, reply: &mut Reply<'_>) -> Result<(), Fatal> {
         if self.transfers.len() > usize::from(self.entry_count) {
             return Err(Fatal::new(FatalCause::Sequence, 0, &[]));
         }
@@ -135,7 +135,7 @@ impl Queue {
     }
 
     /// Refuses a command whose data was corrupted in transfer; the host may send it again.
-    pub(crate) fn spoilt(&mut self, command: &Command, reply: &mut Reply<'_>) {
+    pub(crate) fn corrupt(&mut self, command: &Command, reply: &mut Reply<'_>) {
         self.advance(reply);
         reply.complete(command.id(), Status::TRANSIENT_TRANSPORT_ERROR, 0);
     }
@@ -144,22 +144,22 @@ impl Queue {
     pub(crate) fn data<'i>(
         &mut self,
         shared: &Shared,
-        (data, is_spoilt): (&Data<'_>, bool),
+        (data, is_corrupt): (&Data<'_>, bool),
         group: &mut Group<'i>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Fatal> {
-        if let Some(transfer) = self.transfers.take(data, is_spoilt)? {
+        if let Some(transfer) = self.transfers.take(data, is_corrupt)? {
             group.carry_out(&shared.store, reply);
             self.store(shared, &transfer, reply);
         }
-        self.ask_for_values(reply)
+        self.request_values(reply)
     }
 
     /// Stores a value that has arrived after its command.
     fn store(&self, shared: &Shared, transfer: &Transfer, reply: &mut Reply<'_>) {
-        let Transfer { id, key, when, ref value, is_spoilt, .. } = *transfer;
+        let Transfer { id, key, when, ref value, is_corrupt, .. } = *transfer;
         match () {
-            () if is_spoilt => reply.complete(id, Status::TRANSIENT_TRANSPORT_ERROR, 0),
+            () if is_corrupt => reply.complete(id, Status::TRANSIENT_TRANSPORT_ERROR, 0),
             () if !self.controller.is_ready() => reply.conclude(id, Err(Status::COMMAND_SEQUENCE_ERROR)),
             () => reply.conclude(id, apply::store(&shared.store, &key, value, when).map(|()| 0)),
         }
@@ -182,7 +182,7 @@ impl Queue {
     }
 
     /// Continues an unfinished list, if there is one.
-    pub(crate) fn go_on(&mut self, shared: &Shared, reply: &mut Reply<'_>) {
+    pub(crate) fn continue_walk(&mut self, shared: &Shared, reply: &mut Reply<'_>) {
         let Some(mut walk) = self.walk.take() else { return };
         let outcome = shared.ordered().and_then(|ordered| walk.step(ordered));
         self.awaits_order = outcome == Ok(Piece::Later);
@@ -233,7 +233,7 @@ impl Queue {
         if self.is_numbered || !self.is_authenticated() {
             return Ok(());
         }
-        let taken = self.controller.take_queue(self.number);
+        let taken = self.controller.reserve_queue(self.number);
         match taken {
             Ok(enabling) => (self.enabling, self.is_numbered) = (enabling, true),
             Err(_) => self.auth.iter_mut().for_each(Auth::fail),
@@ -252,7 +252,7 @@ impl Queue {
                     return Err(Status::INVALID_FIELD);
                 }
                 if self.controller.configure(Configuration(value as u32))? {
-                    shared.tell_of_endings();
+                    shared.wake_for_endings();
                 }
                 Ok(0)
             }
@@ -303,13 +303,13 @@ impl Queue {
             Kv::List { from, room_bytes } => {
                 group.carry_out(store, reply);
                 self.walk = Some(Walk::of_keys(id, &from, room(command, room_bytes, 4)?));
-                self.go_on(shared, reply);
+                self.continue_walk(shared, reply);
                 Ok(None)
             }
             Kv::Range { from, room_bytes } => {
                 group.carry_out(store, reply);
                 self.walk = Some(Walk::of_items(id, &from, room(command, room_bytes, 4)?));
-                self.go_on(shared, reply);
+                self.continue_walk(shared, reply);
                 Ok(None)
             }
             Kv::Delete { key } => {

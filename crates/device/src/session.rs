@@ -97,9 +97,9 @@ impl Session {
                 queue.command(shared, command, data, group, &mut reply)?;
             }
             (Phase::Queue(queue), Pdu::Data(data)) => queue.data(shared, (data, false), group, &mut reply)?,
-            (Phase::Queue(queue), Pdu::SpoiltData(data)) => queue.data(shared, (data, true), group, &mut reply)?,
-            (Phase::Queue(queue), Pdu::SpoiltCommand(command)) => queue.spoilt(command, &mut reply),
-            (Phase::Open, Pdu::SpoiltCommand(command)) => {
+            (Phase::Queue(queue), Pdu::CorruptData(data)) => queue.data(shared, (data, true), group, &mut reply)?,
+            (Phase::Queue(queue), Pdu::CorruptCommand(command)) => queue.corrupt(command, &mut reply),
+            (Phase::Open, Pdu::CorruptCommand(command)) => {
                 reply.complete(command.id(), Status::TRANSIENT_TRANSPORT_ERROR, 0);
             }
             _ => return Err(Fatal::new(FatalCause::Sequence, 0, &[])),
@@ -130,15 +130,15 @@ impl Session {
     }
 
     /// Continues an unfinished list.
-    pub(crate) fn go_on(&mut self, shared: &Shared, out: &mut Outlet<'_>) {
+    pub(crate) fn continue_walk(&mut self, shared: &Shared, out: &mut Outlet<'_>) {
         let mut reply = self.reply(out);
         if let Phase::Queue(queue) = &mut self.phase {
-            queue.go_on(shared, &mut reply);
+            queue.continue_walk(shared, &mut reply);
         }
     }
 
     /// Completes event commands for events that have occurred.
-    pub(crate) fn tell_events(&self, shared: &Shared, out: &mut Outlet<'_>) {
+    pub(crate) fn complete_events(&self, shared: &Shared, out: &mut Outlet<'_>) {
         let Some(queue) = self.queue().filter(|queue| queue.is_admin()) else { return };
         if !queue.controller.state().events.is_awaited() {
             return;
@@ -193,7 +193,7 @@ impl Session {
             return Err(in_command(44));
         }
         let ConnectData { host_id, controller, subsystem, host } = ConnectData::decode(data).map_err(plain)?;
-        if !shared.lets_in(&host) {
+        if !shared.permits_host(&host) {
             return Err((Status::CONNECT_INVALID_HOST, 512 | IN_DATA));
         }
         let kind = match subsystem {
@@ -216,7 +216,7 @@ impl Session {
             if found.host_id != host_id {
                 return Err(plain(Status::HOST_ID_INCONSISTENT));
             }
-            let taken = if is_asked { found.has_place(queue) } else { found.take_queue(queue) };
+            let taken = if is_asked { found.has_place(queue) } else { found.reserve_queue(queue) };
             let enabling = taken.map_err(|status| (status, if status == Status::CONNECT_INVALID { 42 } else { 0 }))?;
             (found, enabling)
         };

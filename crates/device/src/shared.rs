@@ -78,7 +78,7 @@ impl Shared {
     }
 
     /// Returns whether a host of this name may connect.
-    pub(crate) fn lets_in(&self, host: &str) -> bool {
+    pub(crate) fn permits_host(&self, host: &str) -> bool {
         self.hosts.is_empty() || self.hosts.iter().any(|known| known == host)
     }
 
@@ -105,7 +105,7 @@ impl Shared {
     pub(crate) fn end_controller(&self, controller: &Controller) {
         if controller.end() {
             self.controllers.lock().remove(controller.number);
-            self.tell_of_endings();
+            self.wake_for_endings();
         }
     }
 
@@ -141,7 +141,7 @@ impl Shared {
     }
 
     /// Wakes every loop to check for ended queues.
-    pub(crate) fn tell_of_endings(&self) {
+    pub(crate) fn wake_for_endings(&self) {
         self.ending_count.fetch_add(1, Ordering::AcqRel);
         // This fails only if the loop has ended.
         self.wakers.iter().for_each(|waker| drop(waker.wake()));
@@ -179,7 +179,7 @@ impl Shared {
         let stats = self.store.stats_now().ok();
         let (used, allocated) = stats.map_or((0, 0), |stats| (stats.live_bytes, stats.allocated_bytes));
         let left = self.capacity_bytes.saturating_sub(used);
-        let beside = self.store_dir.as_deref().and_then(room_beside);
+        let beside = self.store_dir.as_deref().and_then(free_space);
         let spare = beside.map_or(left, |room| left.min(allocated.saturating_sub(used).saturating_add(room)));
         (spare.saturating_mul(100) / (used + spare).max(1)) as u8
     }
@@ -199,7 +199,7 @@ impl Shared {
 }
 
 /// Returns the free space of a directory's file system, if it is limited.
-fn room_beside(dir: &Path) -> Option<u64> {
+fn free_space(dir: &Path) -> Option<u64> {
     if !dir.is_dir() {
         return None;
     }

@@ -6,7 +6,7 @@ use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rings::{DeviceEnd, Look};
+use rings::{DeviceEnd, Readiness};
 
 use crate::limits;
 use crate::output::Carrier;
@@ -36,7 +36,7 @@ impl Socket {
         if let Socket::Shm(end) = self
             && event.is_read_closed()
         {
-            end.doubt();
+            end.note_hangup();
         }
     }
 
@@ -46,10 +46,10 @@ impl Socket {
     }
 
     /// Polls for data to read.
-    pub(crate) fn look(&mut self) -> Look {
+    pub(crate) fn poll(&mut self) -> Readiness {
         match self {
-            Socket::Tcp(_) => Look::Sleeps,
-            Socket::Shm(end) => end.look(),
+            Socket::Tcp(_) => Readiness::Sleeps,
+            Socket::Shm(end) => end.poll(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Socket {
 
     /// Returns whether the poller reports everything that arrives after a partial read, except an end of stream that it
     /// reported with the data. Shared memory has to be polled once more.
-    pub(crate) fn tells_of_more(&self) -> bool {
+    pub(crate) fn reports_later_data(&self) -> bool {
         matches!(self, Socket::Tcp(_))
     }
 }
@@ -99,9 +99,9 @@ impl Carrier for Socket {
         }
     }
 
-    fn tell(&mut self, len_bytes: usize) {
+    fn publish(&mut self, len_bytes: usize) {
         if let Socket::Shm(end) = self {
-            end.tell(len_bytes);
+            end.publish(len_bytes);
         }
     }
 }

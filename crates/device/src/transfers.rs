@@ -24,12 +24,12 @@ pub(crate) struct Transfer {
     tag: u16,
     pub(crate) value: Vec<u8>,
     /// A part of the value had a wrong digest.
-    pub(crate) is_spoilt: bool,
+    pub(crate) is_corrupt: bool,
 }
 
 impl Transfer {
     pub(crate) fn new(id: u16, key: Key, when: StoreIf, len_bytes: usize) -> Transfer {
-        Transfer { id, key, when, len_bytes, tag: 0, value: Vec::new(), is_spoilt: false }
+        Transfer { id, key, when, len_bytes, tag: 0, value: Vec::new(), is_corrupt: false }
     }
 }
 
@@ -84,7 +84,7 @@ impl Transfers {
     }
 
     /// Processes data with a valid digest or corrupted data, and returns the command if its value is now complete.
-    pub(crate) fn take(&mut self, data: &Data<'_>, is_spoilt: bool) -> Result<Option<Transfer>, Fatal> {
+    pub(crate) fn take(&mut self, data: &Data<'_>, is_corrupt: bool) -> Result<Option<Transfer>, Fatal> {
         let fatal = |cause, at| Fatal::new(cause, at, &[]);
         let place = self.active.iter().position(|transfer| transfer.tag == data.tag);
         let place = place.ok_or_else(|| fatal(FatalCause::InvalidHeader, 10))?;
@@ -100,7 +100,7 @@ impl Transfers {
             return Err(fatal(FatalCause::InvalidHeader, 1));
         }
         transfer.value.extend_from_slice(data.bytes);
-        transfer.is_spoilt |= is_spoilt;
+        transfer.is_corrupt |= is_corrupt;
         if !data.is_last {
             return Ok(None);
         }
@@ -170,7 +170,7 @@ mod tests {
         let tag = transfers.next_ready().expect("there is room").tag;
         assert_eq!(transfers.take(&data(7, tag, 0, b"abc", false), true), Ok(None));
         let arrived = transfers.take(&data(7, tag, 3, b"def", true), false).expect("it is right").expect("it is all");
-        assert!(arrived.is_spoilt);
+        assert!(arrived.is_corrupt);
     }
 
     #[test]

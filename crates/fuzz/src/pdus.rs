@@ -62,7 +62,7 @@ fn write_again(framing: Framing, pdu: &Pdu<'_>) {
         }
         Pdu::Data(data) if !data.bytes.is_empty() => writer.data(&mut bytes, data),
         Pdu::Ready(ready) => writer.ready(&mut bytes, ready),
-        Pdu::Data(_) | Pdu::SpoiltCommand(_) | Pdu::SpoiltData(_) | Pdu::Terminate { .. } => return,
+        Pdu::Data(_) | Pdu::CorruptCommand(_) | Pdu::CorruptData(_) | Pdu::Terminate { .. } => return,
     }
     assert_eq!(framing.next(&bytes), Ok(Some((*pdu, bytes.len()))));
 }

@@ -10,10 +10,10 @@ pub enum ProtocolError {
     InvalidBulkLength,
     /// A client that is not logged in announces more than [`crate::Limits::UNAUTHENTICATED_ARGUMENT_COUNT_MAX`]
     /// arguments.
-    StrangersMultibulkLength,
+    UnauthenticatedMultibulkLength,
     /// A client that is not logged in announces an argument longer than
     /// [`crate::Limits::UNAUTHENTICATED_BULK_BYTES_MAX`].
-    StrangersBulkLength,
+    UnauthenticatedBulkLength,
     /// An argument does not begin with `$`.
     ExpectedBulk {
         /// The byte found instead.
@@ -37,8 +37,8 @@ impl fmt::Display for ProtocolError {
         match self {
             ProtocolError::InvalidMultibulkLength => f.write_str("invalid multibulk length"),
             ProtocolError::InvalidBulkLength => f.write_str("invalid bulk length"),
-            ProtocolError::StrangersMultibulkLength => f.write_str("unauthenticated multibulk length"),
-            ProtocolError::StrangersBulkLength => f.write_str("unauthenticated bulk length"),
+            ProtocolError::UnauthenticatedMultibulkLength => f.write_str("unauthenticated multibulk length"),
+            ProtocolError::UnauthenticatedBulkLength => f.write_str("unauthenticated bulk length"),
             ProtocolError::ExpectedBulk { found } => write!(f, "expected '$', got '{}'", char::from(*found)),
             ProtocolError::TooBigMultibulkCount => f.write_str("too big mbulk count string"),
             ProtocolError::TooBigBulkCount => f.write_str("too big bulk count string"),

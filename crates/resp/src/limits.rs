@@ -5,16 +5,16 @@ use crate::ProtocolError;
 pub struct Limits {
     bulk_bytes_max: usize,
     argument_count_max: usize,
-    is_for_strangers: bool,
+    is_unauthenticated: bool,
 }
 
 impl Limits {
     /// Maximum number of arguments of one request, as in Redis up to 6.2.
     pub const ARGUMENT_COUNT_MAX: usize = 1_048_576;
     /// Maximum number of arguments for a client that is not logged in, as in Redis: enough to log in.
-    pub const STRANGERS_ARGUMENT_COUNT_MAX: usize = 10;
+    pub const UNAUTHENTICATED_ARGUMENT_COUNT_MAX: usize = 10;
     /// The longest argument of a client that is not logged in, as in Redis: 16 KiB.
-    pub const STRANGERS_BULK_BYTES_MAX: usize = 16 << 10;
+    pub const UNAUTHENTICATED_BULK_BYTES_MAX: usize = 16 << 10;
     /// The longest line: an inline command, or the number after `*` or `$`. As in Redis: 64 KiB.
     pub const LINE_BYTES_MAX: usize = 64 << 10;
     /// The maximum of the bulk limit: 1 GiB, the longest value of a store.
@@ -28,11 +28,11 @@ impl Limits {
     }
 
     /// Creates limits for clients that are not logged in. Their violation has its own errors.
-    pub fn for_strangers() -> Limits {
+    pub fn unauthenticated() -> Limits {
         Limits {
-            bulk_bytes_max: Limits::STRANGERS_BULK_BYTES_MAX,
-            argument_count_max: Limits::STRANGERS_ARGUMENT_COUNT_MAX,
-            is_for_strangers: true,
+            bulk_bytes_max: Limits::UNAUTHENTICATED_BULK_BYTES_MAX,
+            argument_count_max: Limits::UNAUTHENTICATED_ARGUMENT_COUNT_MAX,
+            is_unauthenticated: true,
         }
     }
 
@@ -48,7 +48,7 @@ impl Limits {
         }
         // Only the limits for clients that are not logged in are lower.
         if count > self.argument_count_max as i64 {
-            return Err(ProtocolError::StrangersMultibulkLength);
+            return Err(ProtocolError::UnauthenticatedMultibulkLength);
         }
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Limits {
     pub(crate) fn check_bulk(&self, len_bytes: usize) -> Result<(), ProtocolError> {
         match len_bytes <= self.bulk_bytes_max {
             true => Ok(()),
-            false if self.is_for_strangers => Err(ProtocolError::StrangersBulkLength),
+            false if self.is_unauthenticated => Err(ProtocolError::UnauthenticatedBulkLength),
             false => Err(ProtocolError::InvalidBulkLength),
         }
     }
@@ -69,6 +69,6 @@ const _: () = assert!(Limits::REQUEST_BYTES_MAX <= u32::MAX as usize);
 impl Default for Limits {
     /// Returns Redis' defaults: arguments of at most 512 MiB.
     fn default() -> Limits {
-        Limits { bulk_bytes_max: 512 << 20, argument_count_max: Limits::ARGUMENT_COUNT_MAX, is_for_strangers: false }
+        Limits { bulk_bytes_max: 512 << 20, argument_count_max: Limits::ARGUMENT_COUNT_MAX, is_unauthenticated: false }
     }
 }

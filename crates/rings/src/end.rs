@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::net::{RecvFlags, recv};
 use rustix::thread::futex;
 
-use crate::looks::Looks;
-use crate::memory::{Memory, Way, futex_of};
+use crate::memory::{Direction, Memory, futex_of};
 use crate::ring::{Receiver, Ring, Sender};
-use crate::untaken::Untaken;
+use crate::spin::Spin;
+use crate::unclaimed::Unclaimed;
 
 /// Interval at which a waiting host checks whether the device still exists.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -27,7 +27,7 @@ const LOOK_COUNT: u32 = 4096;
 fn is_closed(socket: &UnixStream) -> io::Result<bool> {
     match recv(socket, &mut [0; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK) {
         Ok((0, _)) => Ok(true),
-        Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, "the other side speaks on the socket")),
+        Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, "unexpected data on the socket")),
         Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(false),
         Err(rustix::io::Errno::CONNRESET) => Ok(true),
         Err(error) => Err(error.into()),
@@ -36,9 +36,9 @@ fn is_closed(socket: &UnixStream) -> io::Result<bool> {
 
 /// The outcome of a poll by the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Look {
+pub enum Readiness {
     /// A read finds data.
-    News,
+    Readable,
     /// No data yet; poll again.
     Nothing,
     /// No data for so long that the host was asked to signal: the poller reports new data.
@@ -55,31 +55,33 @@ pub struct DeviceEnd {
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
-    untaken: Arc<Untaken>,
-    looks: Looks,
+    unclaimed: Arc<Unclaimed>,
+    spin: Spin,
     /// The host knows that this end sleeps.
     is_asleep: bool,
     /// The socket has to be checked for whether the host still exists.
-    is_doubted: bool,
+    may_be_closed: bool,
 }
 
 impl Drop for DeviceEnd {
     fn drop(&mut self) {
-        self.untaken.keep(&self.socket);
+        self.unclaimed.keep(&self.socket);
         // A sleeping host checks whether the device still exists.
-        [Way::ToDevice, Way::ToHost].map(|way| self.memory.ring(way)).into_iter().for_each(|ring| {
-            wake(ring.reader);
-            wake(ring.writer);
-        });
+        [Direction::ToDevice, Direction::ToHost].map(|direction| self.memory.ring(direction)).into_iter().for_each(
+            |ring| {
+                wake(ring.reader);
+                wake(ring.writer);
+            },
+        );
     }
 }
 
 impl DeviceEnd {
-    pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, untaken: &Arc<Untaken>) -> DeviceEnd {
+    pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, unclaimed: &Arc<Unclaimed>) -> DeviceEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
-        let (socket, untaken) = (Arc::new(socket), Arc::clone(untaken));
-        let (looks, is_asleep, is_doubted) = (Looks::new(LOOK_COUNT), false, false);
-        DeviceEnd { memory, socket, bell, sender, receiver, untaken, looks, is_asleep, is_doubted }
+        let (socket, unclaimed) = (Arc::new(socket), Arc::clone(unclaimed));
+        let (spin, is_asleep, may_be_closed) = (Spin::new(LOOK_COUNT), false, false);
+        DeviceEnd { memory, socket, bell, sender, receiver, unclaimed, spin, is_asleep, may_be_closed }
     }
 
     /// Returns whether it has to be polled, because the host does not signal.
@@ -89,18 +91,18 @@ impl DeviceEnd {
     }
 
     /// Polls for data to read. After enough polls in vain, asks the host to signal from now on.
-    pub fn look(&mut self) -> Look {
-        let ring = self.memory.ring(Way::ToDevice);
-        if self.receiver.has_news(&ring) {
-            self.looks.found();
-            return Look::News;
+    pub fn poll(&mut self) -> Readiness {
+        let ring = self.memory.ring(Direction::ToDevice);
+        if self.receiver.has_data(&ring) {
+            self.spin.found();
+            return Readiness::Readable;
         }
-        if self.looks.go_on() {
-            return Look::Nothing;
+        if self.spin.spin_again() {
+            return Readiness::Nothing;
         }
         // The read detects an invalid position.
         self.is_asleep = self.receiver.may_sleep(&ring).unwrap_or(false);
-        if self.is_asleep { Look::Sleeps } else { Look::News }
+        if self.is_asleep { Readiness::Sleeps } else { Readiness::Readable }
     }
 
     /// Writes all of the bytes to the host's ring if there is space, without publishing them. Staged and unpublished
@@ -108,21 +110,21 @@ impl DeviceEnd {
     #[must_use]
     pub fn stage(&mut self, bytes: &[u8]) -> bool {
         // The write detects an invalid position.
-        self.sender.stage(&self.memory.ring(Way::ToHost), bytes).unwrap_or(false)
+        self.sender.stage(&self.memory.ring(Direction::ToHost), bytes).unwrap_or(false)
     }
 
     /// Publishes `len_bytes` staged bytes to the host.
-    pub fn tell(&mut self, len_bytes: usize) {
-        let ring = self.memory.ring(Way::ToHost);
-        self.sender.tell(&ring, len_bytes);
+    pub fn publish(&mut self, len_bytes: usize) {
+        let ring = self.memory.ring(Direction::ToHost);
+        self.sender.publish(&ring, len_bytes);
         if self.sender.wakes(&ring) {
             wake(ring.reader);
         }
     }
 
     /// Records that the poller has reported a closed file.
-    pub fn doubt(&mut self) {
-        self.is_doubted = true;
+    pub fn note_hangup(&mut self) {
+        self.may_be_closed = true;
     }
 
     /// Returns the files that become readable when there may be work, for an edge-triggered poller.
@@ -140,7 +142,7 @@ fn wake(word: &AtomicU64) {
 
 impl Read for DeviceEnd {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let ring = self.memory.ring(Way::ToDevice);
+        let ring = self.memory.ring(Direction::ToDevice);
         // Also without data: a late host may have cleared the word, which is set again before the next sleep.
         if mem::take(&mut self.is_asleep) {
             self.receiver.stays_awake(&ring);
@@ -153,11 +155,11 @@ impl Read for DeviceEnd {
                 }
                 return Ok(len_bytes);
             }
-            if !self.is_doubted || !is_closed(&self.socket)? {
+            if !self.may_be_closed || !is_closed(&self.socket)? {
                 return Err(ErrorKind::WouldBlock.into());
             }
             // Data sent before the socket was closed is read first.
-            if !self.receiver.has_news(&ring) {
+            if !self.receiver.has_data(&ring) {
                 return Ok(0);
             }
         }
@@ -166,7 +168,7 @@ impl Read for DeviceEnd {
 
 impl Write for DeviceEnd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let ring = self.memory.ring(Way::ToHost);
+        let ring = self.memory.ring(Direction::ToHost);
         loop {
             let len_bytes = self.sender.push(&ring, bytes)?;
             if len_bytes > 0 {
@@ -198,14 +200,14 @@ pub struct HostEnd {
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
-    looks: Looks,
+    spin: Spin,
     timeout: Option<Duration>,
 }
 
 impl HostEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
-        HostEnd { memory, socket, bell, sender, receiver, looks: Looks::new(LOOK_COUNT), timeout }
+        HostEnd { memory, socket, bell, sender, receiver, spin: Spin::new(LOOK_COUNT), timeout }
     }
 
     /// Sets the maximum time of a read or a write; `None` means unlimited.
@@ -224,14 +226,14 @@ impl HostEnd {
     /// Overwrites words of the memory, including the other side's, for tests of the device's checks: position `number`
     /// (tail, head, reader, writer) of the ring to the device, or of that to the host.
     pub fn forge(&self, to_device: bool, number: usize, value: u64) {
-        let ring = self.memory.ring(if to_device { Way::ToDevice } else { Way::ToHost });
+        let ring = self.memory.ring(if to_device { Direction::ToDevice } else { Direction::ToHost });
         [ring.tail, ring.head, ring.reader, ring.writer][number].store(value, std::sync::atomic::Ordering::SeqCst);
     }
 
     /// Returns whether the word records that the host sleeps; the device clears it to wake the host.
     #[cfg(test)]
-    pub(crate) fn says_that_it_sleeps(&self) -> bool {
-        self.memory.ring(Way::ToHost).reader.load(std::sync::atomic::Ordering::SeqCst) == 1
+    pub(crate) fn is_marked_asleep(&self) -> bool {
+        self.memory.ring(Direction::ToHost).reader.load(std::sync::atomic::Ordering::SeqCst) == 1
     }
 
     fn ring_bell(&self) -> io::Result<()> {
@@ -261,13 +263,13 @@ impl HostEnd {
 }
 
 /// Polls for data to read, as long as it is worthwhile.
-fn found(looks: &mut Looks, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
+fn found(spin: &mut Spin, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
     loop {
-        if receiver.has_news(ring) {
-            looks.found();
+        if receiver.has_data(ring) {
+            spin.found();
             return true;
         }
-        if !looks.go_on() {
+        if !spin.spin_again() {
             return false;
         }
         spin_loop();
@@ -277,7 +279,7 @@ fn found(looks: &mut Looks, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> 
 impl Read for HostEnd {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut began = None;
-        let ring = self.memory.ring(Way::ToHost);
+        let ring = self.memory.ring(Direction::ToHost);
         loop {
             let len_bytes = self.receiver.pull(&ring, out)?;
             if len_bytes > 0 {
@@ -289,11 +291,11 @@ impl Read for HostEnd {
                 }
                 return Ok(len_bytes);
             }
-            if !found(&mut self.looks, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
+            if !found(&mut self.spin, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
                 match self.sleep(ring.reader, &mut began) {
                     // Data that the device sent last is read first.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                        if !self.receiver.has_news(&ring) {
+                        if !self.receiver.has_data(&ring) {
                             return Ok(0);
                         }
                     }
@@ -307,7 +309,7 @@ impl Read for HostEnd {
 impl Write for HostEnd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut began = None;
-        let ring = self.memory.ring(Way::ToDevice);
+        let ring = self.memory.ring(Direction::ToDevice);
         loop {
             let len_bytes = self.sender.push(&ring, bytes)?;
             if len_bytes > 0 {

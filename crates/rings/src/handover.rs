@@ -22,7 +22,7 @@ use rustix::net::{
 
 use crate::end::{DeviceEnd, HostEnd};
 use crate::memory::Memory;
-use crate::untaken::{UNTAKEN_COUNT_MAX, Untaken};
+use crate::unclaimed::{UNCLAIMED_COUNT_MAX, Unclaimed};
 
 /// The device's greeting: its identity, and the version of the memory's layout.
 const GREETING: [u8; 16] = *b"hikv rings\0\0\0\0\0\x01";
@@ -43,8 +43,8 @@ pub enum ListenError {
 impl fmt::Display for ListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ListenError::NoSocket => write!(f, "what lies there is no socket"),
-            ListenError::InUse => write!(f, "another process listens there"),
+            ListenError::NoSocket => write!(f, "the path exists and is not a socket"),
+            ListenError::InUse => write!(f, "another process listens on this socket"),
             ListenError::Io(error) => error.fmt(f),
         }
     }
@@ -71,7 +71,7 @@ pub struct Listener {
     path: PathBuf,
     /// Device and inode number of the file created at the path.
     made: Option<(u64, u64)>,
-    untaken: Arc<Untaken>,
+    unclaimed: Arc<Unclaimed>,
 }
 
 impl Listener {
@@ -84,8 +84,8 @@ impl Listener {
         remove_dead(path)?;
         let socket = unconnected(SocketFlags::NONBLOCK)?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let (made, untaken) = (found_at(path), Arc::default());
-        let listener = Listener { socket: socket.into(), path: path.to_owned(), made, untaken };
+        let (made, unclaimed) = (found_at(path), Arc::default());
+        let listener = Listener { socket: socket.into(), path: path.to_owned(), made, unclaimed };
         fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))?;
         listen(&listener.socket, BACKLOG)?;
         Ok(listener)
@@ -110,14 +110,14 @@ impl Listener {
     /// received their files; otherwise an error of the operating system.
     pub fn accept(&self) -> io::Result<DeviceEnd> {
         let (socket, _) = self.socket.accept()?;
-        if self.untaken.count() >= UNTAKEN_COUNT_MAX {
+        if self.unclaimed.count() >= UNCLAIMED_COUNT_MAX {
             return Err(ErrorKind::ConnectionAborted.into());
         }
         socket.set_nonblocking(true)?;
         let (memory, file) = Memory::make()?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         send(&socket, &[file.as_fd(), bell.as_fd()])?;
-        Ok(DeviceEnd::new(memory, socket, bell, &self.untaken))
+        Ok(DeviceEnd::new(memory, socket, bell, &self.unclaimed))
     }
 }
 
@@ -191,7 +191,7 @@ impl HostEnd {
         }
         match <[OwnedFd; 2]>::try_from(files) {
             Ok([file, bell]) if greeting == GREETING => Ok(HostEnd::new(Memory::of(file)?, socket, bell, timeout)),
-            _ => Err(io::Error::new(ErrorKind::InvalidData, "what listens there is no device with rings")),
+            _ => Err(io::Error::new(ErrorKind::InvalidData, "the listener is not a device with shared memory")),
         }
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::end::Look;
+    use crate::end::Readiness;
 
     fn pair() -> (tempfile::TempDir, Listener, DeviceEnd, HostEnd) {
         let dir = tempfile::tempdir().expect("a directory");
@@ -323,16 +323,17 @@ mod tests {
         for _ in 0..3 {
             host.write_all(b"awake").expect("there is room");
             assert!(device.is_awake() && rung(&device).is_none());
-            assert_eq!(device.look(), Look::News);
+            assert_eq!(device.poll(), Readiness::Readable);
             assert_eq!(device.read(&mut said).expect("it was sent"), 5);
             assert_eq!(device.read(&mut said).expect_err("nothing more").kind(), ErrorKind::WouldBlock);
-            let look_count = std::iter::repeat_with(|| device.look()).take_while(|look| *look == Look::Nothing).count();
+            let look_count =
+                std::iter::repeat_with(|| device.poll()).take_while(|poll| *poll == Readiness::Nothing).count();
             assert!(!device.is_awake() && look_count < 1 << 20);
             host.write_all(b"asleep").expect("there is room");
             assert_eq!(rung(&device), Some(1));
             assert_eq!(device.read(&mut said).expect("it was sent"), 6);
             // Woken by another event, it clears its word.
-            while device.look() != Look::Sleeps {}
+            while device.poll() != Readiness::Sleeps {}
             host.write_all(b"more").expect("there is room");
             rung(&device);
             host.forge(true, 2, 1);
@@ -345,9 +346,9 @@ mod tests {
     fn a_host_that_sleeps_is_woken_for_what_it_is_told() {
         let (_dir, _listener, mut device, mut host) = pair();
         host.forge(false, 2, 1);
-        assert!(device.stage(b"bytes") && host.says_that_it_sleeps());
-        device.tell(5);
-        assert!(!host.says_that_it_sleeps());
+        assert!(device.stage(b"bytes") && host.is_marked_asleep());
+        device.publish(5);
+        assert!(!host.is_marked_asleep());
         assert_eq!(host.read(&mut [0; 10]).expect("it was told"), 5);
     }
 
@@ -355,11 +356,11 @@ mod tests {
     #[test]
     fn a_device_that_was_woken_for_nothing_is_rung_for_again() {
         let (_dir, _listener, mut device, mut host) = pair();
-        while device.look() != Look::Sleeps {}
+        while device.poll() != Readiness::Sleeps {}
         host.forge(true, 2, 0);
         assert_eq!(device.read(&mut [0; 8]).expect_err("nothing was sent").kind(), ErrorKind::WouldBlock);
         assert!(device.is_awake(), "nobody would ring");
-        while device.look() != Look::Sleeps {}
+        while device.poll() != Readiness::Sleeps {}
         host.write_all(b"more").expect("there is room");
         assert_eq!(rung(&device), Some(1));
     }
@@ -377,9 +378,9 @@ mod tests {
                 Ok(end) => drop(end),
                 Err(error) => break error,
             }
-            assert!(idle.len() <= UNTAKEN_COUNT_MAX, "as many as like keep the device's files");
+            assert!(idle.len() <= UNCLAIMED_COUNT_MAX, "as many as like keep the device's files");
         };
-        assert_eq!((refused.kind(), idle.len()), (ErrorKind::ConnectionAborted, UNTAKEN_COUNT_MAX + 1));
+        assert_eq!((refused.kind(), idle.len()), (ErrorKind::ConnectionAborted, UNCLAIMED_COUNT_MAX + 1));
         // They are notified that their connections are over; one that receives its files makes space for another.
         let mut greeting = Vec::new();
         idle[0].read_to_end(&mut greeting).expect("it ends in order");
@@ -402,7 +403,7 @@ mod tests {
         drop(host);
         let mut said = [0; 10];
         assert_eq!(device.read(&mut said).expect("it was sent"), 4);
-        device.doubt();
+        device.note_hangup();
         assert_eq!(device.read(&mut said).expect("it is the end"), 0);
     }
 }

@@ -27,15 +27,15 @@
 
 mod end;
 mod handover;
-mod looks;
 mod memory;
 mod ring;
-mod untaken;
+mod spin;
+mod unclaimed;
 
-pub use end::{DeviceEnd, HostEnd, Look};
+pub use end::{DeviceEnd, HostEnd, Readiness};
 pub use handover::{ListenError, Listener};
-pub use looks::Looks;
 pub use ring::Broken;
+pub use spin::Spin;
 
 /// The length of each ring.
 pub const RING_BYTES: usize = 128 << 10;

@@ -22,7 +22,7 @@ const _: () = assert!(RING_WORDS.is_power_of_two());
 
 /// The direction of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     ToDevice,
     ToHost,
 }
@@ -51,7 +51,7 @@ impl Memory {
         if !is_sealed || fstat(&file)?.st_size != BYTES as i64 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the device's memory has another length, or no seal",
+                "the device's memory has a wrong length or is not sealed",
             ));
         }
         Memory::map(&file)
@@ -72,11 +72,11 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.0.as_ptr(), BYTES / 8) }
     }
 
-    pub(crate) fn ring(&self, way: Way) -> Ring<'_, AtomicU64> {
+    pub(crate) fn ring(&self, direction: Direction) -> Ring<'_, AtomicU64> {
         let words = self.words();
-        let (line, start) = match way {
-            Way::ToDevice => (0, HEAD_BYTES / 8),
-            Way::ToHost => (4, HEAD_BYTES / 8 + RING_WORDS),
+        let (line, start) = match direction {
+            Direction::ToDevice => (0, HEAD_BYTES / 8),
+            Direction::ToHost => (4, HEAD_BYTES / 8 + RING_WORDS),
         };
         let place = |number: usize| &words[(line + number) * LINE_WORDS];
         Ring {

@@ -41,7 +41,7 @@ pub struct Broken;
 
 impl From<Broken> for std::io::Error {
     fn from(_: Broken) -> std::io::Error {
-        std::io::Error::new(std::io::ErrorKind::InvalidData, "the ring's other side contradicts itself")
+        std::io::Error::new(std::io::ErrorKind::InvalidData, "the other side stored an invalid ring position")
     }
 }
 
@@ -77,7 +77,7 @@ impl<W: Words> Ring<'_, W> {
 
 /// Clears `word` if its end sleeps, and returns whether that end must be woken. Called after the caller's position was
 /// stored.
-fn takes_sleeper<W: Word>(word: &W) -> bool {
+fn clear_sleeper<W: Word>(word: &W) -> bool {
     W::fence(SeqCst);
     word.load(Relaxed) == 1 && word.compare_exchange(1, 0, AcqRel, Relaxed).is_ok()
 }
@@ -87,7 +87,7 @@ fn takes_sleeper<W: Word>(word: &W) -> bool {
 pub(crate) struct Sender {
     /// The position after all written bytes, of which those before `published` are published.
     tail: u64,
-    told: u64,
+    published: u64,
     /// The reader's position when it was last loaded: it only increases, so space that existed then still exists. Its
     /// cache line belongs to the reader's processor, and is expensive to load.
     head: u64,
@@ -106,17 +106,17 @@ impl Sender {
 
     /// Writes as much as there is space for. Nothing must be staged.
     pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
-        debug_assert_eq!(self.tail, self.told, "what was staged is told first");
-        let len = bytes.len().min(self.known_room(ring, bytes.len())? as usize);
+        debug_assert_eq!(self.tail, self.published, "what was staged is told first");
+        let len = bytes.len().min(self.known_space(ring, bytes.len())? as usize);
         self.write(ring, &bytes[..len]);
-        self.tell(ring, len);
+        self.publish(ring, len);
         Ok(len)
     }
 
     /// Writes all of the bytes without publishing them, if there is space. Several staged pieces may be published
     /// together.
     pub(crate) fn stage<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<bool, Broken> {
-        let has_room = self.known_room(ring, bytes.len())? >= bytes.len() as u64;
+        let has_room = self.known_space(ring, bytes.len())? >= bytes.len() as u64;
         if has_room {
             self.write(ring, bytes);
             self.expect(ring, STAGE_AHEAD_BYTES, bytes.len());
@@ -125,13 +125,13 @@ impl Sender {
     }
 
     /// Publishes `len_bytes` staged bytes to the reader.
-    pub(crate) fn tell<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
-        self.told = self.told.wrapping_add(len_bytes as u64);
-        ring.tail.store(self.told, Release);
+    pub(crate) fn publish<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
+        self.published = self.published.wrapping_add(len_bytes as u64);
+        ring.tail.store(self.published, Release);
     }
 
     /// Returns the free space: the last known one if it is enough for `len`.
-    fn known_room<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
+    fn known_space<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
         let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
         if known < len as u64 { self.room(ring) } else { Ok(known) }
     }
@@ -175,7 +175,7 @@ impl Sender {
 
     /// Returns whether the reader has to be woken.
     pub(crate) fn wakes<W: Words>(&self, ring: &Ring<'_, W>) -> bool {
-        takes_sleeper(ring.reader)
+        clear_sleeper(ring.reader)
     }
 
     /// Sets the word that the writer is about to sleep; returns false if there is space.
@@ -243,7 +243,7 @@ impl Receiver {
     }
 
     /// Returns whether there is data to read, or an invalid position to report.
-    pub(crate) fn has_news<W: Words>(&self, ring: &Ring<'_, W>) -> bool {
+    pub(crate) fn has_data<W: Words>(&self, ring: &Ring<'_, W>) -> bool {
         self.available(ring) != Ok(0)
     }
 
@@ -258,7 +258,7 @@ impl Receiver {
             return false;
         }
         self.looked = self.head;
-        takes_sleeper(ring.writer)
+        clear_sleeper(ring.writer)
     }
 
     /// Sets the word that the reader is about to sleep; returns false if there is data to read.
@@ -315,7 +315,7 @@ mod tests {
             let room = 56 - model.len();
             let written = match random >> 62 {
                 0 => {
-                    sender.tell(&ring, std::mem::take(&mut staged));
+                    sender.publish(&ring, std::mem::take(&mut staged));
                     let pushed = sender.push(&ring, &bytes).expect("nobody lies");
                     assert_eq!(pushed, len.min(room));
                     pushed
@@ -327,7 +327,7 @@ mod tests {
                     if has_room { len } else { 0 }
                 }
                 2 => {
-                    sender.tell(&ring, len.min(staged));
+                    sender.publish(&ring, len.min(staged));
                     staged -= len.min(staged);
                     0
                 }

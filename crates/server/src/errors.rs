@@ -10,7 +10,7 @@ const QUOTED_BYTES_MAX: usize = 128;
 
 /// Errors without a part of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sentence {
+pub(crate) enum FixedError {
     NoSuchKey,
     SameObject,
     NestedMulti,
@@ -91,128 +91,130 @@ pub(crate) enum Sentence {
     Panicked,
 }
 
-impl Sentence {
+impl FixedError {
     /// Returns the text, in Redis 7's words if it has such an error.
     fn text(self) -> &'static str {
         match self {
-            Sentence::NoSuchKey => "ERR no such key",
-            Sentence::SameObject => "ERR source and destination objects are the same",
-            Sentence::NestedMulti => "ERR MULTI calls can not be nested",
-            Sentence::ExecWithoutMulti => "ERR EXEC without MULTI",
-            Sentence::DiscardWithoutMulti => "ERR DISCARD without MULTI",
-            Sentence::WatchInMulti => "ERR WATCH inside MULTI is not allowed",
-            Sentence::ExecAbort => "EXECABORT Transaction discarded because of previous errors.",
-            Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
-            Sentence::ExecOutOfMemory => {
+            FixedError::NoSuchKey => "ERR no such key",
+            FixedError::SameObject => "ERR source and destination objects are the same",
+            FixedError::NestedMulti => "ERR MULTI calls can not be nested",
+            FixedError::ExecWithoutMulti => "ERR EXEC without MULTI",
+            FixedError::DiscardWithoutMulti => "ERR DISCARD without MULTI",
+            FixedError::WatchInMulti => "ERR WATCH inside MULTI is not allowed",
+            FixedError::ExecAbort => "EXECABORT Transaction discarded because of previous errors.",
+            FixedError::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
+            FixedError::ExecOutOfMemory => {
                 "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
             }
-            Sentence::NotInTransaction => "ERR Command not allowed inside a transaction",
-            Sentence::TransactionTooLong => "ERR the transaction's requests take more memory than a request may",
-            Sentence::NoAuth => "NOAUTH Authentication required.",
-            Sentence::WrongPass => "WRONGPASS invalid username-password pair or user is disabled.",
-            Sentence::NoPassword => {
+            FixedError::NotInTransaction => "ERR Command not allowed inside a transaction",
+            FixedError::TransactionTooLong => {
+                "ERR transaction is too large: its queued requests exceed the maximum size of a request"
+            }
+            FixedError::NoAuth => "NOAUTH Authentication required.",
+            FixedError::WrongPass => "WRONGPASS invalid username-password pair or user is disabled.",
+            FixedError::NoPassword => {
                 "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
                  configuration is correct?"
             }
-            Sentence::NotANumber => "ERR value is not an integer or out of range",
-            Sentence::Overflow => "ERR increment or decrement would overflow",
-            Sentence::DecrementOverflow => "ERR decrement would overflow",
-            Sentence::NotAFloat => "ERR value is not a valid float",
-            Sentence::NanOrInfinity => "ERR increment would produce NaN or Infinity",
-            Sentence::BitOffset => "ERR bit offset is not an integer or out of range",
-            Sentence::BitValue => "ERR bit is not an integer or out of range",
-            Sentence::BitArgument => "ERR The bit argument must be 1 or 0.",
-            Sentence::BitopNot => "ERR BITOP NOT must be called with a single source key.",
-            Sentence::BitfieldType => {
+            FixedError::NotANumber => "ERR value is not an integer or out of range",
+            FixedError::Overflow => "ERR increment or decrement would overflow",
+            FixedError::DecrementOverflow => "ERR decrement would overflow",
+            FixedError::NotAFloat => "ERR value is not a valid float",
+            FixedError::NanOrInfinity => "ERR increment would produce NaN or Infinity",
+            FixedError::BitOffset => "ERR bit offset is not an integer or out of range",
+            FixedError::BitValue => "ERR bit is not an integer or out of range",
+            FixedError::BitArgument => "ERR The bit argument must be 1 or 0.",
+            FixedError::BitopNot => "ERR BITOP NOT must be called with a single source key.",
+            FixedError::BitfieldType => {
                 "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
             }
-            Sentence::BitfieldOverflow => "ERR Invalid OVERFLOW type specified",
-            Sentence::BitfieldReadOnly => "ERR BITFIELD_RO only supports the GET subcommand",
-            Sentence::Offset => "ERR offset is out of range",
-            Sentence::StringLength => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
-            Sentence::GtLt => "ERR GT and LT options at the same time are not compatible",
-            Sentence::NxXx => "ERR NX and XX, GT or LT options at the same time are not compatible",
-            Sentence::BadDump => "ERR DUMP payload version or checksum are wrong",
-            Sentence::BusyKey => "BUSYKEY Target key name already exists.",
-            Sentence::NegativeTtl => "ERR Invalid TTL value, must be >= 0",
-            Sentence::LfuOff => {
+            FixedError::BitfieldOverflow => "ERR Invalid OVERFLOW type specified",
+            FixedError::BitfieldReadOnly => "ERR BITFIELD_RO only supports the GET subcommand",
+            FixedError::Offset => "ERR offset is out of range",
+            FixedError::StringLength => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
+            FixedError::GtLt => "ERR GT and LT options at the same time are not compatible",
+            FixedError::NxXx => "ERR NX and XX, GT or LT options at the same time are not compatible",
+            FixedError::BadDump => "ERR DUMP payload version or checksum are wrong",
+            FixedError::BusyKey => "BUSYKEY Target key name already exists.",
+            FixedError::NegativeTtl => "ERR Invalid TTL value, must be >= 0",
+            FixedError::LfuOff => {
                 "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
                  switching between policies at runtime LRU and LFU data will take some time to adjust."
             }
-            Sentence::NoKeyArguments => "ERR The command has no key arguments",
-            Sentence::BadArgumentCount => "ERR Invalid number of arguments specified for command",
-            Sentence::UnknownCommandName => "ERR Invalid command specified",
-            Sentence::SsubscribeInExec => "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client",
-            Sentence::MonitorInExec => "ERR MONITOR isn't allowed for DENY BLOCKING client",
-            Sentence::NoConfigFile => "ERR The server is running without a config file",
-            Sentence::NoAclFile => {
+            FixedError::NoKeyArguments => "ERR The command has no key arguments",
+            FixedError::BadArgumentCount => "ERR Invalid number of arguments specified for command",
+            FixedError::UnknownCommandName => "ERR Invalid command specified",
+            FixedError::SsubscribeInExec => "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client",
+            FixedError::MonitorInExec => "ERR MONITOR isn't allowed for DENY BLOCKING client",
+            FixedError::NoConfigFile => "ERR The server is running without a config file",
+            FixedError::NoAclFile => {
                 "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the \
                  ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) \
                  in order to store users in the Redis configuration."
             }
-            Sentence::NoBackupPlace => {
-                "ERR the store is no directory, and nobody has said where its backup goes (--backup-dir)"
+            FixedError::NoBackupPlace => {
+                "ERR no backup directory: the store is not a directory; start the server with --backup-dir"
             }
-            Sentence::DebugNotAllowed => {
+            FixedError::DebugNotAllowed => {
                 "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
                  local connection, otherwise you need to set this option in the configuration file, and then restart the server."
             }
-            Sentence::SaveRunning => "ERR Background save already in progress",
-            Sentence::NoSuchClient => "ERR No such client",
-            Sentence::ClientName => "ERR Client names cannot contain spaces, newlines or special characters.",
-            Sentence::ClientInfoValue => {
+            FixedError::SaveRunning => "ERR Background save already in progress",
+            FixedError::NoSuchClient => "ERR No such client",
+            FixedError::ClientName => "ERR Client names cannot contain spaces, newlines or special characters.",
+            FixedError::ClientInfoValue => {
                 "ERR lib-name and lib-ver cannot contain spaces, newlines or special characters."
             }
-            Sentence::NoCachingMode => {
+            FixedError::NoCachingMode => {
                 "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
             }
-            Sentence::CachingYes => "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.",
-            Sentence::CachingNo => "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.",
-            Sentence::SecondRedirect => "ERR A client can only redirect to a single other client",
-            Sentence::NoSuchReceiver => "ERR The client ID you want redirect to does not exist",
-            Sentence::PrefixWithoutBroadcast => "ERR PREFIX option requires BCAST mode to be enabled",
-            Sentence::BroadcastSwitched => {
+            FixedError::CachingYes => "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.",
+            FixedError::CachingNo => "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.",
+            FixedError::SecondRedirect => "ERR A client can only redirect to a single other client",
+            FixedError::NoSuchReceiver => "ERR The client ID you want redirect to does not exist",
+            FixedError::PrefixWithoutBroadcast => "ERR PREFIX option requires BCAST mode to be enabled",
+            FixedError::BroadcastSwitched => {
                 "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with \
                  a different mode."
             }
-            Sentence::OptionsOfBroadcast => "ERR OPTIN and OPTOUT are not compatible with BCAST",
-            Sentence::OptInAndOut => "ERR You can't specify both OPTIN mode and OPTOUT mode",
-            Sentence::OptSwitched => {
+            FixedError::OptionsOfBroadcast => "ERR OPTIN and OPTOUT are not compatible with BCAST",
+            FixedError::OptInAndOut => "ERR You can't specify both OPTIN mode and OPTOUT mode",
+            FixedError::OptSwitched => {
                 "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with \
                  a different mode."
             }
-            Sentence::InvalidClientId => "ERR Invalid client ID",
-            Sentence::UnknownClient => "ERR client-id should be greater than 0",
-            Sentence::LcsLengths => "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
-            Sentence::LcsBoth => "ERR If you want both the length and indexes, please just use IDX.",
-            Sentence::FirstDb => "ERR invalid first DB index",
-            Sentence::SecondDb => "ERR invalid second DB index",
-            Sentence::TimeoutNotAnInteger => "ERR timeout is not an integer or out of range",
-            Sentence::Timeout => "ERR timeout is negative",
-            Sentence::TimeoutRange => "ERR timeout is out of range",
-            Sentence::NoRandomness => "ERR the system has no randomness to give",
-            Sentence::GenpassBits => {
+            FixedError::InvalidClientId => "ERR Invalid client ID",
+            FixedError::UnknownClient => "ERR client-id should be greater than 0",
+            FixedError::LcsLengths => "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
+            FixedError::LcsBoth => "ERR If you want both the length and indexes, please just use IDX.",
+            FixedError::FirstDb => "ERR invalid first DB index",
+            FixedError::SecondDb => "ERR invalid second DB index",
+            FixedError::TimeoutNotAnInteger => "ERR timeout is not an integer or out of range",
+            FixedError::Timeout => "ERR timeout is negative",
+            FixedError::TimeoutRange => "ERR timeout is out of range",
+            FixedError::NoRandomness => "ERR the operating system provides no random numbers",
+            FixedError::GenpassBits => {
                 "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
             }
-            Sentence::NoReplication => "ERR there is no replication: the server follows nobody but NO ONE",
-            Sentence::NoCluster => "ERR This instance has cluster support disabled",
-            Sentence::NoScripts => "ERR this server runs no scripts and no functions",
-            Sentence::NoScriptRuns => "NOTBUSY No scripts in execution right now.",
-            Sentence::NoLibrary => "ERR Library not found",
-            Sentence::BadFormat => "ERR Bad data format",
-            Sentence::IdleTime => "ERR Invalid IDLETIME value, must be >= 0",
-            Sentence::Frequency => "ERR Invalid FREQ value, must be >= 0 and <= 255",
-            Sentence::Panicked => {
-                "ERR the request failed inside the server, which may have carried it out or not; the connection is closed"
+            FixedError::NoReplication => "ERR replication is not supported; only REPLICAOF NO ONE is accepted",
+            FixedError::NoCluster => "ERR This instance has cluster support disabled",
+            FixedError::NoScripts => "ERR scripts and functions are not supported",
+            FixedError::NoScriptRuns => "NOTBUSY No scripts in execution right now.",
+            FixedError::NoLibrary => "ERR Library not found",
+            FixedError::BadFormat => "ERR Bad data format",
+            FixedError::IdleTime => "ERR Invalid IDLETIME value, must be >= 0",
+            FixedError::Frequency => "ERR Invalid FREQ value, must be >= 0 and <= 255",
+            FixedError::Panicked => {
+                "ERR internal error: the request may or may not have been executed; the connection is closed"
             }
-            Sentence::SelfDelete => "ERR The 'default' user cannot be removed",
+            FixedError::SelfDelete => "ERR The 'default' user cannot be removed",
         }
     }
 }
 
-impl From<Sentence> for Refusal {
-    fn from(sentence: Sentence) -> Refusal {
-        Refusal::Says(sentence)
+impl From<FixedError> for Refusal {
+    fn from(sentence: FixedError) -> Refusal {
+        Refusal::Fixed(sentence)
     }
 }
 
@@ -242,11 +244,11 @@ pub(crate) enum Refusal {
     /// A database that does not exist.
     DbIndex,
     /// An error without a part of the request.
-    Says(Sentence),
+    Fixed(FixedError),
     /// An invalid time to live, or one too far in the future.
     ExpireTime { command: &'static str },
     /// A message with a part of the request, formatted where it occurs.
-    Names(String),
+    Message(String),
     /// A transaction was discarded without execution, for this reason.
     ExecAbort(String),
     /// Denied by ACL.
@@ -318,16 +320,16 @@ impl Refusal {
             Refusal::Negative => b"ERR value is out of range, must be positive".into(),
             Refusal::Cursor => b"ERR invalid cursor".into(),
             Refusal::ReplyLength { len_bytes_max } => {
-                format!("ERR the reply would have more than {len_bytes_max} bytes; ask for less at a time, with LIMIT")
+                format!("ERR reply exceeds {len_bytes_max} bytes; request fewer items with LIMIT")
                     .into()
             }
             Refusal::KeyLength { len_bytes, len_bytes_max } => {
                 format!("ERR the key has {len_bytes} bytes; the limit is {len_bytes_max}").into()
             }
             Refusal::DbIndex => b"ERR DB index is out of range".into(),
-            Refusal::Says(sentence) => sentence.text().into(),
+            Refusal::Fixed(sentence) => sentence.text().into(),
             Refusal::ExpireTime { command } => format!("ERR invalid expire time in '{command}' command").into(),
-            Refusal::Names(text) => format!("ERR {text}").into(),
+            Refusal::Message(text) => format!("ERR {text}").into(),
             Refusal::ExecAbort(why) => format!("EXECABORT Transaction discarded because of: {why}").into(),
             Refusal::Denied { what, .. } => format!("NOPERM {what}").into(),
             Refusal::NoProtocol => b"NOPROTO unsupported protocol version".into(),
@@ -349,8 +351,8 @@ fn store_text(error: &Error) -> Vec<u8> {
     match error {
         error if error.is_full() => format!("ERR no space left: {error}"),
         Error::NotOrderedYet { .. } => format!("LOADING {error}"),
-        Error::NotANumber { .. } => Sentence::NotANumber.text().into(),
-        Error::Overflow { .. } => Sentence::Overflow.text().into(),
+        Error::NotANumber { .. } => FixedError::NotANumber.text().into(),
+        Error::Overflow { .. } => FixedError::Overflow.text().into(),
         _ => format!("ERR {error}"),
     }
     .into()

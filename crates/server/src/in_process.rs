@@ -13,15 +13,15 @@ use crate::clients::session::Session;
 use crate::clients::{Peer, Place, Record};
 use crate::connections::buffers::Buffers;
 use crate::connections::output::Output;
+use crate::execution::background::BackgroundJobs;
+use crate::execution::background::job::{BackgroundJob, JobThread};
 use crate::execution::claims::Claim;
 use crate::execution::dispatch::Execution;
-use crate::execution::errands::Errands;
-use crate::execution::errands::errand::{Errand, Way};
 use crate::execution::panics;
 use crate::execution::pipeline::Pipeline;
 use crate::execution::worker::Worker;
 use crate::shared::Shared;
-use crate::telemetry::Tally;
+use crate::telemetry::EventCounts;
 use crate::{Config, Server, StopHandle};
 
 /// A server that is called instead of connected to.
@@ -51,10 +51,10 @@ impl InProcess {
         let addr = Peer::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let shared = Arc::clone(self.server.shared());
         let mut session = shared.welcome(Arc::new(Record::new(place, addr.clone(), addr)));
-        session.may_be_away = true;
+        session.may_use_background = true;
         let mut worker = Worker {
             shared: &shared,
-            errands: &Errands::default(),
+            background: &BackgroundJobs::default(),
             lane: 0,
             counters: &shared.telemetry.loops[0],
             woke: Instant::now(),
@@ -62,7 +62,7 @@ impl InProcess {
         };
         let replies = converse(input, &mut session, &mut worker);
         shared.dismiss(&mut session);
-        self.server.take_letters();
+        self.server.take_messages();
         let panic_count = shared.telemetry.panics.load(Ordering::Relaxed);
         assert_eq!(panic_count, 0, "a request has panicked");
         replies
@@ -72,15 +72,15 @@ impl InProcess {
 fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) -> io::Result<Vec<u8>> {
     let (mut pipeline, mut output, mut replies) = (Pipeline::default(), Output::default(), Vec::new());
     let mut parser = Parser::new(worker.shared.administration.settings.limits());
-    while session.goes_on() {
+    while session.can_execute() {
         pipeline.parse(&mut parser, input, false);
         if pipeline.is_done() {
             break;
         }
-        while !pipeline.is_done() && session.goes_on() {
+        while !pipeline.is_done() && session.can_execute() {
             pipeline.run(input, session, worker, &mut output);
-            if let Some(errand) = session.errand.take() {
-                do_errand(&errand, pipeline.request(errand.number, input), session, worker.shared, &mut output);
+            if let Some(job) = session.job.take() {
+                run_job(&job, pipeline.request(job.number, input), session, worker.shared, &mut output);
             }
             output.drain_to(&mut replies)?;
         }
@@ -91,12 +91,12 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
 }
 
 /// Executes a background job on the calling thread.
-fn do_errand(errand: &Errand, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
+fn run_job(job: &BackgroundJob, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
     let done = panics::catch(|| {
         let _claimed =
-            (errand.way == Way::Queued).then(|| shared.gate.claim(Claim::of(errand.entry, &request, session)));
-        Execution::answered(errand.entry, request, session, shared, output, &mut Tally::default());
+            (job.thread == JobThread::Shared).then(|| shared.gate.claim(Claim::of(job.entry, &request, session)));
+        Execution::answered(job.entry, request, session, shared, output, &mut EventCounts::default());
     });
-    session.is_away = false;
+    session.awaits_job = false;
     assert!(done.is_ok(), "a request has panicked");
 }

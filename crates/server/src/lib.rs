@@ -24,7 +24,7 @@ mod http;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod keyspace;
-mod mail;
+mod messages;
 mod observers;
 mod pool;
 mod prepared;

@@ -33,7 +33,7 @@ impl Prepared {
         if let Some(split) = config.split.fixed().filter(|split| split.serving + split.backend != config.threads) {
             let (Split { serving, backend }, threads) = (split, config.threads);
             let what = format!(
-                "a split of {serving} and {backend} threads, of {threads}: leave out --threads (io-threads), or give it {}",
+                "split {serving}-{backend} contradicts --threads {threads}: omit --threads (io-threads), or set it to {}",
                 serving + backend
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
@@ -47,8 +47,7 @@ impl Prepared {
         let unix = config.unix.as_ref().map(|(path, mode)| unix::bind(path, *mode));
         let unix_bound = unix.transpose()?;
         if bound.is_empty() && tls_bound.is_empty() && unix_bound.is_none() {
-            let what =
-                "neither a port nor one for TLS is to be listened on, nor a socket's path (--addr, --tls-addr, --unix)";
+            let what = "no address to listen on: give --addr, --tls-addr or --unix";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         Ok(Prepared { config, acl, certificates, bound, tls_bound, unix_bound })

@@ -14,20 +14,20 @@ use crate::administration::settings::Settings;
 use crate::administration::start::{ConfigFile, settings_of};
 use crate::administration::{Administration, file_limit};
 use crate::clients::Clients;
-use crate::connections::accept::{Acceptor, Door};
+use crate::connections::accept::{Acceptor, ListeningSocket};
 use crate::connections::backlog::Backlogs;
 use crate::connections::event_loop::{EventLoop, Times, WAKER};
 use crate::connections::listen;
 use crate::connections::transport::TlsReload;
 use crate::connections::unix::{Bound, SocketFile};
-use crate::execution::errands::Errands;
+use crate::execution::background::BackgroundJobs;
 use crate::execution::gate::Gate;
 use crate::execution::panics;
 use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
-use crate::mail::{Mailbox, Post};
+use crate::messages::{Mailbox, Mailboxes};
 use crate::observers::Observers;
-use crate::observers::expired::Telling;
+use crate::observers::expired::ExpiryReports;
 use crate::shared::Shared;
 use crate::telemetry::{Loops, Telemetry};
 use crate::{Config, HttpPort, Prepared, StopHandle, pool};
@@ -38,9 +38,9 @@ pub struct Server {
     tls_listeners: Vec<TcpListener>,
     unix_listener: Option<(UnixListener, SocketFile)>,
     shared: Arc<Shared>,
-    errands: Arc<Errands>,
+    background: Arc<BackgroundJobs>,
     loops: Vec<EventLoop>,
-    _telling: Telling,
+    _expiry_reports: ExpiryReports,
 }
 
 impl Server {
@@ -70,7 +70,7 @@ impl Server {
         let pool = pool::of_loops(&keyspace.store, &config).map_err(io::Error::other)?;
         let polls: Vec<Poll> = (0..loop_count).map(|_| Poll::new()).collect::<io::Result<_>>()?;
         let ends: Vec<_> = polls.iter().map(|poll| Mailbox::new(poll, WAKER)).collect::<io::Result<_>>()?;
-        let (mailboxes, letters): (Vec<Mailbox>, Vec<_>) = ends.into_iter().unzip();
+        let (mailboxes, messages): (Vec<Mailbox>, Vec<_>) = ends.into_iter().unzip();
         let administration = Administration {
             settings: settings(&config, port, tls_port),
             acl,
@@ -83,7 +83,7 @@ impl Server {
             keyspace,
             clients: Clients::default(),
             observers: Observers::default(),
-            post: Post::new(mailboxes),
+            mailboxes: Mailboxes::new(mailboxes),
             backlogs: Backlogs::default(),
             gate: Gate::new(loop_count),
             pause: Pause::new(),
@@ -93,14 +93,14 @@ impl Server {
             split: config.split,
             stop,
         });
-        let telling = Telling::start(&shared).map_err(io::Error::other)?;
-        let errands = Arc::new(Errands::default());
+        let telling = ExpiryReports::start(&shared).map_err(io::Error::other)?;
+        let background = Arc::new(BackgroundJobs::default());
         let handshake_max = config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max);
         let times = Times { drain_max: config.drain_max, handshake_max };
         let event_loop =
-            |(index, ends)| EventLoop::new(index, (Arc::clone(&shared), Arc::clone(&errands)), times, ends);
-        let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
-        Ok(Server { listeners, tls_listeners, unix_listener, shared, errands, loops, _telling: telling })
+            |(index, ends)| EventLoop::new(index, (Arc::clone(&shared), Arc::clone(&background)), times, ends);
+        let loops = polls.into_iter().zip(messages).enumerate().map(event_loop).collect();
+        Ok(Server { listeners, tls_listeners, unix_listener, shared, background, loops, _expiry_reports: telling })
     }
 
     /// Returns the listening addresses without TLS.
@@ -130,8 +130,8 @@ impl Server {
 
     /// Processes the messages between event loops.
     #[cfg(any(test, feature = "in-process"))]
-    pub(crate) fn take_letters(&mut self) {
-        self.loops.iter_mut().for_each(|event_loop| while event_loop.take_letters() {});
+    pub(crate) fn take_messages(&mut self) {
+        self.loops.iter_mut().for_each(|event_loop| while event_loop.take_messages() {});
     }
 
     /// Shows this server on the port; until then the port reports that the store is being opened.
@@ -148,17 +148,25 @@ impl Server {
         let shared = Arc::clone(&self.shared);
         let certificates = shared.administration.certificates.clone();
         for listener in self.listeners {
-            self.loops[0].accept_from(Acceptor::new(Door::Tcp(listener), Arc::clone(&shared), None))?;
+            self.loops[0].accept_from(Acceptor::new(ListeningSocket::Tcp(listener), Arc::clone(&shared), None))?;
         }
         for listener in self.tls_listeners {
-            self.loops[0].accept_from(Acceptor::new(Door::Tcp(listener), Arc::clone(&shared), certificates.clone()))?;
+            self.loops[0].accept_from(Acceptor::new(
+                ListeningSocket::Tcp(listener),
+                Arc::clone(&shared),
+                certificates.clone(),
+            ))?;
         }
         if let Some((listener, file)) = self.unix_listener {
-            self.loops[0].accept_from(Acceptor::new(Door::Unix(listener, file), Arc::clone(&shared), None))?;
+            self.loops[0].accept_from(Acceptor::new(
+                ListeningSocket::Unix(listener, file),
+                Arc::clone(&shared),
+                None,
+            ))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
         shared.pool.work().leave();
-        self.errands.finish();
+        self.background.finish();
         shared.keyspace.saves.finish();
         outcome
     }
@@ -175,7 +183,11 @@ fn settings(config: &Config, port: Option<u16>, tls_port: Option<u16>) -> Settin
     let clients_max = file_limit::raise_for(config.max_clients, config.threads.max(1));
     if clients_max < config.max_clients {
         let asked = config.max_clients;
-        tracing::warn!(asked, clients_max, "maxclients is lowered to what the limit on open files allows");
+        tracing::warn!(
+            asked,
+            clients_max,
+            "maxclients lowered by the limit on open files; raise it with ulimit -n or LimitNOFILE"
+        );
         settings.set("maxclients", clients_max.to_string());
     }
     for (name, port) in [("port", port), ("tls-port", tls_port)] {

@@ -12,9 +12,9 @@ use crate::connections::backlog::Backlogs;
 use crate::execution::gate::Gate;
 use crate::execution::pause::Pause;
 use crate::keyspace::Keyspace;
-use crate::mail::Post;
+use crate::messages::Mailboxes;
 use crate::observers::Observers;
-use crate::observers::tracking::Ways;
+use crate::observers::tracking::MessageAccess;
 use crate::pool::Pool;
 use crate::telemetry::Telemetry;
 
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) keyspace: Keyspace,
     pub(crate) clients: Clients,
     pub(crate) observers: Observers,
-    pub(crate) post: Post,
+    pub(crate) mailboxes: Mailboxes,
     pub(crate) backlogs: Backlogs,
     pub(crate) gate: Gate,
     pub(crate) pause: Pause,
@@ -45,8 +45,8 @@ impl Shared {
     }
 
     /// Returns the access needed to send messages about tracked keys.
-    pub(crate) fn ways(&self) -> Ways<'_> {
-        Ways { post: &self.post, clients: &self.clients }
+    pub(crate) fn message_access(&self) -> MessageAccess<'_> {
+        MessageAccess { mailboxes: &self.mailboxes, clients: &self.clients }
     }
 
     /// Resets the client to its state on arrival, except for its login.
@@ -63,7 +63,7 @@ impl Shared {
 
     /// Returns whether a postponed client may check whether it can proceed; if not, a wake-up or the end of a pause
     /// will follow.
-    pub(crate) fn lets_go_on(&self) -> bool {
-        self.pause.remaining().is_none() && !self.post.is_full()
+    pub(crate) fn may_resume(&self) -> bool {
+        self.pause.remaining().is_none() && !self.mailboxes.is_full()
     }
 }

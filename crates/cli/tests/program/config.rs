@@ -68,11 +68,11 @@ fn the_command_line_counts_more_than_the_file() {
 fn what_is_wrong_in_the_file_keeps_the_server_from_starting() {
     let place = Place::new();
     for (text, words) in [
-        ("nonsense yes\n", ["hikv.conf:2", "nonsense 'yes'", "no such parameter"]),
+        ("nonsense yes\n", ["hikv.conf:2", "nonsense 'yes'", "unknown parameter"]),
         ("timeout never\n", ["hikv.conf:2", "timeout 'never'", "integer"]),
         ("port 70000\n", ["hikv.conf:2", "port '70000'", "between 0 and 65535"]),
         ("include gone.conf\n", ["hikv.conf:2", "include 'gone.conf'", "No such file"]),
-        ("port 0\n", ["", "neither a port", "TLS"]),
+        ("port 0\n", ["", "no address to listen on", "--tls-addr"]),
     ] {
         Ended(serve(&place, text, &[]).output().unwrap()).failed(2, &words);
     }
@@ -116,7 +116,7 @@ fn parameters_of_redis_that_change_nothing_are_named() {
     log.read_to_string(&mut told).unwrap();
     let ignored: Vec<&str> = told.lines().filter(|line| line.contains("ignored")).collect();
     assert!(ignored.len() == 1 && ignored[0].contains("tcp-backlog daemonize dbfilename"), "{told}");
-    let noted = |line: &str| line.contains("name=\"logfile\"") && line.contains("the log goes to standard error");
+    let noted = |line: &str| line.contains("name=\"logfile\"") && line.contains("the log is written to standard error");
     assert!(told.lines().any(noted), "{told}");
 }
 
@@ -135,7 +135,7 @@ fn a_password_that_everybody_may_read_is_warned_of() {
         serving.stop(Signal::TERM);
         let mut text = String::new();
         log.read_to_string(&mut text).unwrap();
-        assert_eq!(text.contains("everybody may read this file"), is_warned, "{mode:o}: {text}");
+        assert_eq!(text.contains("readable by all users"), is_warned, "{mode:o}: {text}");
         assert!(!text.contains("hush"), "{text}");
     }
 }
@@ -178,8 +178,8 @@ fn several_addresses_are_listened_on_and_rewritten() {
 fn each_of_several_addresses_must_be_one_that_may_be_listened_on() {
     let place = Place::new();
     for (text, words) in [
-        ("bind 127.0.0.1 -0.0.0.0\n", ["0.0.0.0:6379", "neither a password"]),
-        ("port 0\nbind 127.0.0.1 ::1\ntls-port 0\n", ["neither a port", "TLS"]),
+        ("bind 127.0.0.1 -0.0.0.0\n", ["0.0.0.0:6379", "no password is required"]),
+        ("port 0\nbind 127.0.0.1 ::1\ntls-port 0\n", ["no address to listen on", "--tls-addr"]),
     ] {
         Ended(serve(&place, text, &[]).output().unwrap()).failed(2, &words);
     }
@@ -187,7 +187,7 @@ fn each_of_several_addresses_must_be_one_that_may_be_listened_on() {
     let port = listener.local_addr().unwrap().port();
     let (free, taken) = (format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}"));
     let arguments = ["--addr", &free, "--addr", &taken];
-    place.run("serve", &arguments).failed(2, &[&taken, "another program listens there", "--addr"]);
+    place.run("serve", &arguments).failed(2, &[&taken, "another program listens on this address", "--addr"]);
     place
         .run("serve", &["--addr", &free, "--addr", "127.0.0.2:1"])
         .failed(2, &[&free, "127.0.0.2:1", "different ports"]);

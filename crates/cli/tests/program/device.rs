@@ -97,7 +97,7 @@ fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
     place.run("device", &["--threads", "129"]).misused(&["--threads", "128"]);
     let anywhere = hikv("device", &place.store(), &["--tcp", "127.0.0.1:0", "--host-nqn", "nqn.2024-01.org.example:a"]);
     let device = Serving::spawned(anywhere);
-    nvme(device.address(), &["list"]).failed(2, &["the host may not connect"]);
+    nvme(device.address(), &["list"]).failed(2, &["host is not permitted to connect"]);
     device.stop(Signal::INT);
 }
 
@@ -119,16 +119,16 @@ fn hosts_and_devices_prove_who_they_are() {
     let device = Serving::spawned(hikv("device", &place.store(), &[&["--tcp", "127.0.0.1:0"], &keys[..]].concat()));
     assert!(device.banner().contains("whoever knows the secret"), "{}", device.banner());
     let addr = device.address().to_owned();
-    nvme(&addr, &["store", "k", "v"]).failed(2, &["must authenticate"]);
-    nvme(&addr, &["--dhchap-key", &devices, "store", "k", "v"]).failed(2, &["does not take the secret"]);
+    nvme(&addr, &["store", "k", "v"]).failed(2, &["authentication required"]);
+    nvme(&addr, &["--dhchap-key", &devices, "store", "k", "v"]).failed(2, &["rejected the secret"]);
     nvme(&addr, &[&keys[..], &["store", "k", "v"]].concat()).succeeded();
     nvme(&addr, &["--dhchap-key", &hosts, "--dhchap-ctrl-key", &hosts, "list"])
-        .failed(2, &["does not know its secret"]);
+        .failed(2, &["does not prove its secret"]);
     device.stop(Signal::TERM);
     // Who poses as the device and asks nothing.
     let other = Place::new();
     let posing = Serving::spawned(hikv("device", &other.store(), &["--tcp", &addr]));
-    nvme(&addr, &[&keys[..], &["store", "k", "v"]].concat()).failed(2, &["does not show that it knows"]);
+    nvme(&addr, &[&keys[..], &["store", "k", "v"]].concat()).failed(2, &["does not prove its secret"]);
     assert!(posing.stop(Signal::TERM).contains("holds 0 items"));
 }
 

@@ -36,7 +36,7 @@ fn full_disks_are_seen_and_forgotten() {
         assert!(shown(&serving, "/metrics").contains("hikv_accepts_requests 1"));
         serving.signal(Signal::TERM);
         let ended = serving.ended();
-        for line in ["no space left", "there is space again"] {
+        for line in ["out of space", "space is available again"] {
             assert!(ended.messages().contains(line), "'{line}' is missing: {}", ended.messages());
         }
     });

@@ -184,7 +184,7 @@ fn an_address_that_cannot_be_had_is_named() {
     let place = Place::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
-    place.run("serve", &["--addr", &taken]).failed(2, &[&taken, "another program listens there"]);
+    place.run("serve", &["--addr", &taken]).failed(2, &[&taken, "another program listens on this address"]);
     place.run("serve", &["--addr", "nowhere"]).failed(2, &["nowhere"]);
     assert!(!place.store().exists(), "what cannot be served makes no store");
 }
@@ -196,13 +196,13 @@ fn an_option_that_cannot_be_makes_no_store() {
     let [gone, bad] = [&gone, &bad].map(|path| path.to_str().unwrap());
     place.run("serve", &["--split", "0-2"]).misused(&["--split", "a thread has to serve"]);
     let cases: [(&[&str], &str); 7] = [
-        (&["--split", "2-1", "--threads", "2"], "a split of 2 and 1 threads, of 2"),
-        (&["--addr", "0.0.0.0:0"], "neither a password"),
+        (&["--split", "2-1", "--threads", "2"], "split 2-1 contradicts --threads 2"),
+        (&["--addr", "0.0.0.0:0"], "no password is required"),
         (&["--acl-file", gone], "gone"),
         (&["--acl-file", bad], "Unknown command"),
         (&["--password-file", gone], "gone"),
         (&["--tls-addr", "127.0.0.1:0", "--tls-cert", gone, "--tls-key", gone], "gone"),
-        (&["--http", "0.0.0.0:0"], "neither a password"),
+        (&["--http", "0.0.0.0:0"], "no password is required"),
     ];
     for (arguments, word) in cases {
         place.run("serve", &[&["--addr", "127.0.0.1:0"], arguments].concat()).failed(2, &[word]);

@@ -111,5 +111,5 @@ fn a_server_without_plain_text_listens_for_tls_alone() {
     }
     place.run("serve", &["--tls-only"]).failed(2, &["TLS", "--tls-addr"]);
     place.run("serve", &files).failed(2, &["TLS", "--tls-addr"]);
-    place.run("serve", &["--tls-addr", "127.0.0.1:0"]).failed(2, &["no file of the certificate"]);
+    place.run("serve", &["--tls-addr", "127.0.0.1:0"]).failed(2, &["without a file for the certificate"]);
 }

@@ -109,9 +109,9 @@ fn refusals_name_a_way_out() {
     let cases: [(&str, &[&str], &str); 11] = [
         ("serve", &["--addr", "nonsense"], "HOST:PORT"),
         ("serve", &["--http", "nonsense"], "HOST:PORT"),
-        ("serve", &["--addr", "127.0.0.1:0", "--http-tls"], "--http names"),
+        ("serve", &["--addr", "127.0.0.1:0", "--http-tls"], "give one with --http"),
         ("serve", &["--addr", "0.0.0.0:0"], "--password-file"),
-        ("serve", &["--addr", "127.0.0.1:0", "--split", "2-1", "--threads", "2"], "leave out --threads"),
+        ("serve", &["--addr", "127.0.0.1:0", "--split", "2-1", "--threads", "2"], "omit --threads"),
         ("serve", &["--tls-addr", "127.0.0.1:0"], "--tls-cert"),
         ("serve", &["--tls-only"], "--tls-addr"),
         ("get", &["k"], "`hikv put`"),

@@ -182,11 +182,11 @@ fn no_event_is_told_behind_the_end() {
         state.events.wait(1).expect("there is room");
     };
     await_one();
-    assert!(connection.tell_events(&shared), "little room is left");
+    assert!(connection.complete_events(&shared), "little room is left");
     await_one();
     host.write_all(&[0x99; 128]).expect("it takes them");
     turns_until(&mut connection, &shared, |connection| connection.is_ending);
-    assert!(!connection.tell_events(&shared));
+    assert!(!connection.complete_events(&shared));
 }
 
 /// A command follows the list.

@@ -42,28 +42,28 @@ fn a_peer_that_is_always_a_little_behind_costs_no_more_than_one_that_has_stopped
 struct Staging {
     room_bytes: usize,
     staged: Vec<u8>,
-    told: Vec<u8>,
+    published: Vec<u8>,
 }
 
 impl Carrier for Staging {
     fn stage(&mut self, bytes: &[u8]) -> bool {
-        let has_room = self.told.len() + self.staged.len() + bytes.len() <= self.room_bytes;
+        let has_room = self.published.len() + self.staged.len() + bytes.len() <= self.room_bytes;
         if has_room {
             self.staged.extend_from_slice(bytes);
         }
         has_room
     }
 
-    fn tell(&mut self, len_bytes: usize) {
+    fn publish(&mut self, len_bytes: usize) {
         assert!(len_bytes > 0, "a host that sleeps is not woken for nothing");
-        self.told.extend(self.staged.drain(..len_bytes));
+        self.published.extend(self.staged.drain(..len_bytes));
     }
 }
 
 impl Write for Staging {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         assert!(self.staged.is_empty(), "what was staged comes first");
-        self.told.extend_from_slice(&bytes[..bytes.len().min(4)]);
+        self.published.extend_from_slice(&bytes[..bytes.len().min(4)]);
         Ok(bytes.len().min(4))
     }
 
@@ -82,7 +82,7 @@ fn what_is_not_durable_is_not_sent_nor_what_follows() {
     for room_bytes in [0, 6, 10, 16, 18, 21, 64] {
         let (written, ticket) = store.deferred(|store| store.put("k", "v"));
         written.expect("it is written");
-        let mut carrier = Staging { room_bytes, staged: Vec::new(), told: Vec::new() };
+        let mut carrier = Staging { room_bytes, staged: Vec::new(), published: Vec::new() };
         let mut output = Output::default();
         output.put(&mut carrier, b"before");
         output.put(&mut carrier, b"completion");
@@ -90,13 +90,13 @@ fn what_is_not_durable_is_not_sent_nor_what_follows() {
         output.put(&mut carrier, b"after");
         (0..2).for_each(|_| _ = output.send(&mut carrier).expect("it takes all"));
         let is_held = ticket != Ticket::default();
-        assert_eq!(carrier.told == b"before", is_held, "{:?}", carrier.told);
+        assert_eq!(carrier.published == b"before", is_held, "{:?}", carrier.published);
         assert_eq!(output.ticket().is_some(), is_held);
         output.put(&mut carrier, b"!");
         store.wait(ticket).expect("it becomes durable");
         output.release(&store).expect("the disk is well");
         assert!(output.send(&mut carrier).expect("it takes all"));
-        assert_eq!(carrier.told, b"beforecompletionafter!", "room for {room_bytes}");
+        assert_eq!(carrier.published, b"beforecompletionafter!", "room for {room_bytes}");
         assert!(output.is_empty() && output.ticket().is_none());
     }
 }
@@ -128,7 +128,7 @@ struct Scene {
     /// Bytes written, bytes read by the host, and bytes published.
     written: usize,
     read: usize,
-    told: usize,
+    published: usize,
     /// The start positions of held parts, with their tickets.
     held: VecDeque<(usize, Ticket)>,
 }
@@ -180,20 +180,24 @@ impl Scene {
         }
         let durable = self.held.front().map_or(self.written, |(place, _)| *place);
         let takes_more = self.output.send(&mut self.socket).expect("the host is well");
-        self.told = self.written - (self.output.len() - self.output.sent);
-        assert!(self.told == durable || !takes_more && self.told < durable, "{} of {durable}", self.told);
-        assert!(takes_more || self.told - self.read > rings::RING_BYTES / 2, "there is room");
+        self.published = self.written - (self.output.len() - self.output.sent);
+        assert!(
+            self.published == durable || !takes_more && self.published < durable,
+            "{} of {durable}",
+            self.published
+        );
+        assert!(takes_more || self.published - self.read > rings::RING_BYTES / 2, "there is room");
     }
 
     /// The host reads some of the published bytes.
     fn read(&mut self) {
-        if self.told == self.read {
+        if self.published == self.read {
             return;
         }
         let room = [1, 7, 100, 5000, 3 * rings::RING_BYTES][self.random.usize(..5)];
         let mut bytes = vec![0; room];
         let len = self.host.read(&mut bytes).expect("it was told");
-        assert_eq!(len, room.min(self.told - self.read), "what may be told is there, and no more");
+        assert_eq!(len, room.min(self.published - self.read), "what may be told is there, and no more");
         let is_right = bytes[..len].iter().zip(self.read..).all(|(byte, place)| *byte == byte_at(place));
         assert!(is_right, "between {} and {}", self.read, self.read + len);
         self.read += len;
@@ -210,8 +214,8 @@ fn a_host_reads_what_is_durable_as_it_was_written() {
     let Ok(store) = store else { return };
     let (_place, socket, host) = ends();
     let (output, random) = (Output::default(), Rng::with_seed(1));
-    let (written, read, told, held) = (0, 0, 0, VecDeque::new());
-    let mut scene = Scene { store, socket, host, output, random, written, read, told, held };
+    let (written, read, published, held) = (0, 0, 0, VecDeque::new());
+    let mut scene = Scene { store, socket, host, output, random, written, read, published, held };
     for _ in 0..6_000 {
         match scene.random.u8(..16) {
             0..5 => scene.write(),

@@ -144,8 +144,8 @@ fn spoilt_header_ends_a_connection() {
         let mut wire = Wire::open(bench.addr, digests).expect("it connects");
         let mut bytes = Vec::new();
         wire.writer.command(&mut bytes, &Command::new(0x7f, 1, 0), b"data");
-        let spoilt = if is_header { 20 } else { bytes.len() - 1 };
-        bytes[spoilt] ^= 1;
+        let corrupt = if is_header { 20 } else { bytes.len() - 1 };
+        bytes[corrupt] ^= 1;
         wire.socket().write_all(&bytes).expect("it takes them");
         if is_header {
             match wire.receive(|_| Ok(())) {

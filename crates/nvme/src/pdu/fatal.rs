@@ -45,12 +45,12 @@ impl fmt::Display for Fatal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.information;
         match self.cause {
-            FatalCause::InvalidHeader => write!(f, "byte {at} of a PDU's header is wrong"),
-            FatalCause::Sequence => f.write_str("a PDU came that may not come now"),
-            FatalCause::HeaderDigest => f.write_str("a PDU's header does not have its digest"),
-            FatalCause::DataOutOfRange => f.write_str("data came that was not asked for"),
-            FatalCause::DataLimit => f.write_str("a PDU has more data than it may have"),
-            FatalCause::Unsupported => write!(f, "byte {at} of a PDU's header asks for what there is not"),
+            FatalCause::InvalidHeader => write!(f, "invalid byte {at} of a PDU header"),
+            FatalCause::Sequence => f.write_str("PDU out of sequence"),
+            FatalCause::HeaderDigest => f.write_str("PDU header has a wrong digest"),
+            FatalCause::DataOutOfRange => f.write_str("unrequested data"),
+            FatalCause::DataLimit => f.write_str("PDU exceeds the maximum data length"),
+            FatalCause::Unsupported => write!(f, "unsupported parameter at byte {at} of a PDU header"),
         }
     }
 }

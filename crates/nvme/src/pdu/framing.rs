@@ -138,7 +138,7 @@ impl Framing {
             }
             Kind::Command => match self.data(header, bytes) {
                 (data, true) => Pdu::Command(command_in(bytes), data),
-                (_, false) => Pdu::SpoiltCommand(command_in(bytes)),
+                (_, false) => Pdu::CorruptCommand(command_in(bytes)),
             },
             Kind::Completion => Pdu::Completion(Completion::decode(&bytes_at(bytes, 8))),
             Kind::DataToController | Kind::DataToHost => self.decode_data(header, bytes)?,
@@ -164,7 +164,7 @@ impl Framing {
             is_success: header.flags & SUCCESS != 0,
             bytes: data,
         };
-        Ok(if is_whole { Pdu::Data(data) } else { Pdu::SpoiltData(data) })
+        Ok(if is_whole { Pdu::Data(data) } else { Pdu::CorruptData(data) })
     }
 
     /// Returns the data of a PDU with validated lengths, and whether its digest is correct.

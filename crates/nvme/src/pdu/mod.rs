@@ -95,13 +95,13 @@ pub enum Pdu<'a> {
     /// A command, with the data in its capsule.
     Command(&'a Command, &'a [u8]),
     /// A command whose data has a wrong digest.
-    SpoiltCommand(&'a Command),
+    CorruptCommand(&'a Command),
     /// The outcome of a command.
     Completion(Completion),
     /// A part of a command's data.
     Data(Data<'a>),
     /// A part of a command's data with a wrong digest. Header and length are those that the peer sent.
-    SpoiltData(Data<'a>),
+    CorruptData(Data<'a>),
     /// The controller is ready for data.
     Ready(Ready),
 }

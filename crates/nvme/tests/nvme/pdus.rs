@@ -152,7 +152,7 @@ proptest! {
         // A larger length makes it wait for more data, which arrives or does not.
         bytes.resize(bytes.len() + 1024, 0);
         let read = framing(Side::Controller, digests).next(&bytes);
-        let is_noticed = matches!(read, Err(_) | Ok(Some((Pdu::SpoiltCommand(_), _))));
+        let is_noticed = matches!(read, Err(_) | Ok(Some((Pdu::CorruptCommand(_), _))));
         prop_assert!(is_noticed, "bit {} of byte {}: {:?}", bit, at, read);
     }
 
@@ -241,8 +241,8 @@ fn spoilt_data_names_its_command() {
     for bytes in [&mut capsule, &mut data] {
         *bytes.last_mut().expect("a digest") ^= 1;
     }
-    assert_eq!(framing.next(&capsule), Ok(Some((Pdu::SpoiltCommand(&command), capsule.len()))));
-    assert_eq!(framing.next(&data), Ok(Some((Pdu::SpoiltData(sent), data.len()))));
+    assert_eq!(framing.next(&capsule), Ok(Some((Pdu::CorruptCommand(&command), capsule.len()))));
+    assert_eq!(framing.next(&data), Ok(Some((Pdu::CorruptData(sent), data.len()))));
 }
 
 #[test]

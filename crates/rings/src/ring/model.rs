@@ -65,8 +65,8 @@ fn stages_and_tells<W: Words + Send + Sync + 'static>() {
         let (ring, mut sender) = (shared.ring(), Sender::default());
         assert_eq!(sender.stage(&ring, &[1, 2, 3, 4]), Ok(true));
         assert_eq!(sender.stage(&ring, &[5, 6, 7, 8, 9, 10]), Ok(true));
-        sender.tell(&ring, 5);
-        sender.tell(&ring, 5);
+        sender.publish(&ring, 5);
+        sender.publish(&ring, 5);
     });
     let (ring, mut receiver, mut at) = (owned.ring(), Receiver::default(), 0);
     for _ in 0..2 {
@@ -109,21 +109,21 @@ fn reader_looks_and_sleeps<W: Words + Send + Sync + 'static>(sleep: Sleep<W>) {
     let owned = Arc::new(Owned::<W>::new(4));
     let writer = writes(&owned);
     let (ring, receiver) = (owned.ring(), Receiver::default());
-    let finds = receiver.has_news(&ring) || !sleep(&receiver, &ring) || {
+    let finds = receiver.has_data(&ring) || !sleep(&receiver, &ring) || {
         receiver.stays_awake(&ring);
-        receiver.has_news(&ring) || !sleep(&receiver, &ring)
+        receiver.has_data(&ring) || !sleep(&receiver, &ring)
     };
     let (is_woken, _) = writer.join().unwrap();
     assert!(is_woken || finds, "it sleeps for ever");
 }
 
 /// As an end does it.
-fn says_so_and_looks<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
+fn announces_and_checks<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
     receiver.may_sleep(ring).unwrap()
 }
 
 /// A broken variant: an earlier poll permits sleeping.
-fn says_so<W: Words>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
+fn announces_only<W: Words>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
     ring.reader.store(1, Relaxed);
     W::fence(SeqCst);
     true
@@ -146,13 +146,13 @@ fn reader_is_woken_late<W: Words + Send + Sync + 'static>(sleeps_on: Sleep<W>) {
 }
 
 /// As an end does it.
-fn says_it_anew<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
+fn announces_again<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
     receiver.stays_awake(ring);
     receiver.may_sleep(ring).unwrap()
 }
 
 /// A broken variant, like earlier ends: it assumes that its word is still set.
-fn believes_its_word<W: Words>(_: &Receiver, _: &Ring<'_, W>) -> bool {
+fn trusts_its_word<W: Words>(_: &Receiver, _: &Ring<'_, W>) -> bool {
     true
 }
 
@@ -191,7 +191,7 @@ fn writer_fills_and_sleeps<W: Words + Send + Sync + 'static>(wakes: Wakes<W>) {
     let sleeps = sender.may_sleep(&owned.ring()).unwrap();
     let (mut is_woken, mut receiver) = reader.join().unwrap();
     let ring = owned.ring();
-    while receiver.has_news(&ring) {
+    while receiver.has_data(&ring) {
         receiver.pull(&ring, &mut [0; 24]).unwrap();
         is_woken |= wakes(&mut receiver, &ring);
     }
@@ -199,12 +199,12 @@ fn writer_fills_and_sleeps<W: Words + Send + Sync + 'static>(wakes: Wakes<W>) {
 }
 
 /// As an end does it.
-fn looks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
+fn checks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
     receiver.wakes(ring)
 }
 
 /// A broken variant: it treats each position as one after whose fence it has checked.
-fn looks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
+fn checks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
     let is_woken = receiver.wakes(ring);
     receiver.looked = receiver.head;
     is_woken
@@ -215,22 +215,25 @@ fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
     explore(PREEMPTION_COUNT, transfer::<Modelled>);
     explore(PREEMPTION_COUNT, stages_and_tells::<Modelled>);
     explore(PREEMPTION_COUNT, reader_sleeps::<Modelled>);
-    explore(PREEMPTION_COUNT, || reader_looks_and_sleeps::<Modelled>(says_so_and_looks));
-    explore(PREEMPTION_COUNT, || reader_is_woken_late::<Modelled>(says_it_anew));
+    explore(PREEMPTION_COUNT, || reader_looks_and_sleeps::<Modelled>(announces_and_checks));
+    explore(PREEMPTION_COUNT, || reader_is_woken_late::<Modelled>(announces_again));
     explore(PREEMPTION_COUNT, writer_sleeps::<Modelled>);
-    explore(PREEMPTION_COUNT, || writer_fills_and_sleeps::<Modelled>(looks_when_full));
+    explore(PREEMPTION_COUNT, || writer_fills_and_sleeps::<Modelled>(checks_when_full));
 }
 
 #[test]
-fn twins_are_caught() {
+fn broken_variants_are_detected() {
     let is_caught = |scene| is_caught(PREEMPTION_COUNT, scene);
     assert!(is_caught(transfer::<Weakened<PlacesRelaxed>>), "places without release");
     assert!(is_caught(stages_and_tells::<Weakened<PlacesRelaxed>>), "places without release");
     assert!(is_caught(reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
-    assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(says_so)), "a reader that believes its last look");
-    assert!(is_caught(|| reader_looks_and_sleeps::<Weakened<NoFence>>(says_so_and_looks)), "a reader that nobody sees");
-    assert!(is_caught(|| reader_is_woken_late::<Modelled>(believes_its_word)), "a reader that believes its word");
+    assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(announces_only)), "a reader that believes its last look");
+    assert!(
+        is_caught(|| reader_looks_and_sleeps::<Weakened<NoFence>>(announces_and_checks)),
+        "a reader that nobody sees"
+    );
+    assert!(is_caught(|| reader_is_woken_late::<Modelled>(trusts_its_word)), "a reader that believes its word");
     assert!(is_caught(writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
-    assert!(is_caught(|| writer_fills_and_sleeps::<Modelled>(looks_when_full_now)), "a ring that was full before");
-    assert!(is_caught(|| writer_fills_and_sleeps::<Weakened<NoFence>>(looks_when_full)), "a writer that nobody sees");
+    assert!(is_caught(|| writer_fills_and_sleeps::<Modelled>(checks_when_full_now)), "a ring that was full before");
+    assert!(is_caught(|| writer_fills_and_sleeps::<Weakened<NoFence>>(checks_when_full)), "a writer that nobody sees");
 }

@@ -16,7 +16,7 @@ const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 /// A UTF-16 byte order mark: no file of this program is UTF-16.
 pub fn without_mark(text: &[u8]) -> io::Result<&[u8]> {
     if UTF_16.iter().any(|mark| text.starts_with(mark)) {
-        let what = "this is UTF-16, and UTF-8 is wanted: iconv -f UTF-16 -t UTF-8 converts it";
+        let what = "file is UTF-16 instead of UTF-8; convert it with iconv -f UTF-16 -t UTF-8";
         return Err(io::Error::new(ErrorKind::InvalidData, what));
     }
     Ok(text.strip_prefix(UTF_8).unwrap_or(text))
@@ -36,7 +36,7 @@ pub fn read_unmarked(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        let what = format!("it has more than {FILE_BYTES_MAX} bytes, which no such file needs");
+        let what = format!("file is larger than {FILE_BYTES_MAX} bytes");
         return Err(io::Error::new(ErrorKind::InvalidData, what));
     }
     let mark_bytes = bytes.len() - without_mark(&bytes)?.len();

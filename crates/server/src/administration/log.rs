@@ -182,7 +182,7 @@ impl Log {
             tracing::warn!(
                 client,
                 left_out,
-                "client disconnected: it has the most unread, reads nothing, and others wait for room"
+                "client disconnected: it does not read its replies, and other clients wait for the memory they use"
             );
         }
     }
@@ -198,7 +198,7 @@ impl Log {
     #[cold]
     pub(crate) fn panicked(&self, command: &str, place: &str, calls: &str) {
         if let Some(left_out) = self.panics.pass() {
-            tracing::error!(command, place, calls, left_out, "a request has panicked; its client is disconnected");
+            tracing::error!(command, place, calls, left_out, "request panicked; its client was disconnected");
         }
     }
 
@@ -211,7 +211,7 @@ impl Log {
         }
         if let Some(left_out) = self.failures.pass() {
             let is_poisoned = matches!(error, Error::Medium(MediumError::Poisoned { .. }));
-            tracing::error!(%error, is_poisoned, left_out, "the store has refused a command");
+            tracing::error!(%error, is_poisoned, left_out, "command failed: error of the store");
         }
     }
 }

@@ -19,7 +19,7 @@ const LINE_COUNT_MAX: usize = 4096;
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
 /// Follows the number of dropped lines.
-const LEFT_OUT: &str = " lines of the log were left out here: nobody read them";
+const LEFT_OUT: &str = " log lines dropped here: the reader of standard error was too slow";
 
 enum Task {
     Line(Vec<u8>),

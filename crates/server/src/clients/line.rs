@@ -29,7 +29,7 @@ impl Record {
                 " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events=r cmd={} user={} redir={} resp={} lib-name=",
                 age_ms / 1000,
                 age_ms.saturating_sub(self.active_ms.load(Ordering::Relaxed)) / 1000,
-                self.letters(),
+                self.messages(),
                 self.db.load(Ordering::Relaxed),
                 get(&self.channel_count),
                 get(&self.pattern_count),
@@ -55,7 +55,7 @@ impl Record {
         line
     }
 
-    fn letters(&self) -> String {
+    fn messages(&self) -> String {
         let flags = self.flags.load(Ordering::Relaxed);
         let has = |flag: u32| flags & flag != 0;
         let known = [
@@ -70,7 +70,7 @@ impl Record {
             (self.addr.is_unix(), 'U'),
             (!self.is_evictable.load(Ordering::Relaxed), 'e'),
         ];
-        let letters: String = known.iter().filter(|(holds, _)| *holds).map(|(_, letter)| *letter).collect();
-        if letters.is_empty() { "N".into() } else { letters }
+        let messages: String = known.iter().filter(|(holds, _)| *holds).map(|(_, message)| *message).collect();
+        if messages.is_empty() { "N".into() } else { messages }
     }
 }

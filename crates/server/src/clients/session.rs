@@ -9,7 +9,7 @@ use resp::{Protocol, Requests};
 
 use crate::administration::acl::Login;
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
-use crate::execution::errands::errand::Errand;
+use crate::execution::background::job::BackgroundJob;
 use crate::keyspace::database::Database;
 use crate::observers::watch::{Watched, Watches, Watching};
 use crate::table::Entry;
@@ -33,7 +33,7 @@ pub(crate) struct Transaction {
     /// A request was refused, so nothing will be executed.
     pub(crate) is_broken: bool,
     /// One of them needs memory.
-    pub(crate) needs_room: bool,
+    pub(crate) needs_memory: bool,
     /// One of them has effects that other clients may see.
     pub(crate) changes: bool,
 }
@@ -50,16 +50,16 @@ pub(crate) struct Session {
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<Box<Transaction>>,
     /// The ticket of data that replies reveal although the requests did not read it from the store.
-    pub(crate) heard: Ticket,
+    pub(crate) observed: Ticket,
     /// A transaction is being executed.
     pub(crate) is_executing: bool,
     /// Its next request waits for the end of a pause, or for space in the mailboxes.
     pub(crate) is_postponed: bool,
     /// Its requests may run in the background.
-    pub(crate) may_be_away: bool,
+    pub(crate) may_use_background: bool,
     /// Nothing is executed until a background job is done: `job`, or one that is already running.
-    pub(crate) is_away: bool,
-    pub(crate) errand: Option<Errand>,
+    pub(crate) awaits_job: bool,
+    pub(crate) job: Option<BackgroundJob>,
     pub(crate) watching: Watching,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) monitors: bool,
@@ -79,12 +79,12 @@ impl Session {
             login: Login::default(),
             replies: Replies::default(),
             transaction: None,
-            heard: Ticket::default(),
+            observed: Ticket::default(),
             is_executing: false,
             is_postponed: false,
-            may_be_away: false,
-            is_away: false,
-            errand: None,
+            may_use_background: false,
+            awaits_job: false,
+            job: None,
             watching: Watching::default(),
             subscriptions: Subscriptions::default(),
             monitors: false,
@@ -93,8 +93,8 @@ impl Session {
     }
 
     /// Returns the placeholder for the connection while a background job has the session. Nothing is executed for it.
-    pub(crate) fn stand_in(&self) -> Session {
-        Session { protocol: self.protocol, is_away: true, ..Session::new(Arc::clone(&self.record)) }
+    pub(crate) fn placeholder(&self) -> Session {
+        Session { protocol: self.protocol, awaits_job: true, ..Session::new(Arc::clone(&self.record)) }
     }
 
     /// Logs the client in.
@@ -104,13 +104,13 @@ impl Session {
     }
 
     /// Returns whether the next request may be executed now.
-    pub(crate) fn goes_on(&self) -> bool {
-        !self.closing && !self.is_postponed && !self.is_away
+    pub(crate) fn can_execute(&self) -> bool {
+        !self.closing && !self.is_postponed && !self.awaits_job
     }
 
     /// Suspends the client until the background job is done.
-    pub(crate) fn leave_for(&mut self, errand: Errand) {
-        (self.errand, self.is_away) = (Some(errand), true);
+    pub(crate) fn await_job(&mut self, job: BackgroundJob) {
+        (self.job, self.awaits_job) = (Some(job), true);
     }
 
     /// Returns whether its requests may be executed in any way that gives the same replies.
@@ -127,7 +127,7 @@ impl Session {
     /// that does.
     pub(crate) fn changes_by(&self, entry: Entry) -> bool {
         let ends_writes = || self.transaction.as_ref().is_some_and(|transaction| transaction.changes);
-        if entry.command.executes() { ends_writes() } else { entry.command.is_noticed() }
+        if entry.command.executes() { ends_writes() } else { entry.command.has_visible_effects() }
     }
 
     /// Clears `CLIENT CACHING` after the request that it applied to; in a transaction it stays until EXEC.
@@ -136,7 +136,7 @@ impl Session {
         if let Some(tracks) = &mut self.tracks
             && self.transaction.is_none()
         {
-            tracks.has_said_caching = false;
+            tracks.has_caching = false;
         }
     }
 

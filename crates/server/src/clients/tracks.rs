@@ -22,7 +22,7 @@ pub(crate) struct Tracks {
     /// The ID of the client that receives the messages; `None` for this client.
     pub(crate) redirect: Option<u64>,
     /// The previous request was `CLIENT CACHING`.
-    pub(crate) has_said_caching: bool,
+    pub(crate) has_caching: bool,
 }
 
 impl Tracks {
@@ -30,8 +30,8 @@ impl Tracks {
     pub(crate) fn remembers(&self) -> bool {
         match self.mode {
             Mode::Reads => true,
-            Mode::OptIn => self.has_said_caching,
-            Mode::OptOut => !self.has_said_caching,
+            Mode::OptIn => self.has_caching,
+            Mode::OptOut => !self.has_caching,
             Mode::Broadcast => false,
         }
     }

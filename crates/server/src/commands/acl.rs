@@ -7,7 +7,7 @@ use resp::Requests;
 use super::client::disconnect;
 use crate::administration::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
 use crate::clients::{Kind, Place, Record};
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::table::{self, category};
 
@@ -59,7 +59,7 @@ fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
         2 => category::NAMES.iter().map(|(_, name)| *name).collect(),
         3 => {
             let wanted = category::by_name(call.argument(2))
-                .ok_or_else(|| Refusal::Names(format!("Unknown category '{}'", name_of(call.argument(2)))))?;
+                .ok_or_else(|| Refusal::Message(format!("Unknown category '{}'", name_of(call.argument(2)))))?;
             let entries = table::entries().iter().filter(|entry| entry.command.categories & wanted != 0);
             entries.map(|entry| entry.command.name).collect()
         }
@@ -75,13 +75,13 @@ fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     if name.is_empty() || !is_word(call.argument(2)) {
-        return Err(Refusal::Names("Usernames can't contain spaces or null characters".into()));
+        return Err(Refusal::Message("Usernames can't contain spaces or null characters".into()));
     }
     let mut user = call.shared.administration.acl.user(&name).map_or_else(|| User::new(&name), |user| (*user).clone());
     for rule in call.request.arguments().skip(2) {
         user.apply(rule).map_err(|error| {
             let shown = if matches!(rule, [b'>' | b'<', ..]) { "(redacted)".into() } else { name_of(rule) };
-            Refusal::Names(format!("Error in ACL SETUSER modifier '{shown}': {}", error.text()))
+            Refusal::Message(format!("Error in ACL SETUSER modifier '{shown}': {}", error.text()))
         })?;
     }
     call.shared.administration.acl.put(user.clone());
@@ -93,7 +93,7 @@ fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// Also disconnects the clients of the deleted users.
 fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.arguments().skip(1).any(|name| name == DEFAULT_USER.as_bytes()) {
-        return Err(Sentence::SelfDelete.into());
+        return Err(FixedError::SelfDelete.into());
     }
     let mut count = 0;
     for name in call.request.arguments().skip(1).map(name_of) {
@@ -163,16 +163,16 @@ fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
         _ => return Err(Refusal::subcommand_arguments("acl", call.argument(1))),
     };
     if !(1..=4096).contains(&bits) {
-        return Err(Sentence::GenpassBits.into());
+        return Err(FixedError::GenpassBits.into());
     }
-    let password = random_hex((bits as usize).div_ceil(4)).ok_or(Sentence::NoRandomness)?;
+    let password = random_hex((bits as usize).div_ceil(4)).ok_or(FixedError::NoRandomness)?;
     call.reply.bulk(password.as_bytes());
     Ok(())
 }
 
 fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let file = call.shared.administration.acl.file().ok_or(Sentence::NoAclFile)?;
-    let users = file.read().map_err(|error| Refusal::Names(error.to_string()))?;
+    let file = call.shared.administration.acl.file().ok_or(FixedError::NoAclFile)?;
+    let users = file.read().map_err(|error| Refusal::Message(error.to_string()))?;
     let before = call.shared.administration.acl.all();
     call.shared.administration.acl.replace(users);
     for name in before.iter().map(|user| &user.name) {
@@ -186,9 +186,9 @@ fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let file = call.shared.administration.acl.file().ok_or(Sentence::NoAclFile)?;
+    let file = call.shared.administration.acl.file().ok_or(FixedError::NoAclFile)?;
     let users: Vec<Arc<User>> = call.shared.administration.acl.all();
-    file.write(&users).map_err(|error| Refusal::Names(format!("the file of users cannot be written: {error}")))?;
+    file.write(&users).map_err(|error| Refusal::Message(format!("cannot write the ACL file: {error}")))?;
     call.ok();
     Ok(())
 }
@@ -196,15 +196,19 @@ fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// Returns whether a user may execute a command, without executing it.
 fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
-    let user =
-        call.shared.administration.acl.user(&name).ok_or_else(|| Refusal::Names(format!("User '{name}' not found")))?;
+    let user = call
+        .shared
+        .administration
+        .acl
+        .user(&name)
+        .ok_or_else(|| Refusal::Message(format!("User '{name}' not found")))?;
     let words: Vec<&[u8]> = call.request.arguments().skip(2).collect();
     let mut requests = Requests::default();
     requests.push_words(&words);
     let request = requests.get(0, &[]);
     let entry = match table::find(&request) {
         Err(Refusal::UnknownCommand { .. }) => {
-            return Err(Refusal::Names(format!("Command '{}' not found", name_of(words[0]))));
+            return Err(Refusal::Message(format!("Command '{}' not found", name_of(words[0]))));
         }
         found => found?,
     };

@@ -3,7 +3,7 @@
 use hikv::Decision;
 
 use super::bits;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::STRING;
 
@@ -75,7 +75,7 @@ fn apply_all(steps: &[Step], value: &mut [u8], grows: bool) -> (Vec<Option<i64>>
 fn bitfield_ro(call: &mut Call<'_>) -> Result<(), Refusal> {
     let steps = steps_of(call)?;
     if steps.iter().any(|step| !matches!(step.verb, Verb::Get)) {
-        return Err(Sentence::BitfieldReadOnly.into());
+        return Err(FixedError::BitfieldReadOnly.into());
     }
     read(call, &steps)
 }
@@ -108,7 +108,7 @@ fn steps_of(call: &Call<'_>) -> Result<Vec<Step>, Refusal> {
                 b"wrap" => Overflow::Wrap,
                 b"sat" => Overflow::Saturate,
                 b"fail" => Overflow::Fail,
-                _ => return Err(Sentence::BitfieldOverflow.into()),
+                _ => return Err(FixedError::BitfieldOverflow.into()),
             };
             continue;
         }
@@ -134,8 +134,8 @@ fn steps_of(call: &Call<'_>) -> Result<Vec<Step>, Refusal> {
 fn offset_of(call: &Call<'_>, text: &[u8], kind: Type) -> Result<u64, Refusal> {
     match text {
         [b'#', number @ ..] => {
-            let number = resp::parse_integer(number).ok_or(Sentence::BitOffset)?;
-            let offset = number.checked_mul(i64::from(kind.width_bits)).ok_or(Sentence::BitOffset)?;
+            let number = resp::parse_integer(number).ok_or(FixedError::BitOffset)?;
+            let offset = number.checked_mul(i64::from(kind.width_bits)).ok_or(FixedError::BitOffset)?;
             bits::offset_of(call, offset.to_string().as_bytes())
         }
         text => bits::offset_of(call, text),
@@ -171,10 +171,10 @@ impl Type {
         let (is_signed, digits) = match text {
             [b'i', digits @ ..] => (true, digits),
             [b'u', digits @ ..] => (false, digits),
-            _ => return Err(Sentence::BitfieldType.into()),
+            _ => return Err(FixedError::BitfieldType.into()),
         };
         let width = resp::parse_integer(digits).filter(|width| (1..=if is_signed { 64 } else { 63 }).contains(width));
-        width.map(|width| Type { is_signed, width_bits: width as u32 }).ok_or_else(|| Sentence::BitfieldType.into())
+        width.map(|width| Type { is_signed, width_bits: width as u32 }).ok_or_else(|| FixedError::BitfieldType.into())
     }
 
     /// Returns the number for `SET`. For an unsigned type, a negative number stands for the unsigned number with the

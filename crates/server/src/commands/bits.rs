@@ -3,7 +3,7 @@
 use hikv::Decision;
 
 use super::strings::{places_of, range_of};
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::{GENERIC, STRING};
 
@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
 pub(super) fn offset_of(call: &Call<'_>, argument: &[u8]) -> Result<u64, Refusal> {
     let offset = resp::parse_integer(argument).and_then(|offset| u64::try_from(offset).ok());
     let bulk_bytes_max = call.shared.administration.settings.bulk_bytes_max() as u64;
-    offset.filter(|offset| offset >> 3 < bulk_bytes_max).ok_or_else(|| Sentence::BitOffset.into())
+    offset.filter(|offset| offset >> 3 < bulk_bytes_max).ok_or_else(|| FixedError::BitOffset.into())
 }
 
 fn bit_of(value: &[u8], offset: u64) -> bool {
@@ -24,7 +24,7 @@ fn bit_of(value: &[u8], offset: u64) -> bool {
 
 fn setbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     let offset = offset_of(call, call.argument(2))?;
-    let bit = resp::parse_integer(call.argument(3)).filter(|bit| matches!(bit, 0 | 1)).ok_or(Sentence::BitValue)?;
+    let bit = resp::parse_integer(call.argument(3)).filter(|bit| matches!(bit, 0 | 1)).ok_or(FixedError::BitValue)?;
     let (at, mut old, mut is_changed) = ((offset / 8) as usize, false, false);
     call.store().update(call.key(1), |value| {
         let value = value.unwrap_or_default();
@@ -134,7 +134,7 @@ fn bitpos(call: &mut Call<'_>) -> Result<(), Refusal> {
     let bit = match call.integer(2)? {
         0 => false,
         1 => true,
-        _ => return Err(Sentence::BitArgument.into()),
+        _ => return Err(FixedError::BitArgument.into()),
     };
     if !call.store().contains(call.key(1))? {
         call.reply.integer(if bit { -1 } else { 0 });
@@ -175,7 +175,7 @@ fn bitop(call: &mut Call<'_>) -> Result<(), Refusal> {
         b"and" => |a, b| a & b,
         b"or" => |a, b| a | b,
         b"xor" => |a, b| a ^ b,
-        b"not" if call.request.len() != 4 => return Err(Sentence::BitopNot.into()),
+        b"not" if call.request.len() != 4 => return Err(FixedError::BitopNot.into()),
         b"not" => |a, _| !a,
         _ => return Err(Refusal::Syntax),
     };

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use crate::clients::Record;
 use crate::clients::session::Replies;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
-use crate::mail::Letter;
+use crate::messages::LoopMessage;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
@@ -31,7 +31,7 @@ fn id(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Returns the name if it is valid: it must fit in a line of `CLIENT LIST`.
 pub(super) fn checked_name(name: &[u8]) -> Result<&[u8], Refusal> {
-    if is_line_word(name) { Ok(name) } else { Err(Sentence::ClientName.into()) }
+    if is_line_word(name) { Ok(name) } else { Err(FixedError::ClientName.into()) }
 }
 
 fn is_line_word(word: &[u8]) -> bool {
@@ -57,14 +57,14 @@ fn getname(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn setinfo(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (attribute, value) = (call.argument(2).to_ascii_lowercase(), call.argument(3));
     if !is_line_word(value) {
-        return Err(Sentence::ClientInfoValue.into());
+        return Err(FixedError::ClientInfoValue.into());
     }
     let mut names = call.session.record.names.lock();
     match attribute.as_slice() {
         b"lib-name" => names.library = value.to_vec(),
         b"lib-ver" => names.library_version = value.to_vec(),
         other => {
-            return Err(Refusal::Names(format!("Unrecognized option '{}'", String::from_utf8_lossy(other))));
+            return Err(Refusal::Message(format!("Unrecognized option '{}'", String::from_utf8_lossy(other))));
         }
     }
     drop(names);
@@ -108,7 +108,7 @@ fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn client_id_of(argument: &[u8]) -> Result<u64, Refusal> {
     let id = resp::parse_integer(argument).filter(|id| *id >= 0);
-    id.map(|id| id as u64).ok_or_else(|| Sentence::InvalidClientId.into())
+    id.map(|id| id as u64).ok_or_else(|| FixedError::InvalidClientId.into())
 }
 
 fn kind_of(argument: &[u8]) -> Result<&'static str, Refusal> {
@@ -116,7 +116,7 @@ fn kind_of(argument: &[u8]) -> Result<&'static str, Refusal> {
     kinds
         .into_iter()
         .find(|kind| kind.as_bytes().eq_ignore_ascii_case(argument))
-        .ok_or_else(|| Refusal::Names(format!("Unknown client type '{}'", String::from_utf8_lossy(argument))))
+        .ok_or_else(|| Refusal::Message(format!("Unknown client type '{}'", String::from_utf8_lossy(argument))))
 }
 
 /// The clients selected by `CLIENT KILL`.
@@ -139,7 +139,7 @@ impl Wanted {
             let text = || Some(String::from_utf8_lossy(value).into_owned());
             match option.to_ascii_lowercase().as_slice() {
                 b"id" => {
-                    let id = resp::parse_integer(value).filter(|id| *id > 0).ok_or(Sentence::UnknownClient)?;
+                    let id = resp::parse_integer(value).filter(|id| *id > 0).ok_or(FixedError::UnknownClient)?;
                     wanted.id = Some(id as u64);
                 }
                 b"addr" => wanted.addr = text(),
@@ -149,7 +149,7 @@ impl Wanted {
                     wanted.user = text();
                     let name = wanted.user.as_deref().unwrap_or_default();
                     if call.shared.administration.acl.user(name).is_none() {
-                        return Err(Refusal::Names(format!("No such user '{name}'")));
+                        return Err(Refusal::Message(format!("No such user '{name}'")));
                     }
                 }
                 b"skipme" => {
@@ -184,7 +184,7 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     let meant: Vec<Arc<Record>> =
         call.shared.clients.all().into_iter().filter(|record| wanted.means(record, call.session.id)).collect();
     if is_old_form && meant.is_empty() {
-        return Err(Sentence::NoSuchClient.into());
+        return Err(FixedError::NoSuchClient.into());
     }
     disconnect(call, &meant);
     match is_old_form {
@@ -204,9 +204,9 @@ pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
             continue;
         }
         record.kill();
-        call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
+        call.shared.mailboxes.give(record.place.loop_index, LoopMessage::Close(record.place));
     }
-    if call.session.is_away {
+    if call.session.awaits_job {
         // In a background job the caller has no exclusive access.
         call.shared.gate.await_turns();
     }

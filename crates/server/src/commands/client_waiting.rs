@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::times;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -15,12 +15,12 @@ fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
         None => true,
         Some(mode) if mode.eq_ignore_ascii_case(b"all") => true,
         Some(mode) if mode.eq_ignore_ascii_case(b"write") => false,
-        Some(_) => return Err(Refusal::Names("CLIENT PAUSE mode must be WRITE or ALL".into())),
+        Some(_) => return Err(Refusal::Message("CLIENT PAUSE mode must be WRITE or ALL".into())),
     };
-    let length_ms = resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)?;
-    let length_ms = u64::try_from(length_ms).map_err(|_| Sentence::Timeout)?;
+    let length_ms = resp::parse_integer(call.argument(2)).ok_or(FixedError::TimeoutNotAnInteger)?;
+    let length_ms = u64::try_from(length_ms).map_err(|_| FixedError::Timeout)?;
     // The end must be representable.
-    times::now_ms().checked_add_unsigned(length_ms).ok_or(Sentence::TimeoutRange)?;
+    times::now_ms().checked_add_unsigned(length_ms).ok_or(FixedError::TimeoutRange)?;
     call.shared.pause.begin(Duration::from_millis(length_ms), holds_all);
     wake_all(call);
     call.ok();
@@ -36,7 +36,7 @@ fn unpause(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Wakes every loop to check which of its waiting clients may proceed.
 fn wake_all(call: &Call<'_>) {
-    call.shared.post.wake_all();
+    call.shared.mailboxes.wake_all();
 }
 
 /// No command blocks, so there is never a client to unblock.
@@ -44,7 +44,7 @@ fn unblock(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.integer(2)?;
     let how = call.request.arguments().nth(2);
     if how.is_some_and(|how| !how.eq_ignore_ascii_case(b"timeout") && !how.eq_ignore_ascii_case(b"error")) {
-        return Err(Refusal::Names("CLIENT UNBLOCK reason should be TIMEOUT or ERROR".into()));
+        return Err(Refusal::Message("CLIENT UNBLOCK reason should be TIMEOUT or ERROR".into()));
     }
     call.reply.integer(0);
     Ok(())

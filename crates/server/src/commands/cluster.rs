@@ -1,6 +1,6 @@
 //! CLUSTER, ASKING, READONLY and READWRITE: the replies of a Redis without cluster mode.
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -24,5 +24,5 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
 ];
 
 fn disabled(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(Sentence::NoCluster.into())
+    Err(FixedError::NoCluster.into())
 }

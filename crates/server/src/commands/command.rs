@@ -2,7 +2,7 @@
 
 use resp::{Reply, Request, Requests};
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::glob;
 use crate::table::arguments::{self, Argument};
@@ -118,14 +118,14 @@ fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
     let command = match table::find(&request) {
         Ok(entry) => entry.command,
         Err(Refusal::ArgumentCount { .. }) if has_no_keys(request.name()) => {
-            return Err(Sentence::NoKeyArguments.into());
+            return Err(FixedError::NoKeyArguments.into());
         }
-        Err(Refusal::ArgumentCount { .. }) => return Err(Sentence::BadArgumentCount.into()),
-        Err(_) => return Err(Sentence::UnknownCommandName.into()),
+        Err(Refusal::ArgumentCount { .. }) => return Err(FixedError::BadArgumentCount.into()),
+        Err(_) => return Err(FixedError::UnknownCommandName.into()),
     };
     let keys: Vec<_> =
         command.keys_of(&request).map(|(index, access)| (request.argument(index).to_vec(), access)).collect();
-    if keys.is_empty() { Err(Sentence::NoKeyArguments.into()) } else { Ok(keys) }
+    if keys.is_empty() { Err(FixedError::NoKeyArguments.into()) } else { Ok(keys) }
 }
 
 /// Returns whether no request of this command has a key, whatever its arguments.

@@ -3,7 +3,7 @@
 use crate::administration::file_limit;
 use crate::administration::settings::{self, Effect, PARAMETERS};
 use crate::connections::transport::ClientCertificate;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::glob;
 
@@ -34,10 +34,11 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         let (name, value) = (call.argument(at), call.argument(at + 1));
         let shown = String::from_utf8_lossy(name).into_owned();
         let index = settings::by_name(name).ok_or_else(|| {
-            Refusal::Names(format!("Unknown option or number of arguments for CONFIG SET - '{shown}'"))
+            Refusal::Message(format!("Unknown option or number of arguments for CONFIG SET - '{shown}'"))
         })?;
-        let refused =
-            |what: &str| Refusal::Names(format!("CONFIG SET failed (possibly related to argument '{shown}') - {what}"));
+        let refused = |what: &str| {
+            Refusal::Message(format!("CONFIG SET failed (possibly related to argument '{shown}') - {what}"))
+        };
         if matches!(PARAMETERS[index].effect, Effect::Fixed | Effect::Constant) {
             return Err(refused("can't set immutable config"));
         }
@@ -46,7 +47,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         changes.push((index, PARAMETERS[index].kind.canonical(value).map_err(|what| refused(&what))?));
     }
-    make_room_for_clients(call, &changes)?;
+    raise_file_limit(call, &changes)?;
     change_certificates(call, &changes)?;
     for (index, value) in changes {
         if PARAMETERS[index].effect == Effect::Password {
@@ -56,20 +57,20 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     call.shared.keyspace.memory.forget();
     let key_count_max = call.shared.administration.settings.tracked_key_count_max();
-    call.shared.observers.tracking.shrink(call.shared.ways(), key_count_max);
+    call.shared.observers.tracking.shrink(call.shared.message_access(), key_count_max);
     // Timeouts may have become shorter.
-    call.shared.post.wake_all();
+    call.shared.mailboxes.wake_all();
     call.ok();
     Ok(())
 }
 
 /// Raises the limit on open files if `maxclients` is to be changed.
-fn make_room_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
+fn raise_file_limit(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
     let asked = changes.iter().find(|(index, _)| PARAMETERS[*index].effect == Effect::Clients);
     let Some(clients) = asked.and_then(|(_, value)| value.parse().ok()) else { return Ok(()) };
     let fitting = file_limit::raise_for(clients, call.shared.telemetry.loops.len());
     if fitting < clients {
-        return Err(Refusal::Names(format!(
+        return Err(Refusal::Message(format!(
             "CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the \
              specified number of clients, try with {fitting}"
         )));
@@ -83,10 +84,10 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
     let Some((first, _)) = changed.peek() else { return Ok(()) };
     let refused = |what: String| {
         let name = PARAMETERS[*first].name;
-        Refusal::Names(format!("CONFIG SET failed (possibly related to argument '{name}') - {what}"))
+        Refusal::Message(format!("CONFIG SET failed (possibly related to argument '{name}') - {what}"))
     };
     let Some(certificates) = &call.shared.administration.certificates else {
-        return Err(refused("the server was not started with a port for TLS".into()));
+        return Err(refused("the server was started without a TLS port".into()));
     };
     let mut files = certificates.files();
     for (index, value) in changed {
@@ -107,10 +108,10 @@ fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn rewrite(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let file = call.shared.administration.config_file.as_ref().ok_or(Sentence::NoConfigFile)?;
+    let file = call.shared.administration.config_file.as_ref().ok_or(FixedError::NoConfigFile)?;
     if let Err(error) = file.rewrite(&call.shared.administration.settings, &call.shared.administration.acl) {
         tracing::warn!(%error, "CONFIG REWRITE failed");
-        return Err(Refusal::Names(format!("Rewriting config file: {error}")));
+        return Err(Refusal::Message(format!("Rewriting config file: {error}")));
     }
     tracing::info!(file = %file.path().display(), "CONFIG REWRITE executed with success.");
     call.ok();

@@ -4,7 +4,7 @@ use resp::Protocol;
 
 use super::moving::database_of;
 use crate::administration::acl::{DEFAULT_USER, Reason};
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::execution::permission;
 
@@ -17,7 +17,7 @@ fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
         2 => {
             let default = call.shared.administration.acl.user(DEFAULT_USER);
             if default.is_some_and(|user| user.needs_no_password) {
-                return Err(Sentence::NoPassword.into());
+                return Err(FixedError::NoPassword.into());
             }
             log_in(call, DEFAULT_USER.as_bytes(), call.argument(1))?;
         }
@@ -44,7 +44,7 @@ pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Resul
             );
             let name = String::from_utf8_lossy(name).into_owned();
             permission::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
-            Err(Sentence::WrongPass.into())
+            Err(FixedError::WrongPass.into())
         }
     }
 }

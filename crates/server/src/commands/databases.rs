@@ -5,7 +5,7 @@ use std::ops::Bound;
 use hikv::Ordered;
 
 use super::moving::database_of;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::database::Database;
 use crate::keyspace::items::Items;
@@ -59,7 +59,7 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     let shared = call.shared;
     shared.observers.watches.touch_where(|db, key| has(call, db, key));
     shared.keyspace.databases.clear(call.store())?;
-    shared.observers.tracking.invalidate_all(shared.ways());
+    shared.observers.tracking.invalidate_all(shared.message_access());
     call.ok();
     Ok(())
 }
@@ -78,7 +78,7 @@ fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
             call.store().delete_range(ordered(shared)?, range)?;
         }
     }
-    shared.observers.tracking.invalidate_all(shared.ways());
+    shared.observers.tracking.invalidate_all(shared.message_access());
     call.ok();
     Ok(())
 }
@@ -90,7 +90,7 @@ fn has(call: &Call<'_>, db: Database, key: &[u8]) -> bool {
 
 /// Changes only the table of databases.
 fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
-    for (at, sentence) in [(1, Sentence::FirstDb), (2, Sentence::SecondDb)] {
+    for (at, sentence) in [(1, FixedError::FirstDb), (2, FixedError::SecondDb)] {
         call.integer(at).map_err(|_| sentence)?;
     }
     let (a, b) = (database_of(call.argument(1))?, database_of(call.argument(2))?);
@@ -102,7 +102,7 @@ fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_touched = |key: &[u8]| has(call, a, key) || has(call, b, key);
     shared.observers.watches.touch_where(|db, key| (db == a || db == b) && is_touched(key));
     shared.keyspace.databases.swap(call.store(), a, b)?;
-    shared.observers.tracking.invalidate_all(shared.ways());
+    shared.observers.tracking.invalidate_all(shared.message_access());
     call.ok();
     Ok(())
 }

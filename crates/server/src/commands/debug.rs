@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use resp::Protocol;
 
 use super::object;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -28,13 +28,13 @@ fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
         _ => false,
     };
     if !is_allowed {
-        return Err(Sentence::DebugNotAllowed.into());
+        return Err(FixedError::DebugNotAllowed.into());
     }
     let name = call.argument(1).to_ascii_lowercase();
     match (name.as_slice(), call.request.len()) {
         (b"sleep", 3) => sleep(call),
         (b"protocol", 3) => protocol(call),
-        (b"panic", 2) => panic!("DEBUG PANIC was asked for"),
+        (b"panic", 2) => panic!("DEBUG PANIC"),
         (b"panic", 3) => panic_in_write(call),
         (b"object", 3) => object(call),
         (b"error", 3) => {
@@ -60,7 +60,7 @@ fn object(call: &mut Call<'_>) -> Result<(), Refusal> {
             value.len()
         )
     })?;
-    call.reply.simple(&shown.ok_or(Sentence::NoSuchKey)?);
+    call.reply.simple(&shown.ok_or(FixedError::NoSuchKey)?);
     Ok(())
 }
 
@@ -80,7 +80,7 @@ fn panic_in_write(call: &mut Call<'_>) -> Result<(), Refusal> {
     struct Panics;
     impl Read for Panics {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            panic!("DEBUG PANIC was asked for, within a write")
+            panic!("DEBUG PANIC during a write")
         }
     }
     Ok(call.shared.keyspace.store.put_from(call.key(2), 1, Panics)?)
@@ -129,7 +129,7 @@ fn protocol(call: &mut Call<'_>) -> Result<(), Refusal> {
         b"false" => reply.boolean(false),
         b"bignum" => reply.big_number("1234567999999999999999999999999999999"),
         _ => {
-            return Err(Refusal::Names(
+            return Err(Refusal::Message(
                 "Wrong protocol type name. Please use one of the following: \
                  string|integer|double|null|array|set|map|attrib|push|verbatim|true|false"
                     .into(),

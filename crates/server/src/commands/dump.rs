@@ -1,7 +1,7 @@
 //! DUMP and RESTORE, in Redis' format: each reads the other's output.
 
 use super::{rdb, times};
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
@@ -25,11 +25,11 @@ struct Options {
 fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
     if !options.replaces && call.store().contains(call.key(1))? {
-        return Err(Sentence::BusyKey.into());
+        return Err(FixedError::BusyKey.into());
     }
     let number = call.integer(2)?;
     if number < 0 {
-        return Err(Sentence::NegativeTtl.into());
+        return Err(FixedError::NegativeTtl.into());
     }
     let value = rdb::restore(call.argument(3), call.shared.administration.settings.bulk_bytes_max())?;
     let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
@@ -43,7 +43,7 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     if !put(call, value, until, options.replaces)? {
-        return Err(Sentence::BusyKey.into());
+        return Err(FixedError::BusyKey.into());
     }
     call.changed(GENERIC, "restore", 1);
     call.ok();
@@ -73,10 +73,10 @@ impl Options {
                 b"replace" => options.replaces = true,
                 b"absttl" => options.is_absolute = true,
                 b"idletime" if !is_frequent => {
-                    number()?.try_into().map(|_: u64| is_idle = true).map_err(|_| Sentence::IdleTime)?;
+                    number()?.try_into().map(|_: u64| is_idle = true).map_err(|_| FixedError::IdleTime)?;
                 }
                 b"freq" if !is_idle => {
-                    number()?.try_into().map(|_: u8| is_frequent = true).map_err(|_| Sentence::Frequency)?;
+                    number()?.try_into().map(|_: u8| is_frequent = true).map_err(|_| FixedError::Frequency)?;
                 }
                 _ => return Err(Refusal::Syntax),
             }

@@ -3,7 +3,7 @@
 use hikv::{Decision, Expiry};
 
 use super::times::{self, Unit};
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
@@ -78,15 +78,15 @@ impl Conditions {
                 b"gt" => conditions.if_later = true,
                 b"lt" => conditions.if_earlier = true,
                 _ => {
-                    return Err(Refusal::Names(format!("Unsupported option {}", String::from_utf8_lossy(option))));
+                    return Err(Refusal::Message(format!("Unsupported option {}", String::from_utf8_lossy(option))));
                 }
             }
         }
         if conditions.if_none && (conditions.if_some || conditions.if_later || conditions.if_earlier) {
-            return Err(Sentence::NxXx.into());
+            return Err(FixedError::NxXx.into());
         }
         if conditions.if_later && conditions.if_earlier {
-            return Err(Sentence::GtLt.into());
+            return Err(FixedError::GtLt.into());
         }
         Ok(conditions)
     }
@@ -117,23 +117,23 @@ fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn ttl(call: &mut Call<'_>) -> Result<(), Refusal> {
-    tell(call, |ms| (left_ms(ms) + 500) / 1000)
+    reply_expiry(call, |ms| (left_ms(ms) + 500) / 1000)
 }
 
 fn pttl(call: &mut Call<'_>) -> Result<(), Refusal> {
-    tell(call, left_ms)
+    reply_expiry(call, left_ms)
 }
 
 fn expiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
-    tell(call, |ms| told_ms(ms).saturating_add(500) / 1000)
+    reply_expiry(call, |ms| client_ms(ms).saturating_add(500) / 1000)
 }
 
 fn pexpiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
-    tell(call, told_ms)
+    reply_expiry(call, client_ms)
 }
 
 /// Converts a time of the store to the clock that clients see.
-fn told_ms(ms: i64) -> i64 {
+fn client_ms(ms: i64) -> i64 {
     ms - times::lead_ms()
 }
 
@@ -142,11 +142,11 @@ fn left_ms(ms: i64) -> i64 {
 }
 
 /// Replies with the expiry; -2 stands for a missing key, -1 for a key that does not expire.
-fn tell(call: &mut Call<'_>, told: impl FnOnce(i64) -> i64) -> Result<(), Refusal> {
+fn reply_expiry(call: &mut Call<'_>, convert: impl FnOnce(i64) -> i64) -> Result<(), Refusal> {
     let number = match times::expiry_of(call.store(), &call.key(1))? {
         None => -2,
         Some(None) => -1,
-        Some(Some(ms)) => told(ms),
+        Some(Some(ms)) => convert(ms),
     };
     call.reply.integer(number);
     Ok(())

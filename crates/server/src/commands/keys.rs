@@ -1,6 +1,6 @@
 //! Entire keys: DEL, EXISTS, TYPE, WAIT.
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
@@ -26,8 +26,8 @@ fn exists(call: &mut Call<'_>) -> Result<(), Refusal> {
     for index in 1..call.request.len() {
         count += i64::from(call.store().contains(call.key(index))?);
     }
-    call.tally.hits += count as u64;
-    call.tally.misses += call.request.len() as u64 - 1 - count as u64;
+    call.event_counts.hits += count as u64;
+    call.event_counts.misses += call.request.len() as u64 - 1 - count as u64;
     call.reply.integer(count);
     Ok(())
 }
@@ -41,8 +41,8 @@ fn type_of(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// There are no replicas to wait for.
 fn wait(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.integer(1)?;
-    if resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)? < 0 {
-        return Err(Sentence::Timeout.into());
+    if resp::parse_integer(call.argument(2)).ok_or(FixedError::TimeoutNotAnInteger)? < 0 {
+        return Err(FixedError::Timeout.into());
     }
     call.reply.integer(0);
     Ok(())

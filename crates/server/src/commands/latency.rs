@@ -61,12 +61,13 @@ fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
     let limit_ms = call.shared.administration.settings.latency_ms_min();
     let events = call.shared.telemetry.latency.all();
     let mut text = match limit_ms {
-        0 => "Latency monitoring is off: set latency-monitor-threshold to a number of milliseconds.\n".to_owned(),
-        _ => format!("Events of {limit_ms} ms and more: {}.\n", events.len()),
+        0 => "Latency monitoring is off; enable it by setting latency-monitor-threshold to a number of milliseconds.\n"
+            .to_owned(),
+        _ => format!("Events of at least {limit_ms} ms: {}.\n", events.len()),
     };
     for (name, event) in &events {
         text.push_str(&format!(
-            "{name}: the worst took {} ms, in {} seconds noted.\n",
+            "{name}: the longest took {} ms, in {} samples of one second.\n",
             event.worst_ms,
             event.samples.len()
         ));
@@ -80,7 +81,7 @@ fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
     let event = call.shared.telemetry.latency.event(call.argument(2)).unwrap_or_default();
     let milliseconds = || event.samples.iter().map(|sample| sample.ms);
     let (Some(high), Some(low)) = (milliseconds().max(), milliseconds().min()) else {
-        return Err(Refusal::Names(format!("No samples available for event '{name}'")));
+        return Err(Refusal::Message(format!("No samples available for event '{name}'")));
     };
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let samples: Vec<(u64, String)> = event.samples.iter().map(|sample| (sample.ms, age(sample, now_s))).collect();

@@ -1,6 +1,6 @@
 //! LCS: the longest common subsequence of two values.
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -24,7 +24,8 @@ fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
     let a = call.store().get(call.key(1))?.unwrap_or_default();
     let b = call.store().get(call.key(2))?.unwrap_or_default();
-    let table = Table::of(&a, &b, call.shared.administration.settings.bulk_bytes_max()).ok_or(Sentence::LcsLengths)?;
+    let table =
+        Table::of(&a, &b, call.shared.administration.settings.bulk_bytes_max()).ok_or(FixedError::LcsLengths)?;
     if options.tells_length {
         call.reply.integer(table.at(a.len(), b.len()).into());
     } else if options.tells_places {
@@ -52,7 +53,7 @@ impl Options {
             }
         }
         if options.tells_length && options.tells_places {
-            return Err(Sentence::LcsBoth.into());
+            return Err(FixedError::LcsBoth.into());
         }
         Ok(options)
     }

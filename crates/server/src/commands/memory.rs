@@ -42,7 +42,7 @@ fn purge(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
     let stats = call.shared.keyspace.store.stats();
     let text = format!(
-        "The region has {} bytes, of which items and index occupy {}; indexes take {} bytes of volatile memory.\n",
+        "The region has {} bytes, of which items and index use {}; indexes use {} bytes of DRAM.\n",
         stats.region_bytes, stats.live_bytes, stats.dram_bytes
     );
     call.reply.text(&text);

@@ -1,7 +1,7 @@
 //! Commands that give an item another key or database: RENAME, COPY, MOVE. They have exclusive access, and are atomic
 //! for a crash.
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::database::Database;
 use crate::keyspace::items::Change;
@@ -27,7 +27,7 @@ fn renamenx(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
     let (from, to) = (call.key(1), call.key(2));
     if !call.store().contains(&from)? {
-        return Err(Sentence::NoSuchKey.into());
+        return Err(FixedError::NoSuchKey.into());
     }
     if from == to || !replaces && call.store().contains(&to)? {
         return Ok(replaces);
@@ -79,7 +79,7 @@ fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn copy_unless_there(call: &Call<'_>, to: &[u8], replaces: bool) -> Result<bool, Refusal> {
     if *call.key(1) == *to {
-        return Err(Sentence::SameObject.into());
+        return Err(FixedError::SameObject.into());
     }
     if !replaces && call.store().contains(to)? {
         return Ok(false);
@@ -91,7 +91,7 @@ fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
     let db = database_of(call.argument(2))?;
     let to = call.shared.keyspace.namespace(db).raw(call.argument(1));
     if call.key(1) == to {
-        return Err(Sentence::SameObject.into());
+        return Err(FixedError::SameObject.into());
     }
     let is_moved = !call.store().contains(&to)? && move_item(call, &call.key(1), &to)?;
     if is_moved {

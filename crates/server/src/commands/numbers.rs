@@ -3,7 +3,7 @@
 use hikv::Decision;
 
 use crate::commands::decimal::Number;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::STRING;
 
@@ -25,7 +25,7 @@ fn incrby(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn decrby(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let by = call.integer(2)?.checked_neg().ok_or(Sentence::DecrementOverflow)?;
+    let by = call.integer(2)?.checked_neg().ok_or(FixedError::DecrementOverflow)?;
     add(call, by)
 }
 
@@ -38,11 +38,11 @@ fn add(call: &mut Call<'_>, by: i64) -> Result<(), Refusal> {
 }
 
 fn incrbyfloat(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let by = Number::parse(call.argument(2)).ok_or(Sentence::NotAFloat)?;
-    let mut outcome = Err(Refusal::from(Sentence::NotAFloat));
+    let by = Number::parse(call.argument(2)).ok_or(FixedError::NotAFloat)?;
+    let mut outcome = Err(Refusal::from(FixedError::NotAFloat));
     call.store().update(call.key(1), |value| {
-        let number = Number::parse(value.unwrap_or(b"0")).ok_or(Sentence::NotAFloat);
-        outcome = number.and_then(|number| number.plus(by).ok_or(Sentence::NanOrInfinity)).map_err(Refusal::from);
+        let number = Number::parse(value.unwrap_or(b"0")).ok_or(FixedError::NotAFloat);
+        outcome = number.and_then(|number| number.plus(by).ok_or(FixedError::NanOrInfinity)).map_err(Refusal::from);
         outcome.as_ref().map_or(Decision::Keep, |sum| Decision::Put(sum.to_string().into_bytes().into()))
     })?;
     let sum = outcome?.to_string();

@@ -1,6 +1,6 @@
 //! OBJECT: the answers that Redis would give about its representation of a value.
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -54,7 +54,7 @@ fn tell(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
 
 fn freq(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.store().contains(call.key(2))? {
-        true => Err(Sentence::LfuOff.into()),
+        true => Err(FixedError::LfuOff.into()),
         false => {
             call.reply.null_bulk();
             Ok(())

@@ -1,7 +1,7 @@
 //! SUBSCRIBE and its variants, PUBLISH, SPUBLISH, PUBSUB.
 
 use crate::clients::Kind;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -31,7 +31,7 @@ fn psubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn ssubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.is_executing {
-        return Err(Sentence::SsubscribeInExec.into());
+        return Err(FixedError::SsubscribeInExec.into());
     }
     subscribe_to(call, Kind::Shard, "ssubscribe")
 }
@@ -90,13 +90,14 @@ fn confirm(call: &mut Call<'_>, kind: Kind, verb: &str, name: Option<&[u8]>) {
 }
 
 fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = call.shared.observers.pubsub.publish(&call.shared.post, call.argument(1), call.argument(2));
+    let count = call.shared.observers.pubsub.publish(&call.shared.mailboxes, call.argument(1), call.argument(2));
     call.reply.integer(count as i64);
     Ok(())
 }
 
 fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = call.shared.observers.pubsub.publish_to_shard(&call.shared.post, call.argument(1), call.argument(2));
+    let count =
+        call.shared.observers.pubsub.publish_to_shard(&call.shared.mailboxes, call.argument(1), call.argument(2));
     call.reply.integer(count as i64);
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! 0 | string | version, 2 bytes | CRC-64 of all before, 8 bytes
 //! ```
 
-use crate::errors::Sentence;
+use crate::errors::FixedError;
 
 /// The version that Redis 7.0 writes.
 const VERSION: u16 = 10;
@@ -62,11 +62,11 @@ pub(super) fn sealed(mut dumped: Vec<u8>) -> Vec<u8> {
 /// # Errors
 /// A payload that is too short, damaged, or of a newer version; a type other than string; a string longer than
 /// `bytes_max`.
-pub(super) fn restore(dumped: &[u8], bytes_max: usize) -> Result<Vec<u8>, Sentence> {
-    let body = unsealed(dumped).ok_or(Sentence::BadDump)?;
-    let [TYPE_STRING, string @ ..] = body else { return Err(Sentence::BadFormat) };
-    let (value, rest) = Reader { rest: string, bytes_max }.string().ok_or(Sentence::BadFormat)?;
-    if rest.is_empty() && value.len() <= bytes_max { Ok(value) } else { Err(Sentence::BadFormat) }
+pub(super) fn restore(dumped: &[u8], bytes_max: usize) -> Result<Vec<u8>, FixedError> {
+    let body = unsealed(dumped).ok_or(FixedError::BadDump)?;
+    let [TYPE_STRING, string @ ..] = body else { return Err(FixedError::BadFormat) };
+    let (value, rest) = Reader { rest: string, bytes_max }.string().ok_or(FixedError::BadFormat)?;
+    if rest.is_empty() && value.len() <= bytes_max { Ok(value) } else { Err(FixedError::BadFormat) }
 }
 
 /// Returns the part before version and checksum, if both are valid.
@@ -179,10 +179,10 @@ mod tests {
             assert_eq!(restore(&dumped, 1 << 20), Ok(value));
             let at = dumped.len() / 2;
             dumped[at] ^= 1;
-            assert_eq!(restore(&dumped, 1 << 20), Err(Sentence::BadDump));
+            assert_eq!(restore(&dumped, 1 << 20), Err(FixedError::BadDump));
         }
-        assert_eq!(restore(&dump(&[7; 100]), 99), Err(Sentence::BadFormat));
-        assert_eq!(restore(b"", 99), Err(Sentence::BadDump));
+        assert_eq!(restore(&dump(&[7; 100]), 99), Err(FixedError::BadFormat));
+        assert_eq!(restore(b"", 99), Err(FixedError::BadDump));
     }
 
     #[test]
@@ -208,8 +208,8 @@ mod tests {
         for version in [1, 9, 10, 11, 12] {
             assert_eq!(of_version(version).as_deref(), Ok(&b"abc"[..]), "{version}");
         }
-        assert_eq!(of_version(13), Err(Sentence::BadDump));
+        assert_eq!(of_version(13), Err(FixedError::BadDump));
         let without_checksum = [&b"\x00\x03abc\x0a\x00"[..], &[0; 8]].concat();
-        assert_eq!(restore(&without_checksum, 1000), Err(Sentence::BadDump));
+        assert_eq!(restore(&without_checksum, 1000), Err(FixedError::BadDump));
     }
 }

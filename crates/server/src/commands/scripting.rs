@@ -1,7 +1,7 @@
 //! SCRIPT, FUNCTION, MODULE and REPLICAOF, limited to the replies of a server without scripts, modules and replication.
 
 use super::rdb;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -34,7 +34,7 @@ fn script_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn flush(call: &mut Call<'_>, refusal: &str) -> Result<(), Refusal> {
     let known = |option: &[u8]| option.eq_ignore_ascii_case(b"async") || option.eq_ignore_ascii_case(b"sync");
     if call.request.len() > 3 || !call.request.arguments().skip(1).all(known) {
-        return Err(Refusal::Names(refusal.into()));
+        return Err(Refusal::Message(refusal.into()));
     }
     call.ok();
     Ok(())
@@ -42,15 +42,15 @@ fn flush(call: &mut Call<'_>, refusal: &str) -> Result<(), Refusal> {
 
 /// Nothing can be loaded, so no client ever has a script to run.
 fn load(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(Sentence::NoScripts.into())
+    Err(FixedError::NoScripts.into())
 }
 
 fn kill(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(Sentence::NoScriptRuns.into())
+    Err(FixedError::NoScriptRuns.into())
 }
 
 fn function_delete(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(Sentence::NoLibrary.into())
+    Err(FixedError::NoLibrary.into())
 }
 
 /// An empty set of libraries, in Redis' format.
@@ -67,9 +67,9 @@ fn function_list(call: &mut Call<'_>) -> Result<(), Refusal> {
             has_code = true;
         } else if !has_pattern && option.eq_ignore_ascii_case(b"libraryname") {
             has_pattern = true;
-            arguments.next().ok_or_else(|| Refusal::Names("library name argument was not given".into()))?;
+            arguments.next().ok_or_else(|| Refusal::Message("library name argument was not given".into()))?;
         } else {
-            return Err(Refusal::Names(format!("Unknown argument {}", String::from_utf8_lossy(option))));
+            return Err(Refusal::Message(format!("Unknown argument {}", String::from_utf8_lossy(option))));
         }
     }
     call.reply.array(0);
@@ -94,9 +94,9 @@ fn script_debug(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     if mode.eq_ignore_ascii_case(b"yes") || mode.eq_ignore_ascii_case(b"sync") {
-        return Err(Sentence::NoScripts.into());
+        return Err(FixedError::NoScripts.into());
     }
-    Err(Refusal::Names("Use SCRIPT DEBUG YES/SYNC/NO".into()))
+    Err(Refusal::Message("Use SCRIPT DEBUG YES/SYNC/NO".into()))
 }
 
 /// None exists.
@@ -116,7 +116,7 @@ fn module_list(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn replicaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_nobody = call.argument(1).eq_ignore_ascii_case(b"no") && call.argument(2).eq_ignore_ascii_case(b"one");
     if !is_nobody {
-        return Err(Sentence::NoReplication.into());
+        return Err(FixedError::NoReplication.into());
     }
     call.ok();
     Ok(())

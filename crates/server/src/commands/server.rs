@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -69,7 +69,7 @@ fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// As in SSUBSCRIBE, the client receives more than one reply.
 fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.is_executing {
-        return Err(Sentence::MonitorInExec.into());
+        return Err(FixedError::MonitorInExec.into());
     }
     if !std::mem::replace(&mut call.session.monitors, true) {
         call.shared.observers.monitors.add(call.session.record.place);
@@ -89,7 +89,7 @@ fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Err(Refusal::Syntax);
     }
     if aborts {
-        return Err(Refusal::Names("No shutdown in progress.".into()));
+        return Err(Refusal::Message("No shutdown in progress.".into()));
     }
     if says(b"save") {
         call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
@@ -101,7 +101,7 @@ fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn lolwut(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.text(&format!(
-        "hikv {}, which speaks as Redis {} does\n",
+        "hikv {}, compatible with Redis {}\n",
         env!("CARGO_PKG_VERSION"),
         super::hello::REDIS_VERSION
     ));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hikv::{Decision, Durability, Expiry};
 
-use super::times::{self, Stays, Unit};
+use super::times::{self, KeepOption, Unit};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Change;
@@ -87,7 +87,7 @@ impl Options {
                 b"durable" if options.durability.is_none() => {
                     options.durability = Some(level_of(arguments.next().ok_or(Refusal::Syntax)?)?);
                 }
-                other => until.take(other, Stays::Kept, &mut arguments)?,
+                other => until.take(other, KeepOption::Kept, &mut arguments)?,
             }
         }
         options.until = match until.moment("set")? {

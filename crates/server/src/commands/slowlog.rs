@@ -15,7 +15,7 @@ fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Err(Refusal::subcommand_arguments("slowlog", call.argument(1)));
     }
     let count = if call.request.len() > 2 { resp::parse_integer(call.argument(2)) } else { Some(COUNT_DEFAULT) };
-    let refused = || Refusal::Names("count should be greater than or equal to -1".into());
+    let refused = || Refusal::Message("count should be greater than or equal to -1".into());
     let count = count.filter(|count| *count >= -1).ok_or_else(refused)?;
     let requests = call.shared.telemetry.slowlog.newest(usize::try_from(count).unwrap_or(usize::MAX));
     let reply = &mut call.reply;

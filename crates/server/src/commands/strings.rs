@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use hikv::{Decision, Expiry};
 
-use super::times::{self, Stays, Until};
+use super::times::{self, KeepOption, Until};
 use super::values::answer_value;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::observers::events::{GENERIC, STRING};
 
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
 /// Refuses a value of this length if it exceeds the maximum.
 pub(super) fn check_length(call: &Call<'_>, len_bytes: u64) -> Result<(), Refusal> {
     let is_allowed = len_bytes <= call.shared.administration.settings.bulk_bytes_max() as u64;
-    if is_allowed { Ok(()) } else { Err(Sentence::StringLength.into()) }
+    if is_allowed { Ok(()) } else { Err(FixedError::StringLength.into()) }
 }
 
 fn append(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -72,7 +72,7 @@ pub(super) fn places_of(start: i64, end: i64, len: usize) -> Option<(usize, usiz
 
 fn setrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (offset, part) = (call.integer(2)?, call.argument(3));
-    let offset = usize::try_from(offset).map_err(|_| Sentence::Offset)?;
+    let offset = usize::try_from(offset).map_err(|_| FixedError::Offset)?;
     if part.is_empty() {
         return strlen(call);
     }
@@ -99,7 +99,7 @@ fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
     if old.is_some() {
         call.changed(GENERIC, "del", 1);
     }
-    answer_value(old.as_deref(), &mut call.reply, call.tally);
+    answer_value(old.as_deref(), &mut call.reply, call.event_counts);
     Ok(())
 }
 
@@ -108,11 +108,11 @@ fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut until = Until::default();
     let mut arguments = call.request.arguments().skip(1);
     while let Some(name) = arguments.next() {
-        until.take(name, Stays::Persist, &mut arguments)?;
+        until.take(name, KeepOption::Persist, &mut arguments)?;
     }
-    if until.is_unsaid() || !call.store().contains(call.key(1))? {
+    if until.is_unset() || !call.store().contains(call.key(1))? {
         let value = call.store().get(call.key(1))?;
-        answer_value(value.as_deref(), &mut call.reply, call.tally);
+        answer_value(value.as_deref(), &mut call.reply, call.event_counts);
         return Ok(());
     }
     let moment = until.moment("getex")?;
@@ -136,7 +136,7 @@ fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
     if let Some(event) = event {
         call.changed(GENERIC, event, 1);
     }
-    answer_value(old.as_deref(), &mut call.reply, call.tally);
+    answer_value(old.as_deref(), &mut call.reply, call.event_counts);
     Ok(())
 }
 

@@ -32,7 +32,7 @@ pub(super) fn unit_of(option: &[u8]) -> Option<Unit> {
 
 /// The option without a time, which differs between `SET` and `GETEX`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stays {
+pub(super) enum KeepOption {
     /// `KEEPTTL`
     Kept,
     /// `PERSIST`
@@ -43,37 +43,37 @@ pub(super) enum Stays {
 /// different ones are a syntax error.
 #[derive(Default)]
 pub(super) struct Until<'a> {
-    stays: Option<Stays>,
+    keep_option: Option<KeepOption>,
     moment: Option<(&'a [u8], Unit)>,
 }
 
 impl<'a> Until<'a> {
-    /// Parses the option `name`, with its value from `rest`; `stays` is this command's option without a time.
+    /// Parses the option `name`, with its value from `rest`; `keep_option` is this command's option without a time.
     pub(super) fn take(
         &mut self,
         name: &[u8],
-        stays: Stays,
+        keep_option: KeepOption,
         rest: &mut impl Iterator<Item = &'a [u8]>,
     ) -> Result<(), Refusal> {
-        let word: &[u8] = if stays == Stays::Kept { b"keepttl" } else { b"persist" };
+        let word: &[u8] = if keep_option == KeepOption::Kept { b"keepttl" } else { b"persist" };
         if name.eq_ignore_ascii_case(word) && self.moment.is_none() {
-            self.stays = Some(stays);
+            self.keep_option = Some(keep_option);
             return Ok(());
         }
-        let is_free = |unit: &Unit| self.stays.is_none() && self.moment.is_none_or(|(_, before)| before == *unit);
+        let is_free = |unit: &Unit| self.keep_option.is_none() && self.moment.is_none_or(|(_, before)| before == *unit);
         let unit = unit_of(name).filter(is_free).ok_or(Refusal::Syntax)?;
         self.moment = Some((rest.next().ok_or(Refusal::Syntax)?, unit));
         Ok(())
     }
 
     /// Returns whether no such option was given.
-    pub(super) fn is_unsaid(&self) -> bool {
-        self.stays.is_none() && self.moment.is_none()
+    pub(super) fn is_unset(&self) -> bool {
+        self.keep_option.is_none() && self.moment.is_none()
     }
 
     /// Returns whether the key's expiry stays unchanged.
     pub(super) fn is_kept(&self) -> bool {
-        self.stays == Some(Stays::Kept)
+        self.keep_option == Some(KeepOption::Kept)
     }
 
     /// Returns the time in milliseconds since the Unix epoch, if one was given.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::clients::{Mode, Tracks};
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
@@ -34,12 +34,12 @@ fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn enable(call: &mut Call<'_>, options: &Options<'_>) -> Result<(), Refusal> {
     let before = call.session.tracks;
     let mode = options.mode(before)?;
-    let has_said_caching = before.is_some_and(|tracks| tracks.has_said_caching);
-    let tracks = Tracks { mode, skips_own: options.skips_own, redirect: options.redirect, has_said_caching };
+    let has_caching = before.is_some_and(|tracks| tracks.has_caching);
+    let tracks = Tracks { mode, skips_own: options.skips_own, redirect: options.redirect, has_caching };
     call.shared.observers.tracking.enable(&call.session.record, tracks, &options.prefixes).map_err(|overlap| {
         let [prefix, other] = [&overlap.prefix, &overlap.other].map(|prefix| String::from_utf8_lossy(prefix));
         let which = if overlap.is_with_existing { "an existing" } else { "another provided" };
-        Refusal::Names(format!(
+        Refusal::Message(format!(
             "Prefix '{prefix}' overlaps with {which} prefix '{other}'. Prefixes for a single client must not overlap."
         ))
     })?;
@@ -72,7 +72,7 @@ impl<'a> Options<'a> {
                 b"redirect" => {
                     let number = arguments.next().ok_or(Refusal::Syntax)?;
                     if options.redirect.is_some() {
-                        return Err(Sentence::SecondRedirect.into());
+                        return Err(FixedError::SecondRedirect.into());
                     }
                     options.redirect = Some(receiver(call, number)?);
                 }
@@ -86,11 +86,11 @@ impl<'a> Options<'a> {
     fn mode(&self, before: Option<Tracks>) -> Result<Mode, Refusal> {
         let was = |mode| before.is_some_and(|tracks| tracks.mode == mode);
         let refusals = [
-            (!self.broadcasts && !self.prefixes.is_empty(), Sentence::PrefixWithoutBroadcast),
-            (before.is_some() && was(Mode::Broadcast) != self.broadcasts, Sentence::BroadcastSwitched),
-            (self.broadcasts && (self.opts_in || self.opts_out), Sentence::OptionsOfBroadcast),
-            (self.opts_in && self.opts_out, Sentence::OptInAndOut),
-            (self.opts_in && was(Mode::OptOut) || self.opts_out && was(Mode::OptIn), Sentence::OptSwitched),
+            (!self.broadcasts && !self.prefixes.is_empty(), FixedError::PrefixWithoutBroadcast),
+            (before.is_some() && was(Mode::Broadcast) != self.broadcasts, FixedError::BroadcastSwitched),
+            (self.broadcasts && (self.opts_in || self.opts_out), FixedError::OptionsOfBroadcast),
+            (self.opts_in && self.opts_out, FixedError::OptInAndOut),
+            (self.opts_in && was(Mode::OptOut) || self.opts_out && was(Mode::OptIn), FixedError::OptSwitched),
         ];
         if let Some((_, sentence)) = refusals.iter().find(|(holds, _)| *holds) {
             return Err((*sentence).into());
@@ -108,7 +108,7 @@ impl<'a> Options<'a> {
 fn receiver(call: &Call<'_>, number: &[u8]) -> Result<u64, Refusal> {
     let number = resp::parse_integer(number).ok_or(Refusal::NotAnInteger)?;
     let known = u64::try_from(number).ok().filter(|id| call.shared.clients.place_of(*id).is_some());
-    known.ok_or_else(|| Sentence::NoSuchReceiver.into())
+    known.ok_or_else(|| FixedError::NoSuchReceiver.into())
 }
 
 /// Returns the receiver's ID; 0 if it is the client itself, and -1 without tracking.
@@ -124,16 +124,16 @@ fn getredir(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
     let tracks = call.session.tracks;
     let is = |mode| tracks.is_some_and(|tracks| tracks.mode == mode);
-    let has_said_caching = tracks.is_some_and(|tracks| tracks.has_said_caching);
+    let has_caching = tracks.is_some_and(|tracks| tracks.has_caching);
     let is_broken = call.session.record.is_redirect_broken.load(Ordering::Relaxed);
     let flags = [
         (tracks.is_some(), "on"),
         (tracks.is_none(), "off"),
         (is(Mode::Broadcast), "bcast"),
         (is(Mode::OptIn), "optin"),
-        (is(Mode::OptIn) && has_said_caching, "caching-yes"),
+        (is(Mode::OptIn) && has_caching, "caching-yes"),
         (is(Mode::OptOut), "optout"),
-        (is(Mode::OptOut) && has_said_caching, "caching-no"),
+        (is(Mode::OptOut) && has_caching, "caching-no"),
         (tracks.is_some_and(|tracks| tracks.skips_own), "noloop"),
         (is_broken, "broken_redirect"),
     ];
@@ -154,18 +154,18 @@ fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// Accepted only in the mode that the option is for.
 fn caching(call: &mut Call<'_>) -> Result<(), Refusal> {
     let word = call.argument(2);
-    let Some(tracks) = &mut call.session.tracks else { return Err(Sentence::NoCachingMode.into()) };
+    let Some(tracks) = &mut call.session.tracks else { return Err(FixedError::NoCachingMode.into()) };
     let (mode, sentence) = if word.eq_ignore_ascii_case(b"yes") {
-        (Mode::OptIn, Sentence::CachingYes)
+        (Mode::OptIn, FixedError::CachingYes)
     } else if word.eq_ignore_ascii_case(b"no") {
-        (Mode::OptOut, Sentence::CachingNo)
+        (Mode::OptOut, FixedError::CachingNo)
     } else {
         return Err(Refusal::Syntax);
     };
     if tracks.mode != mode {
         return Err(sentence.into());
     }
-    tracks.has_said_caching = true;
+    tracks.has_caching = true;
     call.ok();
     Ok(())
 }

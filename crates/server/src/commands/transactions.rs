@@ -6,13 +6,13 @@
 use std::sync::atomic::Ordering;
 
 use crate::clients::session::Transaction;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::accounts;
 use crate::execution::call::{Call, Function};
 use crate::execution::dispatch::Execution;
 use crate::execution::permission;
 use crate::keyspace::databases::Table;
-use crate::keyspace::items::{Pending, Premises, Seen, Told};
+use crate::keyspace::items::{ChangeReport, KeyState, Pending, WatchedKeys};
 use crate::observers::notify;
 use crate::observers::watch::Watched;
 use crate::shared::Shared;
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
 
 fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
-        return Err(Sentence::NestedMulti.into());
+        return Err(FixedError::NestedMulti.into());
     }
     call.session.transaction = Some(Box::default());
     call.ok();
@@ -32,24 +32,24 @@ fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn discard(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.transaction.take().ok_or(Sentence::DiscardWithoutMulti)?;
+    call.session.transaction.take().ok_or(FixedError::DiscardWithoutMulti)?;
     call.session.unwatch(&call.shared.observers.watches);
     call.ok();
     Ok(())
 }
 
 fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let transaction = call.session.transaction.take().ok_or(Sentence::ExecWithoutMulti)?;
-    let premises = premises(call)?;
+    let transaction = call.session.transaction.take().ok_or(FixedError::ExecWithoutMulti)?;
+    let watched_keys = watched_keys(call)?;
     call.session.unwatch(&call.shared.observers.watches);
     if transaction.is_broken {
-        return Err(Sentence::ExecAbort.into());
+        return Err(FixedError::ExecAbort.into());
     }
-    let Some(premises) = premises else {
+    let Some(watched_keys) = watched_keys else {
         overtaken(call);
         return Ok(());
     };
-    let (pending, start) = (Pending::resting_on(premises), call.reply.len_bytes());
+    let (pending, start) = (Pending::depending_on(watched_keys), call.reply.len_bytes());
     let mut databases =
         UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
     call.session.is_executing = true;
@@ -82,7 +82,7 @@ impl Drop for UntilWritten<'_> {
 /// Replies that a watched key was changed.
 fn overtaken(call: &mut Call<'_>) {
     // The reply reveals another client's write, which was not read here and may not be durable yet.
-    call.session.heard = call.session.heard.and(call.shared.keyspace.store.deferred_so_far());
+    call.session.observed = call.session.observed.and(call.shared.keyspace.store.deferred_so_far());
     call.reply.null_array();
 }
 
@@ -90,24 +90,24 @@ fn overtaken(call: &mut Call<'_>) {
 /// made, and the refusal replaces the replies.
 fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
     let shared = call.shared;
-    let Some(told) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
-    for Told { change_count, class, event, db, namespace, key } in told {
+    let Some(reports) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
+    for ChangeReport { change_count, class, event, db, namespace, key } in reports {
         accounts::note_changes(change_count, shared, call.session);
-        notify::tell_changed(shared, class, event, (db, namespace, &key), call.session.id);
+        notify::report_changed(shared, class, event, (db, namespace, &key), call.session.id);
     }
     Ok(true)
 }
 
 /// Returns the watched keys with their states; `None` if one was changed or has expired.
-fn premises(call: &Call<'_>) -> Result<Option<Premises>, Refusal> {
+fn watched_keys(call: &Call<'_>) -> Result<Option<WatchedKeys>, Refusal> {
     let watching = &call.session.watching;
     if watching.mark.load(Ordering::SeqCst) {
         return Ok(None);
     }
     let raw = |watched: &Watched| call.shared.keyspace.namespace(watched.db).raw(&watched.key).into_owned();
-    let keys = watching.keys.iter().map(|watched| (raw(watched), watched.seen));
-    let mut premises = Premises::of(keys);
-    Ok(premises.hold(&call.shared.keyspace.store)?.then_some(premises))
+    let keys = watching.keys.iter().map(|watched| (raw(watched), watched.state));
+    let mut watched_keys = WatchedKeys::of(keys);
+    Ok(watched_keys.hold(&call.shared.keyspace.store)?.then_some(watched_keys))
 }
 
 fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending) {
@@ -120,14 +120,14 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
             session: &mut *call.session,
             request,
             reply: call.reply.reborrow(),
-            tally: &mut *call.tally,
+            event_counts: &mut *call.event_counts,
             pending: Some(pending),
         };
         let outcome =
             permission::admit_kept(&request, step.session).and_then(|entry| Execution::new(entry, &mut step).run());
         if let Err(refusal) = outcome {
             permission::note_refused(&refusal, call.session, call.shared);
-            call.tally.add_error(Kind::Transaction);
+            call.event_counts.add_error(Kind::Transaction);
             let text = refusal.text();
             call.shared.telemetry.errors.note(&text);
             call.reply.truncate(reply_start);
@@ -141,14 +141,14 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
 /// Has exclusive access, so that no change of the key is in progress.
 fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
-        return Err(Sentence::WatchInMulti.into());
+        return Err(FixedError::WatchInMulti.into());
     }
     let (db, namespace) = (call.session.db, call.namespace());
     for key in call.request.arguments() {
         let is_watched = call.session.watching.keys.iter().any(|watched| watched.db == db && watched.key == key);
         if !is_watched {
-            let seen = Seen::of(&call.shared.keyspace.store, &namespace.raw(key))?;
-            call.session.watch(Watched { db, key: key.to_vec(), seen }, &call.shared.observers.watches);
+            let state = KeyState::of(&call.shared.keyspace.store, &namespace.raw(key))?;
+            call.session.watch(Watched { db, key: key.to_vec(), state }, &call.shared.observers.watches);
         }
     }
     call.ok();

@@ -6,7 +6,7 @@ use resp::Reply;
 
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::telemetry::Tally;
+use crate::telemetry::EventCounts;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("get", get), ("mget", mget)];
@@ -28,21 +28,21 @@ fn answer(call: &mut Call<'_>, is_array: bool) -> Result<(), Refusal> {
         call.reply.array(values.len());
     }
     for value in values {
-        answer_value(value.as_deref(), &mut call.reply, call.tally);
+        answer_value(value.as_deref(), &mut call.reply, call.event_counts);
     }
     Ok(())
 }
 
 /// Replies with a key's value, and counts a hit or miss.
 #[inline]
-pub(crate) fn answer_value(value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
+pub(crate) fn answer_value(value: Option<&[u8]>, reply: &mut Reply<'_>, event_counts: &mut EventCounts) {
     match value {
         Some(value) => {
-            tally.hits += 1;
+            event_counts.hits += 1;
             reply.bulk(value);
         }
         None => {
-            tally.misses += 1;
+            event_counts.misses += 1;
             reply.null_bulk();
         }
     }

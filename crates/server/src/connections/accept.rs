@@ -13,7 +13,7 @@ use crate::connections::admission::Admission;
 use crate::connections::idle;
 use crate::connections::transport::{Certificates, Transport};
 use crate::connections::unix::SocketFile;
-use crate::mail::Letter;
+use crate::messages::LoopMessage;
 use crate::shared::Shared;
 
 /// Delay before accepting again after the operating system ran out of files or memory. The poller reports a waiting
@@ -27,56 +27,58 @@ const PROTECTED: &[u8] =
       requirepass or ACL SETUSER, from this host.\r\n";
 
 /// A listening socket.
-pub(crate) enum Door {
+pub(crate) enum ListeningSocket {
     Tcp(TcpListener),
     /// With its socket file, which is removed with it.
     Unix(UnixListener, SocketFile),
 }
 
 /// An accepted socket.
-enum Comer {
+enum AcceptedSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Door {
+impl ListeningSocket {
     fn source(&mut self) -> &mut dyn Source {
         match self {
-            Door::Tcp(listener) => listener,
-            Door::Unix(listener, _) => listener,
+            ListeningSocket::Tcp(listener) => listener,
+            ListeningSocket::Unix(listener, _) => listener,
         }
     }
 
-    fn accept(&self) -> io::Result<(Comer, Peer)> {
+    fn accept(&self) -> io::Result<(AcceptedSocket, Peer)> {
         match self {
-            Door::Tcp(listener) => listener.accept().map(|(socket, addr)| (Comer::Tcp(socket), Peer::Ip(addr))),
-            Door::Unix(listener, file) => {
-                listener.accept().map(|(socket, _)| (Comer::Unix(socket), Peer::Unix(Arc::clone(&file.path))))
+            ListeningSocket::Tcp(listener) => {
+                listener.accept().map(|(socket, addr)| (AcceptedSocket::Tcp(socket), Peer::Ip(addr)))
+            }
+            ListeningSocket::Unix(listener, file) => {
+                listener.accept().map(|(socket, _)| (AcceptedSocket::Unix(socket), Peer::Unix(Arc::clone(&file.path))))
             }
         }
     }
 }
 
-impl Comer {
+impl AcceptedSocket {
     /// Returns an unencrypted transport for the message that the client is refused.
     fn plain(self) -> Transport {
         match self {
-            Comer::Tcp(socket) => Transport::Plain(socket),
-            Comer::Unix(socket) => Transport::Unix(socket),
+            AcceptedSocket::Tcp(socket) => Transport::Plain(socket),
+            AcceptedSocket::Unix(socket) => Transport::Unix(socket),
         }
     }
 
     /// Returns the transport of a client that is served.
     fn transport(self, certificates: Option<&Certificates>) -> io::Result<Transport> {
         match self {
-            Comer::Tcp(socket) => Transport::new(socket, certificates),
-            Comer::Unix(_) => Ok(self.plain()),
+            AcceptedSocket::Tcp(socket) => Transport::new(socket, certificates),
+            AcceptedSocket::Unix(_) => Ok(self.plain()),
         }
     }
 }
 
 pub(crate) struct Acceptor {
-    door: Door,
+    listening: ListeningSocket,
     shared: Arc<Shared>,
     /// Set if connections use TLS.
     certificates: Option<Arc<Certificates>>,
@@ -87,12 +89,16 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(crate) fn new(door: Door, shared: Arc<Shared>, certificates: Option<Arc<Certificates>>) -> Acceptor {
-        Acceptor { door, shared, certificates, waiting: false, is_refused: false }
+    pub(crate) fn new(
+        listening: ListeningSocket,
+        shared: Arc<Shared>,
+        certificates: Option<Arc<Certificates>>,
+    ) -> Acceptor {
+        Acceptor { listening, shared, certificates, waiting: false, is_refused: false }
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
-        self.door.source().register(poll.registry(), token, Interest::READABLE)
+        self.listening.source().register(poll.registry(), token, Interest::READABLE)
     }
 
     /// Records that the poller has reported a connection.
@@ -108,10 +114,10 @@ impl Acceptor {
     /// Accepts all waiting clients.
     pub(crate) fn accept_waiting(&mut self) {
         while self.waiting {
-            match self.door.accept() {
-                Ok((comer, peer)) => {
+            match self.listening.accept() {
+                Ok((accepted, peer)) => {
                     self.is_refused = false;
-                    self.admit(comer, peer);
+                    self.admit(accepted, peer);
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => self.waiting = false,
@@ -128,40 +134,42 @@ impl Acceptor {
     /// Logs that the system lacks resources for waiting clients, once until it has them again.
     fn note_refused(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.is_refused, true) {
-            tracing::warn!(%error, "clients wait that cannot be accepted; it is tried again, and those there are go on");
+            tracing::warn!(%error, "cannot accept connections; retrying, connected clients are not affected");
         }
     }
 
-    fn admit(&self, comer: Comer, peer: Peer) {
+    fn admit(&self, accepted: AcceptedSocket, peer: Peer) {
         let administration = &self.shared.administration;
         if administration.is_closed_to(&peer) {
-            administration.log.client_refused(&peer, "nobody needs a password, and it is not on this host");
-            self.turn_away(comer, PROTECTED);
+            administration
+                .log
+                .client_refused(&peer, "protected mode: no password is set, and the client is on another host");
+            self.turn_away(accepted, PROTECTED);
             return;
         }
         let Some(admission) = Admission::try_new(&self.shared.telemetry.loops, administration.settings.clients_max())
         else {
-            administration.log.client_refused(&peer, "as many are connected as may be");
-            self.turn_away(comer, b"-ERR max number of clients reached\r\n");
+            administration.log.client_refused(&peer, "maxclients reached");
+            self.turn_away(accepted, b"-ERR max number of clients reached\r\n");
             return;
         };
         tracing::debug!(addr = %peer, client = admission.client_id, "client connected");
         // Without TCP_NODELAY, replies wait for acknowledgements. Both calls fail only on a closed connection.
-        if let Comer::Tcp(socket) = &comer {
+        if let AcceptedSocket::Tcp(socket) = &accepted {
             let _ = socket.set_nodelay(true);
             let _ = idle::keep_alive(socket, administration.settings.keep_alive_seconds());
         }
         // On failure the socket is dropped, which closes it.
-        if let Ok(transport) = comer.transport(self.certificates.as_deref()) {
-            self.shared.post.give(admission.loop_index, Letter::Arrival(transport, peer, admission));
+        if let Ok(transport) = accepted.transport(self.certificates.as_deref()) {
+            self.shared.mailboxes.give(admission.loop_index, LoopMessage::Arrival(transport, peer, admission));
         }
     }
 
     /// Sends the reason for the refusal, which only a client without TLS can read.
-    fn turn_away(&self, comer: Comer, why: &[u8]) {
+    fn turn_away(&self, accepted: AcceptedSocket, why: &[u8]) {
         if self.certificates.is_none() {
             // Best effort: the client may be gone, and is dropped in any case.
-            let _ = comer.plain().write(why);
+            let _ = accepted.plain().write(why);
         }
     }
 }

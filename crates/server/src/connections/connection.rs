@@ -28,12 +28,12 @@ use crate::connections::idle;
 use crate::connections::input::Input;
 use crate::connections::output::Output;
 use crate::connections::transport::{Arrived, Transport};
-use crate::execution::errands::Errands;
-use crate::execution::errands::desk::{Desk, Done};
-use crate::execution::errands::errand::Errand;
+use crate::execution::background::BackgroundJobs;
+use crate::execution::background::client_state::{ClientState, JobResult};
+use crate::execution::background::job::BackgroundJob;
 use crate::execution::pipeline::Pipeline;
 use crate::execution::worker::Worker;
-use crate::mail::Parcel;
+use crate::messages::ClientMessage;
 use crate::shared::Shared;
 use crate::telemetry::LoopCounters;
 use crate::telemetry::Unanswered;
@@ -90,7 +90,7 @@ impl Connection {
     ) -> Connection {
         let record = Arc::new(Record::new(place, addr.clone(), transport.local_addr().map_or(addr, Peer::Ip)));
         let mut session = shared.welcome(record);
-        session.may_be_away = true;
+        session.may_use_background = true;
         Connection {
             transport,
             input: Input::default(),
@@ -119,18 +119,18 @@ impl Connection {
     }
 
     /// Adds a message for the client, to be sent when `ticket` is durable. Does nothing if the connection is abandoned.
-    pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
-        self.expected_bytes -= parcel.len_bytes();
+    pub(crate) fn receive(&mut self, message: &ClientMessage, ticket: Ticket) {
+        self.expected_bytes -= message.len_bytes();
         if !self.abandoned {
             let is_subscribed = self.session.record.has(clients::SUBSCRIBED);
-            self.output.push(parcel.parts(self.session.protocol, is_subscribed), ticket);
+            self.output.push(message.parts(self.session.protocol, is_subscribed), ticket);
         }
-        self.look_at_unread();
+        self.check_unread();
     }
 
     /// Resumes the client with the result of its background job.
-    pub(crate) fn come_back(&mut self, done: Done) {
-        Desk { session: self.session, pipeline: self.pipeline, input: self.input } = done.desk;
+    pub(crate) fn resume(&mut self, done: JobResult) {
+        ClientState { session: self.session, pipeline: self.pipeline, input: self.input } = done.client_state;
         let (shared, counters) = (&self.shared, &self.shared.telemetry.loops[self.admission.loop_index]);
         let is_durable = shared.keyspace.store.is_durable(done.ticket).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { done.ticket };
@@ -141,7 +141,7 @@ impl Connection {
         } else {
             counters.watched.note_answered(&done.counts, now - done.woke);
         }
-        self.session.is_away = false;
+        self.session.awaits_job = false;
         self.session.show(now);
     }
 
@@ -150,7 +150,7 @@ impl Connection {
     }
 
     pub(crate) fn is_idle(&self, seconds_max: u64) -> bool {
-        !self.session.is_away && idle::is_idle(&self.session.record, seconds_max)
+        !self.session.awaits_job && idle::is_idle(&self.session.record, seconds_max)
     }
 
     /// Returns whether it holds replies until they are durable.
@@ -224,7 +224,7 @@ impl Connection {
     pub(crate) fn end_handshake(&mut self) {
         if self.transport.is_shaking_hands() {
             self.abandoned = true;
-            let why = "it took too long";
+            let why = "timeout";
             self.shared.administration.log.handshake_failed("client", &self.session.record.addr, &why);
         }
     }
@@ -248,7 +248,7 @@ impl Connection {
         let sent_bytes = self.output.take_count();
         counters.watched.note_bytes(self.input.take_count(), sent_bytes);
         self.note_sent(sent_bytes);
-        self.look_at_unread();
+        self.check_unread();
         self.show();
         self.output.give_back(buffers);
         if self.abandoned { Turn::Close } else { self.next_turn() }
@@ -272,10 +272,10 @@ impl Connection {
     }
 
     fn next_turn(&self) -> Turn {
-        let over = !self.session.is_away && (self.session.closing || (self.ended && self.starved));
+        let over = !self.session.awaits_job && (self.session.closing || (self.ended && self.starved));
         let sent = self.output.is_empty() && !self.transport.has_unsent();
         let sendable = (self.output.has_sendable() || self.transport.has_unsent()) && self.output.writable;
-        let executable = !over && !self.output.is_full() && !self.starved && self.session.goes_on();
+        let executable = !over && !self.output.is_full() && !self.starved && self.session.can_execute();
         if over && sent {
             Turn::Close
         } else if sendable || executable || self.wants_input() || self.may_grow() {
@@ -286,19 +286,19 @@ impl Connection {
     }
 
     fn wants_input(&self) -> bool {
-        self.readable && self.session.goes_on() && !self.output.is_full()
+        self.readable && self.session.can_execute() && !self.output.is_full()
     }
 
     /// Executes complete requests until none is left or the output is full. It never waits for a disk: replies are held
     /// instead.
     fn execute(&mut self, worker: &mut Worker<'_>) {
         let store = &worker.shared.keyspace.store;
-        let may_execute = |session: &Session| !session.closing && !session.is_away;
+        let may_execute = |session: &Session| !session.closing && !session.awaits_job;
         while may_execute(&self.session) && !self.output.is_full() && self.has_request() {
             let start = self.output.end();
             let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
             let (done, ticket) = store.deferred(run);
-            let ticket = ticket.and(mem::take(&mut self.session.heard));
+            let ticket = ticket.and(mem::take(&mut self.session.observed));
             let now = Instant::now();
             if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
                 self.output.hold(start, ticket);
@@ -309,8 +309,8 @@ impl Connection {
                 worker.counters.watched.note_answered(&done, now - worker.woke);
             }
             self.session.show(now);
-            if let Some(errand) = self.session.errand.take() {
-                self.send(errand, worker.errands);
+            if let Some(job) = self.session.job.take() {
+                self.send(job, worker.background);
             }
             if self.session.is_postponed {
                 break;
@@ -319,14 +319,14 @@ impl Connection {
     }
 
     /// Moves the client's state to a background job.
-    fn send(&mut self, errand: Errand, errands: &Errands) {
-        let stand_in = self.session.stand_in();
-        let desk = Desk {
-            session: mem::replace(&mut self.session, stand_in),
+    fn send(&mut self, job: BackgroundJob, background: &BackgroundJobs) {
+        let placeholder = self.session.placeholder();
+        let client_state = ClientState {
+            session: mem::replace(&mut self.session, placeholder),
             pipeline: mem::take(&mut self.pipeline),
             input: mem::take(&mut self.input),
         };
-        errands.send(&self.shared, errand, desk);
+        background.send(&self.shared, job, client_state);
     }
 
     fn has_request(&mut self) -> bool {
@@ -341,10 +341,10 @@ impl Connection {
 
     /// Sets the parser's limits, which depend on whether the client is logged in.
     fn limit(&mut self) {
-        let is_stranger = self.session.login.user().is_none();
-        if mem::replace(&mut self.is_limited, is_stranger) != is_stranger {
+        let is_unauthenticated = self.session.login.user().is_none();
+        if mem::replace(&mut self.is_limited, is_unauthenticated) != is_unauthenticated {
             let settings = &self.shared.administration.settings;
-            self.parser.set_limits(if is_stranger { Limits::for_strangers() } else { settings.limits() });
+            self.parser.set_limits(if is_unauthenticated { Limits::unauthenticated() } else { settings.limits() });
         }
     }
 

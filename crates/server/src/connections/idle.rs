@@ -10,32 +10,32 @@ use rustix::net::sockopt;
 use crate::clients::{MONITORS, Record, SUBSCRIBED};
 
 /// Interval of a loop's checks of its clients, while checks are needed.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Unanswered probes after which the kernel closes a connection, as in Redis.
 const PROBE_COUNT: u32 = 3;
 
 /// The time of a loop's last check of its clients.
-pub(crate) struct Watchman {
-    looked: Instant,
+pub(crate) struct CheckTimer {
+    last_check: Instant,
 }
 
-impl Default for Watchman {
-    fn default() -> Watchman {
-        Watchman { looked: Instant::now() }
+impl Default for CheckTimer {
+    fn default() -> CheckTimer {
+        CheckTimer { last_check: Instant::now() }
     }
 }
 
-impl Watchman {
+impl CheckTimer {
     /// Returns the time until the next check, if one is needed.
-    pub(crate) fn sleep_time(&self, has_to_look: bool) -> Option<Duration> {
-        has_to_look.then(|| LOOK_EVERY.saturating_sub(self.looked.elapsed()))
+    pub(crate) fn sleep_time(&self, needs_checks: bool) -> Option<Duration> {
+        needs_checks.then(|| CHECK_INTERVAL.saturating_sub(self.last_check.elapsed()))
     }
 
     /// Returns whether a check is due.
-    pub(crate) fn is_due(&mut self, has_to_look: bool) -> bool {
-        let is_due = has_to_look && self.looked.elapsed() >= LOOK_EVERY;
+    pub(crate) fn is_due(&mut self, needs_checks: bool) -> bool {
+        let is_due = needs_checks && self.last_check.elapsed() >= CHECK_INTERVAL;
         if is_due {
-            self.looked = Instant::now();
+            self.last_check = Instant::now();
         }
         is_due
     }

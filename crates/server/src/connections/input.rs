@@ -26,9 +26,9 @@ impl Input {
     /// Borrows the loop's buffer for a turn, unless a long request is arriving in the connection's own buffer.
     pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
         if self.bytes.capacity() <= MOVED_BYTES_MAX {
-            let mut lent = mem::take(&mut buffers.input);
-            lent.extend_from_slice(self.pending());
-            (self.bytes, self.start) = (lent, 0);
+            let mut buffer = mem::take(&mut buffers.input);
+            buffer.extend_from_slice(self.pending());
+            (self.bytes, self.start) = (buffer, 0);
         }
     }
 

@@ -46,7 +46,7 @@ pub(crate) fn bind_all(
     is_open: impl Fn() -> io::Result<bool>,
 ) -> io::Result<Vec<Listener>> {
     if addrs.len() > ADDR_COUNT_MAX {
-        return Err(invalid(format!("{} addresses are more than the {ADDR_COUNT_MAX} that there may be", addrs.len())));
+        return Err(invalid(format!("too many addresses: {}; the limit is {ADDR_COUNT_MAX}", addrs.len())));
     }
     let mut wanted = addrs.iter().map(|addr| Wanted::of(addr)).collect::<io::Result<Vec<_>>>()?;
     have_one_port(&wanted)?;
@@ -93,11 +93,11 @@ impl Wanted<'_> {
         let required = shown.strip_prefix('-');
         let addr = required.unwrap_or(shown);
         if !addr.contains(':') {
-            return Err(invalid(format!("{shown}: HOST:PORT is wanted, such as 127.0.0.1:6379")));
+            return Err(invalid(format!("{shown}: expected HOST:PORT, such as 127.0.0.1:6379")));
         }
         let addrs: Vec<SocketAddr> = addr.to_socket_addrs().map_err(|error| about(shown, &error))?.collect();
         match addrs.is_empty() {
-            true => Err(invalid(format!("'{shown}' has no address"))),
+            true => Err(invalid(format!("'{shown}' does not resolve to an address"))),
             false => Ok(Wanted { shown, addrs, is_optional: required.is_some() }),
         }
     }
@@ -122,7 +122,7 @@ impl Wanted<'_> {
         match failed {
             Some(error) if !self.may_lack(&error) => Err(about(self.shown, &error)),
             _ => {
-                tracing::warn!(addr = self.shown, "not listened on: this host has no such address");
+                tracing::warn!(addr = self.shown, "address skipped: this host has no such address");
                 Ok(None)
             }
         }
@@ -139,7 +139,7 @@ fn have_one_port(wanted: &[Wanted<'_>]) -> io::Result<()> {
     let Some(first) = wanted.first() else { return Ok(()) };
     match wanted.iter().find(|other| other.port() != first.port()) {
         Some(other) => Err(invalid(format!(
-            "{} and {} have different ports; give each address the same one",
+            "{} and {} have different ports; use the same port for all addresses",
             first.shown, other.shown
         ))),
         None => Ok(()),
@@ -153,8 +153,8 @@ fn check_reach(wanted: &[Wanted<'_>], config: &Config, is_open: impl Fn() -> io:
         Some(addr) if config.protected && is_open()? => Err(io::Error::new(
             ErrorKind::PermissionDenied,
             format!(
-                "{addr} can be reached from elsewhere, and there is neither a password (--password-file, requirepass) nor a file \
-                 of users (--acl-file, aclfile); --unprotected, or 'protected-mode no', allows it all the same"
+                "{addr} is reachable from other hosts and no password is required; set one (--password-file, requirepass) or an ACL \
+                 file (--acl-file, aclfile), or permit it with --unprotected (protected-mode no)"
             ),
         )),
         _ => Ok(()),
@@ -175,7 +175,7 @@ fn bound(addr: SocketAddr, only_v6: bool) -> io::Result<Listener> {
 
 fn about(shown: &str, error: &io::Error) -> io::Error {
     let what = match error.kind() {
-        ErrorKind::AddrInUse => "another program listens there".to_owned(),
+        ErrorKind::AddrInUse => "another program listens on this address".to_owned(),
         _ => error.to_string(),
     };
     io::Error::new(error.kind(), format!("{shown}: {what}"))
@@ -231,9 +231,9 @@ mod tests {
         let many = vec!["127.0.0.1:0"; ADDR_COUNT_MAX + 1];
         for (addrs, words) in [
             (&["-nowhere"][..], "-nowhere: "),
-            (&[&format!("-{taken}")], &format!("{taken}: another program listens there")),
+            (&[&format!("-{taken}")], &format!("{taken}: another program listens on this address")),
             (&["127.0.0.1:1", "127.0.0.2:2"], "127.0.0.1:1 and 127.0.0.2:2 have different ports"),
-            (&many, "17 addresses are more than the 16"),
+            (&many, "too many addresses: 17; the limit is 16"),
         ] {
             let refused = listen(addrs).expect_err("it cannot be").to_string();
             assert!(refused.contains(words), "{refused}");

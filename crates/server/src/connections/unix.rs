@@ -56,12 +56,15 @@ fn remove_stale(path: &Path) -> io::Result<()> {
         found => found?,
     };
     if !found.file_type().is_socket() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file, and it is no socket"));
+        return Err(io::Error::new(
+            ErrorKind::AlreadyExists,
+            "the path exists and is not a socket; remove the file or choose another path",
+        ));
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(error) => Err(error),
-        Ok(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another program listens there")),
+        Ok(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another program listens on this socket")),
     }
 }
 

@@ -6,20 +6,20 @@ use hikv::{Error, Limits};
 use resp::Request;
 
 use crate::clients::session::Session;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
-use crate::telemetry::{CommandCounters, Tally};
+use crate::telemetry::{CommandCounters, EventCounts};
 
 /// Refuses a command that needs memory when the limit is reached.
 pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
     let executes = entry.command.executes();
-    let needs_room = match &session.transaction {
-        Some(transaction) if executes => transaction.needs_room,
+    let needs_memory = match &session.transaction {
+        Some(transaction) if executes => transaction.needs_memory,
         _ => entry.command.has(flag::DENYOOM),
     };
-    if !needs_room
+    if !needs_memory
         || !shared.keyspace.memory.is_over(&shared.keyspace.store, shared.administration.settings.memory_bytes_max())
     {
         return Ok(());
@@ -27,9 +27,9 @@ pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared)
     if executes {
         session.transaction = None;
         session.unwatch(&shared.observers.watches);
-        return Err(Sentence::ExecOutOfMemory.into());
+        return Err(FixedError::ExecOutOfMemory.into());
     }
-    Err(Sentence::OutOfMemory.into())
+    Err(FixedError::OutOfMemory.into())
 }
 
 /// Refuses a command that needs an engine feature which the store's engine lacks.
@@ -46,7 +46,7 @@ pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> 
 pub(crate) fn show_to_monitors(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared) {
     let monitors = &shared.observers.monitors;
     if !monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
-        monitors.show(&shared.post, entry, session, request);
+        monitors.show(&shared.mailboxes, entry, session, request);
     }
 }
 
@@ -69,8 +69,13 @@ pub(crate) fn note_rejected(request: &Request<'_>, session: &Session, shared: &S
 
 /// Records that an executed request failed, and returns the error for its client.
 #[cold]
-pub(crate) fn note_refusal(refusal: &Refusal, entry: Entry, shared: &Shared, tally: &mut Tally) -> Vec<u8> {
-    tally.add_error(entry.kind());
+pub(crate) fn note_refusal(
+    refusal: &Refusal,
+    entry: Entry,
+    shared: &Shared,
+    event_counts: &mut EventCounts,
+) -> Vec<u8> {
+    event_counts.add_error(entry.kind());
     shared.administration.log.refused(refusal);
     if let Refusal::Store(error) = refusal {
         shared.telemetry.space.note(error, &shared.keyspace.store);
@@ -82,7 +87,7 @@ pub(crate) fn note_refusal(refusal: &Refusal, entry: Entry, shared: &Shared, tal
 
 /// Converts a store error. The store's keys are longer than the client's, so the reply states the client's key length.
 #[cold]
-pub(crate) fn in_own_words(refusal: Refusal, entry: Entry, request: &Request<'_>, namespace: Namespace) -> Refusal {
+pub(crate) fn in_client_terms(refusal: Refusal, entry: Entry, request: &Request<'_>, namespace: Namespace) -> Refusal {
     let Refusal::Store(Error::KeyTooLong { .. }) = refusal else { return refusal };
     let keys = entry.command.keys_of(request).map(|(index, _)| request.argument(index));
     let too_long =

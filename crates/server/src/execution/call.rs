@@ -8,12 +8,12 @@ use crate::clients::session::Session;
 use crate::errors::Refusal;
 use crate::execution::accounts;
 use crate::keyspace::database::Database;
-use crate::keyspace::items::{Items, Pending, Told};
+use crate::keyspace::items::{ChangeReport, Items, Pending};
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
 use crate::observers::notify;
 use crate::shared::Shared;
-use crate::telemetry::Tally;
+use crate::telemetry::EventCounts;
 
 /// Executes a request. It writes one reply, or returns a refusal before it has written any.
 pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
@@ -23,7 +23,7 @@ pub(crate) struct Call<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) request: Request<'a>,
     pub(crate) reply: Reply<'a>,
-    pub(crate) tally: &'a mut Tally,
+    pub(crate) event_counts: &'a mut EventCounts,
     /// Changes made so far by the transaction that contains this request.
     pub(crate) pending: Option<&'a Pending>,
 }
@@ -73,10 +73,10 @@ impl<'a> Call<'a> {
         match self.pending {
             None => {
                 accounts::note_changes(change_count, self.shared, self.session);
-                notify::tell_changed(self.shared, class, event, (db, namespace, key), self.session.id);
+                notify::report_changed(self.shared, class, event, (db, namespace, key), self.session.id);
             }
             Some(pending) => {
-                pending.tell_later(Told { change_count, class, event, db, namespace, key: key.to_vec() });
+                pending.report_later(ChangeReport { change_count, class, event, db, namespace, key: key.to_vec() });
             }
         }
     }

@@ -12,11 +12,11 @@ use super::permission;
 use crate::clients::session::Session;
 use crate::commands::functions;
 use crate::connections::output::Output;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::observers::events::NEW;
 use crate::shared::Shared;
 use crate::table::{Entry, flag};
-use crate::telemetry::Tally;
+use crate::telemetry::EventCounts;
 
 /// Maximum bytes of queued requests in one transaction: the length of the longest request.
 const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
@@ -40,17 +40,17 @@ impl<'e, 'c> Execution<'e, 'c> {
         session: &mut Session,
         shared: &Shared,
         output: &mut Output,
-        tally: &mut Tally,
+        event_counts: &mut EventCounts,
     ) {
         let reply = output.reply(session.protocol);
-        Execution::new(entry, &mut Call { shared, session, request, reply, tally, pending: None }).answer();
+        Execution::new(entry, &mut Call { shared, session, request, reply, event_counts, pending: None }).answer();
     }
 
     /// Executes or queues the request and writes the reply. A refusal replaces anything the command has written, so
     /// there is exactly one reply.
     fn answer(mut self) {
         self.call.session.record.command.store(self.entry.number, Ordering::Relaxed);
-        self.call.tally.batch.add_requests(self.entry.kind(), 1);
+        self.call.event_counts.batch.add_requests(self.entry.kind(), 1);
         let start = self.call.reply.len_bytes();
         if let Err(refusal) = self.outcome() {
             self.refuse(start, &refusal);
@@ -80,12 +80,12 @@ impl<'e, 'c> Execution<'e, 'c> {
         let (command, request) = (self.entry.command, &self.call.request);
         let transaction = self.call.session.transaction.as_mut().expect("it is in one");
         let refusal = if command.has(flag::NO_MULTI) {
-            Sentence::NotInTransaction
+            FixedError::NotInTransaction
         } else if transaction.requests.capacity_bytes() > QUEUED_BYTES_MAX {
-            Sentence::TransactionTooLong
+            FixedError::TransactionTooLong
         } else {
-            transaction.needs_room |= command.has(flag::DENYOOM);
-            transaction.changes |= command.is_noticed();
+            transaction.needs_memory |= command.has(flag::DENYOOM);
+            transaction.changes |= command.has_visible_effects();
             transaction.requests.push_copy(request);
             self.call.reply.simple("QUEUED");
             return Ok(());
@@ -97,8 +97,8 @@ impl<'e, 'c> Execution<'e, 'c> {
     /// Replaces the output from `start` on by a refusal.
     #[cold]
     fn refuse(&mut self, start: usize, refusal: &Refusal) {
-        let Call { shared, tally, reply, .. } = &mut *self.call;
-        let text = accounts::note_refusal(refusal, self.entry, shared, tally);
+        let Call { shared, event_counts, reply, .. } = &mut *self.call;
+        let text = accounts::note_refusal(refusal, self.entry, shared, event_counts);
         reply.truncate(start);
         reply.error(&text);
     }
@@ -117,10 +117,10 @@ impl<'e, 'c> Execution<'e, 'c> {
         // After execution, as in Redis: EXEC is shown after its commands, and SELECT with the database that it
         // selected.
         accounts::show_to_monitors(entry, self.call.session, &self.call.request, shared);
-        self.tell_new(&absent)?;
+        self.track_absent(&absent)?;
         outcome.map_err(|refusal| {
             accounts::counters(shared, self.call.session).note_failed(entry.number);
-            accounts::in_own_words(refusal, entry, &self.call.request, self.call.namespace())
+            accounts::in_client_terms(refusal, entry, &self.call.request, self.call.namespace())
         })
     }
 
@@ -134,7 +134,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         let took = began.elapsed();
         if self.call.pending.is_none() {
             // Inside a transaction the time counts as part of EXEC.
-            self.call.tally.add_time(self.entry.kind(), took);
+            self.call.event_counts.add_time(self.entry.kind(), took);
         }
         let Call { shared, session, request, .. } = &*self.call;
         accounts::note_time(self.entry, session, request, shared, took);
@@ -154,7 +154,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         Ok(absent)
     }
 
-    fn tell_new(&self, absent: &[usize]) -> Result<(), Refusal> {
+    fn track_absent(&self, absent: &[usize]) -> Result<(), Refusal> {
         for index in absent {
             if self.call.store().contains(self.call.key(*index))? {
                 self.call.report(NEW, "new", *index);
@@ -169,7 +169,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         let key_count_max = shared.administration.settings.tracked_key_count_max();
         for (index, _) in self.entry.command.keys_of(&call.request) {
             let key = (&*call.key(index), call.argument(index));
-            shared.observers.tracking.note(shared.ways(), key, call.session.id, key_count_max);
+            shared.observers.tracking.note(shared.message_access(), key, call.session.id, key_count_max);
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::table::Entry;
 
 pub(crate) struct Gate {
     lanes: Box<[Lane]>,
-    errands: Lane,
+    background: Lane,
     /// Keys used by the running background job.
     claim: Mutex<Option<Claim>>,
     has_claim: AtomicBool,
@@ -62,7 +62,7 @@ impl Gate {
     pub(crate) fn new(lane_count: usize) -> Gate {
         Gate {
             lanes: (0..lane_count).map(|_| Lane::default()).collect(),
-            errands: Lane::default(),
+            background: Lane::default(),
             claim: Mutex::default(),
             has_claim: AtomicBool::new(false),
         }
@@ -76,7 +76,7 @@ impl Gate {
     /// Waits for the previous background job, then until no loop executes a request that the claim blocks. The caller
     /// must not hold a pass.
     pub(crate) fn claim(&self, claim: Claim) -> Claimed<'_> {
-        let pass = Pass(self.errands.0.lock());
+        let pass = Pass(self.background.0.lock());
         *self.claim.lock() = Some(claim);
         self.has_claim.store(true, Ordering::SeqCst);
         self.await_turns();
@@ -96,7 +96,7 @@ impl Gate {
 
     /// Returns whether the request has to wait for the running background job.
     #[inline]
-    pub(crate) fn keeps_out(&self, entry: Entry, request: &Request<'_>, session: &Session) -> bool {
+    pub(crate) fn blocks(&self, entry: Entry, request: &Request<'_>, session: &Session) -> bool {
         self.has_claim() && self.conflicts(&Claim::of(entry, request, session))
     }
 

@@ -5,11 +5,11 @@
 //! decide which requests wait. Each command receives a `Call`.
 
 pub(crate) mod accounts;
+pub(crate) mod background;
 pub(crate) mod call;
 pub(crate) mod claims;
 mod cross_protocol;
 pub(crate) mod dispatch;
-pub(crate) mod errands;
 pub(crate) mod gate;
 pub(crate) mod panics;
 pub(crate) mod pause;

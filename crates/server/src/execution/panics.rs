@@ -23,10 +23,10 @@ use resp::Request;
 use super::accounts;
 use crate::clients::session::Session;
 use crate::connections::output::Output;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::shared::Shared;
 use crate::table;
-use crate::telemetry::Tally;
+use crate::telemetry::EventCounts;
 
 thread_local! {
     static PLACE: Cell<Option<Caught>> = const { Cell::new(None) };
@@ -88,17 +88,17 @@ impl Abandoned<'_> {
         session: &mut Session,
         shared: &Shared,
         output: &mut Output,
-        tally: &mut Tally,
+        event_counts: &mut EventCounts,
     ) {
         let entry = table::find(&self.request).ok();
         caught.note(entry.map_or("unknown", |entry| entry.command.name), shared);
         output.take_back(self.start);
         session.closing = true;
-        let refusal = Refusal::from(Sentence::Panicked);
+        let refusal = Refusal::from(FixedError::Panicked);
         let text = match entry {
             Some(entry) => {
                 accounts::counters(shared, session).note_failed(entry.number);
-                accounts::note_refusal(&refusal, entry, shared, tally)
+                accounts::note_refusal(&refusal, entry, shared, event_counts)
             }
             None => refusal.text(),
         };

@@ -10,20 +10,20 @@ use resp::{Protocol, Request};
 use crate::administration::acl::{LogEntry, Reason};
 use crate::clients::session::Session;
 use crate::connections::output::Output;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::execution::accounts;
 use crate::shared::Shared;
 use crate::table::{self, Entry, flag};
-use crate::telemetry::{Kind, Tally};
+use crate::telemetry::{EventCounts, Kind};
 
 /// Returns whether the client is still served, that is, neither killed nor without its user; refreshes its rights.
 #[inline]
-pub(crate) fn stays(session: &mut Session, shared: &Shared) -> bool {
-    let stays = !session.record.is_killed() && shared.administration.acl.refresh(&mut session.login);
-    if !stays {
+pub(crate) fn is_still_served(session: &mut Session, shared: &Shared) -> bool {
+    let is_still_served = !session.record.is_killed() && shared.administration.acl.refresh(&mut session.login);
+    if !is_still_served {
         session.closing = true;
     }
-    stays
+    is_still_served
 }
 
 /// Returns the command that the request names, if the client may use it now.
@@ -34,7 +34,7 @@ pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, R
         && session.protocol == Protocol::Resp2
         && !entry.command.policy.when.serves_subscribers()
     {
-        return Err(Refusal::Names(format!(
+        return Err(Refusal::Message(format!(
             "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             entry.command.name
         )));
@@ -55,7 +55,7 @@ fn permit(entry: Entry, request: &Request<'_>, session: &Session) -> Result<Entr
             user.check(entry, request).map(|()| entry).map_err(|denied| denial(entry, denied.reason, &denied.object))
         }
         None if entry.command.has(flag::NO_AUTH) => Ok(entry),
-        None => Err(Sentence::NoAuth.into()),
+        None => Err(FixedError::NoAuth.into()),
     }
 }
 
@@ -87,12 +87,12 @@ pub(crate) fn refuse(
     session: &mut Session,
     shared: &Shared,
     output: &mut Output,
-    tally: &mut Tally,
+    event_counts: &mut EventCounts,
 ) {
     accounts::note_rejected(request, session, shared);
     let refusal = end_refused(refusal, request, session, shared);
-    tally.batch.add_requests(Kind::Other, 1);
-    tally.add_error(Kind::Other);
+    event_counts.batch.add_requests(Kind::Other, 1);
+    event_counts.add_error(Kind::Other);
     note_refused(&refusal, session, shared);
     session.forget_caching();
     let text = refusal.text();

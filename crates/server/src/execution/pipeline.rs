@@ -27,7 +27,7 @@ pub(crate) struct Pipeline {
     pub(super) requests: Requests,
     pub(super) cursor: Cursor,
     /// A protocol error after the parsed requests.
-    pub(super) breach: Option<ProtocolError>,
+    pub(super) protocol_error: Option<ProtocolError>,
     /// Time spent on the already answered keys of the read at the cursor.
     pub(super) spent: Duration,
     parsed_bytes: usize,
@@ -54,7 +54,7 @@ impl Pipeline {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.cursor.request == self.requests.len() && self.breach.is_none()
+        self.cursor.request == self.requests.len() && self.protocol_error.is_none()
     }
 
     /// Removes the finished requests and returns their length in the input.
@@ -66,11 +66,11 @@ impl Pipeline {
 
     /// Parses the next requests in `input`. A client that is not logged in may log in with the first of them, and is
     /// held to stricter limits until then.
-    pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8], is_stranger: bool) {
-        let count_max = if is_stranger { 1 } else { REQUEST_COUNT_MAX };
+    pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8], is_unauthenticated: bool) {
+        let count_max = if is_unauthenticated { 1 } else { REQUEST_COUNT_MAX };
         match parser.parse(input, &mut self.requests, count_max) {
             Ok(parsed_bytes) => self.parsed_bytes = parsed_bytes,
-            Err(breach) => self.breach = Some(breach),
+            Err(protocol_error) => self.protocol_error = Some(protocol_error),
         }
     }
 

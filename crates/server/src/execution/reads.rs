@@ -18,7 +18,7 @@ use crate::execution::{accounts, permission};
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 use crate::table::{Action, Entry, ReadShape};
-use crate::telemetry::Tally;
+use crate::telemetry::EventCounts;
 
 /// Maximum number of keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
@@ -78,13 +78,19 @@ impl<'a> Reads<'a> {
     }
 
     /// Answers keys up to a large value or a full output, and returns the cursor after them. Answers at least one key.
-    pub(crate) fn answer(&self, shared: &Shared, protocol: Protocol, output: &mut Output, tally: &mut Tally) -> Cursor {
+    pub(crate) fn answer(
+        &self,
+        shared: &Shared,
+        protocol: Protocol,
+        output: &mut Output,
+        event_counts: &mut EventCounts,
+    ) -> Cursor {
         let group = &self.group;
-        let (answered, copied) = copy_values(group, &shared.keyspace.store, &mut output.reply(protocol), tally);
+        let (answered, copied) = copy_values(group, &shared.keyspace.store, &mut output.reply(protocol), event_counts);
         let Some(next) = group.get(answered).filter(|_| copied == Copied::UpToLarge) else {
             return group[answered - 1].after;
         };
-        next.answer_alone(&shared.keyspace.store, protocol, output, tally);
+        next.answer_alone(&shared.keyspace.store, protocol, output, event_counts);
         next.after
     }
 
@@ -149,14 +155,19 @@ enum Copied {
 }
 
 /// Writes the values to the reply and returns how many.
-fn copy_values(group: &[Wanted<'_>], store: &Store, reply: &mut Reply<'_>, tally: &mut Tally) -> (usize, Copied) {
+fn copy_values(
+    group: &[Wanted<'_>],
+    store: &Store,
+    reply: &mut Reply<'_>,
+    event_counts: &mut EventCounts,
+) -> (usize, Copied) {
     let (mut answered, mut copied_bytes) = (0, 0);
     let mut large = false;
     let outcome = store.multi_get_with(group, |index, value| {
         let len_bytes = value.map_or(0, <[u8]>::len);
         large |= len_bytes >= STREAMED_BYTES_MIN;
         if !large && copied_bytes < FULL_BYTES {
-            group[index].write(value, reply, tally);
+            group[index].write(value, reply, event_counts);
             copied_bytes += len_bytes;
             answered += 1;
         }
@@ -172,20 +183,20 @@ impl Wanted<'_> {
         }
     }
 
-    fn write(&self, value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
+    fn write(&self, value: Option<&[u8]>, reply: &mut Reply<'_>, event_counts: &mut EventCounts) {
         self.open(reply);
-        answer_value(value, reply, tally);
+        answer_value(value, reply, event_counts);
     }
 
     /// Answers with one large value, or with that key's error.
-    fn answer_alone(&self, store: &Store, protocol: Protocol, output: &mut Output, tally: &mut Tally) {
+    fn answer_alone(&self, store: &Store, protocol: Protocol, output: &mut Output, event_counts: &mut EventCounts) {
         match store.reader(&self.key) {
             Ok(Some(value)) => {
-                tally.hits += 1;
+                event_counts.hits += 1;
                 self.open(&mut output.reply(protocol));
                 output.stream(value);
             }
-            Ok(None) => self.write(None, &mut output.reply(protocol), tally),
+            Ok(None) => self.write(None, &mut output.reply(protocol), event_counts),
             Err(error) => {
                 let mut reply = output.reply(protocol);
                 self.open(&mut reply);

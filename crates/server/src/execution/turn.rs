@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use resp::Request;
 
+use super::background::job::{BackgroundJob, JobThread};
+use super::background::weight;
 use super::cross_protocol;
 use super::dispatch::Execution;
-use super::errands::errand::{Errand, Way};
-use super::errands::weight;
 use super::gate::Pass;
 use super::panics::{self, Abandoned, Caught};
 use super::permission;
@@ -22,7 +22,7 @@ use crate::connections::output::Output;
 use crate::errors::Refusal;
 use crate::shared::Shared;
 use crate::table::Entry;
-use crate::telemetry::{BatchCounts, Kind, Tally};
+use crate::telemetry::{BatchCounts, EventCounts, Kind};
 
 /// The arguments of a turn.
 struct Turn<'t, 'g> {
@@ -31,7 +31,7 @@ struct Turn<'t, 'g> {
     session: &'t mut Session,
     worker: &'t Worker<'g>,
     output: &'t mut Output,
-    tally: Tally,
+    event_counts: EventCounts,
     /// Output position where this step's replies begin.
     start: usize,
     /// `None` only while this turn has exclusive access.
@@ -52,24 +52,24 @@ impl Pipeline {
         let pass = Some(worker.shared.gate.pass(worker.lane));
         session.is_postponed = false;
         let start = output.end();
-        let mut turn = Turn { input, session, worker, output, tally: Tally::default(), start, pass };
+        let mut turn = Turn { input, session, worker, output, event_counts: EventCounts::default(), start, pass };
         if let Err(caught) = panics::catch(|| self.steps(&mut turn)) {
             self.abandon(&caught, &mut turn);
         }
-        let Turn { session, output, mut tally, pass, .. } = turn;
+        let Turn { session, output, mut event_counts, pass, .. } = turn;
         drop(pass);
-        tally.commands = (self.cursor.request - first) as u64;
-        worker.counters.add(tally);
-        worker.shared.observers.tracking.announce(worker.shared.ways());
+        event_counts.commands = (self.cursor.request - first) as u64;
+        worker.counters.add(event_counts);
+        worker.shared.observers.tracking.announce(worker.shared.message_access());
         // Not before the reply of a background job that the client waits for.
-        if self.cursor.request == self.requests.len() && session.goes_on() {
-            self.report_breach(session, output);
+        if self.cursor.request == self.requests.len() && session.can_execute() {
+            self.report_protocol_error(session, output);
         }
-        tally.batch
+        event_counts.batch
     }
 
     fn steps(&mut self, turn: &mut Turn<'_, '_>) {
-        while self.cursor.request < self.requests.len() && !turn.output.is_full() && turn.session.goes_on() {
+        while self.cursor.request < self.requests.len() && !turn.output.is_full() && turn.session.can_execute() {
             turn.start = turn.output.end();
             self.step(turn);
         }
@@ -78,16 +78,16 @@ impl Pipeline {
     /// Ends the turn of a client whose request at the cursor has panicked.
     #[cold]
     fn abandon(&mut self, caught: &Caught, turn: &mut Turn<'_, '_>) {
-        let Turn { input, session, worker, output, tally, start, .. } = turn;
+        let Turn { input, session, worker, output, event_counts, start, .. } = turn;
         let request = self.requests.get(self.cursor.request, input);
-        Abandoned { request, start: *start }.answer(caught, session, worker.shared, output, tally);
+        Abandoned { request, start: *start }.answer(caught, session, worker.shared, output, event_counts);
         self.cursor.request += 1;
     }
 
     fn step(&mut self, turn: &mut Turn<'_, '_>) {
-        let Turn { input, session, worker, output, tally, .. } = turn;
+        let Turn { input, session, worker, output, event_counts, .. } = turn;
         let shared = worker.shared;
-        if !permission::stays(session, shared) {
+        if !permission::is_still_served(session, shared) {
             return;
         }
         let first = self.cursor.request;
@@ -96,60 +96,61 @@ impl Pipeline {
             Ok(entry) => entry,
             Err(refusal) => {
                 if !cross_protocol::ends(request.name(), session, shared) {
-                    permission::refuse(refusal, &request, session, shared, output, tally);
+                    permission::refuse(refusal, &request, session, shared, output, event_counts);
                 }
                 self.cursor.request += 1;
                 return;
             }
         };
-        if shared.pause.holds(entry, session) || shared.post.holds(|| may_send(entry, session, shared)) {
+        if shared.pause.holds(entry, session) || shared.mailboxes.holds(|| may_send(entry, session, shared)) {
             session.is_postponed = true;
             return;
         }
         // A partly answered read of many keys continues.
-        let is_kept_out =
-            self.cursor.key == 0 && session.may_be_away && shared.gate.keeps_out(entry, &request, session);
-        if entry.command.is_read() && session.is_plain() && shared.observers.monitors.is_empty() && !is_kept_out {
+        let is_blocked =
+            self.cursor.key == 0 && session.may_use_background && shared.gate.blocks(entry, &request, session);
+        if entry.command.is_read() && session.is_plain() && shared.observers.monitors.is_empty() && !is_blocked {
             session.record.command.store(entry.number, Ordering::Relaxed);
-            self.read(input, session, shared, output, tally);
+            self.read(input, session, shared, output, event_counts);
             return;
         }
-        let way = if is_kept_out { Some(Way::Queued) } else { weight::way_of(entry, &request, session, shared) };
-        if let Some(way) = way {
-            self.leave(way, entry, session, worker.woke);
+        let thread =
+            if is_blocked { Some(JobThread::Shared) } else { weight::thread_for(entry, &request, session, shared) };
+        if let Some(thread) = thread {
+            self.move_to_background(thread, entry, session, worker.woke);
         } else if entry.command.runs_alone() && !session.queues(entry) {
             self.step_alone(entry, turn);
         } else {
             let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
-            if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output, tally)) {
+            if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output, event_counts)) {
                 session.record.command.store(entry.number, Ordering::Relaxed);
                 self.cursor.request += count;
                 return;
             }
-            Execution::answered(entry, request, session, shared, output, tally);
+            Execution::answered(entry, request, session, shared, output, event_counts);
             self.cursor.request += 1;
         }
     }
 
     /// Moves the request at the cursor to the background.
-    fn leave(&mut self, way: Way, entry: Entry, session: &mut Session, woke: Instant) {
-        session.leave_for(Errand { way, entry, number: self.cursor.request, woke });
+    fn move_to_background(&mut self, thread: JobThread, entry: Entry, session: &mut Session, woke: Instant) {
+        session.await_job(BackgroundJob { thread, entry, number: self.cursor.request, woke });
         self.cursor.request += 1;
     }
 
     /// Executes the request at the cursor with exclusive access, unless a new background job blocks it. If the request
     /// is no longer permitted, the next step reports why.
     fn step_alone(&mut self, entry: Entry, turn: &mut Turn<'_, '_>) {
-        let Turn { input, session, worker, output, tally, pass, .. } = turn;
+        let Turn { input, session, worker, output, event_counts, pass, .. } = turn;
         let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
         *pass = None;
         let alone = shared.gate.close();
         if !is_still_admitted(entry, &request, session, shared) {
             // The next step answers it.
-        } else if session.may_be_away && shared.gate.keeps_out(entry, &request, session) {
-            self.leave(Way::Queued, entry, session, worker.woke);
+        } else if session.may_use_background && shared.gate.blocks(entry, &request, session) {
+            self.move_to_background(JobThread::Shared, entry, session, worker.woke);
         } else {
-            Execution::answered(entry, request, session, shared, output, tally);
+            Execution::answered(entry, request, session, shared, output, event_counts);
             self.cursor.request += 1;
         }
         drop(alone);
@@ -157,15 +158,22 @@ impl Pipeline {
     }
 
     /// Answers a group of reads, from the cursor on.
-    fn read(&mut self, input: &[u8], session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
+    fn read(
+        &mut self,
+        input: &[u8],
+        session: &mut Session,
+        shared: &Shared,
+        output: &mut Output,
+        event_counts: &mut EventCounts,
+    ) {
         let (first, began) = (self.cursor.request, Instant::now());
         let reads = Reads::gather(&self.requests, input, self.cursor, session, shared);
-        self.cursor = reads.answer(shared, session.protocol, output, tally);
+        self.cursor = reads.answer(shared, session.protocol, output, event_counts);
         let (took, before) = (began.elapsed(), mem::take(&mut self.spent));
-        tally.add_time(Kind::Get, took);
+        event_counts.add_time(Kind::Get, took);
         let count = self.cursor.request - first;
         if count > 0 {
-            tally.batch.add_requests(Kind::Get, count);
+            event_counts.batch.add_requests(Kind::Get, count);
             reads.note(count, before, took, session, shared);
         }
         if self.cursor.key > 0 {
@@ -173,11 +181,11 @@ impl Pipeline {
         }
     }
 
-    fn report_breach(&mut self, session: &mut Session, output: &mut Output) {
+    fn report_protocol_error(&mut self, session: &mut Session, output: &mut Output) {
         if !output.is_full()
-            && let Some(breach) = self.breach.take()
+            && let Some(protocol_error) = self.protocol_error.take()
         {
-            output.reply(session.protocol).error(&Refusal::Protocol(breach).text());
+            output.reply(session.protocol).error(&Refusal::Protocol(protocol_error).text());
             session.closing = true;
         }
     }
@@ -185,7 +193,7 @@ impl Pipeline {
 
 /// Returns whether a request that has waited for exclusive access is still permitted.
 fn is_still_admitted(entry: Entry, request: &Request<'_>, session: &mut Session, shared: &Shared) -> bool {
-    permission::stays(session, shared)
+    permission::is_still_served(session, shared)
         && permission::admit(request, session).is_ok()
         && !shared.pause.holds(entry, session)
 }
@@ -208,7 +216,7 @@ mod tests {
     use crate::administration::acl::User;
     use crate::clients::Record;
     use crate::connections::buffers::Buffers;
-    use crate::execution::errands::Errands;
+    use crate::execution::background::BackgroundJobs;
     use crate::testing;
 
     /// Runs `change` after the server has admitted RENAME and before RENAME has exclusive access. Returns whether
@@ -223,9 +231,9 @@ mod tests {
             let first_lane = shared.gate.pass(0);
             scope.spawn(|| {
                 let counters = &shared.telemetry.loops[1];
-                let (errands, mut buffers) = (Errands::default(), Buffers::default());
-                let (woke, errands, buffers) = (Instant::now(), &errands, &mut buffers);
-                let worker = Worker { shared, errands, lane: 1, counters, woke, buffers };
+                let (background, mut buffers) = (BackgroundJobs::default(), Buffers::default());
+                let (woke, background, buffers) = (Instant::now(), &background, &mut buffers);
+                let worker = Worker { shared, background, lane: 1, counters, woke, buffers };
                 let (mut pipeline, mut output) = (Pipeline::default(), Output::default());
                 let input = b"SET begun 1\r\nRENAME k l\r\n";
                 pipeline.parse(&mut Parser::new(Limits::default()), input, false);

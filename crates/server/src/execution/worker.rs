@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::errands::Errands;
+use super::background::BackgroundJobs;
 use crate::connections::buffers::Buffers;
 use crate::shared::Shared;
 use crate::telemetry::LoopCounters;
@@ -10,7 +10,7 @@ use crate::telemetry::LoopCounters;
 /// The parts of an event loop that a connection uses during a turn.
 pub(crate) struct Worker<'a> {
     pub(crate) shared: &'a Shared,
-    pub(crate) errands: &'a Errands,
+    pub(crate) background: &'a BackgroundJobs,
     /// The loop's lane in the gate.
     pub(crate) lane: usize,
     pub(crate) counters: &'a LoopCounters,

@@ -19,7 +19,7 @@ use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
 use crate::shared::Shared;
 use crate::table::{Action, Entry};
-use crate::telemetry::Tally;
+use crate::telemetry::EventCounts;
 
 /// Maximum number of keys put at a time: two groups of the store.
 const GROUP_COUNT_MAX: usize = 32;
@@ -65,7 +65,7 @@ impl<'a> Puts<'a> {
         session: &mut Session,
         shared: &Shared,
         output: &mut Output,
-        tally: &mut Tally,
+        event_counts: &mut EventCounts,
     ) -> Option<usize> {
         accounts::check_memory(self.entry, session, shared).ok()?;
         let namespace = shared.keyspace.namespace(session.db);
@@ -74,21 +74,22 @@ impl<'a> Puts<'a> {
         let told = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
         shared.keyspace.store.multi_put_each(&self.items(namespace), told);
         let took = began.elapsed();
-        tally.add_time(self.entry.kind(), took);
+        event_counts.add_time(self.entry.kind(), took);
         let count = self.requests.len();
-        tally.batch.add_requests(self.entry.kind(), count);
+        event_counts.batch.add_requests(self.entry.kind(), count);
         accounts::counters(shared, session).note(self.entry.number, count as u64, took / count as u32);
         accounts::note_changes((count - failed.len()) as u64, shared, session);
         let mut reply = output.reply(session.protocol);
         for (number, request) in self.requests.iter().enumerate() {
             accounts::note_time(self.entry, session, request, shared, took);
             if let Some(at) = failed.iter().position(|(failed, _)| *failed == number) {
-                let refusal = accounts::in_own_words(failed.swap_remove(at).1.into(), self.entry, request, namespace);
+                let refusal =
+                    accounts::in_client_terms(failed.swap_remove(at).1.into(), self.entry, request, namespace);
                 accounts::counters(shared, session).note_failed(self.entry.number);
-                reply.error(&accounts::note_refusal(&refusal, self.entry, shared, tally));
+                reply.error(&accounts::note_refusal(&refusal, self.entry, shared, event_counts));
             } else {
                 let key = (session.db, namespace, request.argument(1));
-                notify::tell_changed(shared, STRING, "set", key, session.id);
+                notify::report_changed(shared, STRING, "set", key, session.id);
                 reply.simple("OK");
             }
         }

@@ -16,7 +16,7 @@ const REQUEST_BYTES_MAX: usize = 16 << 10;
 /// Bytes read at a time: nearly every request is shorter.
 const PIECE_BYTES: usize = 4 << 10;
 
-const USE_HTTPS: &str = "this port is served by TLS; ask for https://";
+const USE_HTTPS: &str = "this port uses TLS; use https://";
 
 /// Maximum duration of a connection.
 const LIFE_MAX: Duration = Duration::from_secs(10);
@@ -100,7 +100,7 @@ impl Connection {
                     Parsed::Whole(request) => answer(&request),
                     Parsed::Wrong => Response::of_status(400),
                     Parsed::Partial if bytes.len() >= REQUEST_BYTES_MAX => Response::of_status(431),
-                    Parsed::Partial => return goes_on(arrived),
+                    Parsed::Partial => return may_continue(arrived),
                 };
                 self.stage = Stage::Answer(response.bytes(), 0);
             }
@@ -116,7 +116,7 @@ impl Connection {
             }
             Stage::Answer(bytes, sent) => *sent += self.transport.write(&bytes[*sent..])?,
             Stage::Farewell if self.is_plain => return Ok(self.transport.socket_mut().read(&mut [0; PIECE_BYTES])? > 0),
-            Stage::Farewell => return read(&mut self.transport, &mut Vec::new()).and_then(goes_on),
+            Stage::Farewell => return read(&mut self.transport, &mut Vec::new()).and_then(may_continue),
         }
         Ok(true)
     }
@@ -131,7 +131,7 @@ fn read(transport: &mut Transport, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
 }
 
 /// Returns whether more may arrive; an error if it has to be waited for.
-fn goes_on(arrived: Arrived) -> io::Result<bool> {
+fn may_continue(arrived: Arrived) -> io::Result<bool> {
     match arrived {
         Arrived::Some => Ok(true),
         Arrived::All => Err(ErrorKind::WouldBlock.into()),

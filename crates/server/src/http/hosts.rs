@@ -26,10 +26,10 @@ impl Hosts {
     pub(super) fn refusal(&self, host: &Host<'_>, local: Option<IpAddr>) -> Option<Response> {
         match host {
             Host::Unneeded => None,
-            Host::Wrong => Some(Response::explained(400, "a request must have one Host header")),
+            Host::Wrong => Some(Response::explained(400, "exactly one Host header is required")),
             Host::Named(host) if self.allows(host, local) => None,
             Host::Named(host) => {
-                let why = format!("this is not '{}'; --http-host NAME allows a name", host.escape_debug());
+                let why = format!("host '{}' is not allowed; allow it with --http-host NAME", host.escape_debug());
                 Some(Response::explained(421, &why))
             }
         }

@@ -64,7 +64,7 @@ enum Watched {
 }
 
 /// The error for `http-tls` without an address.
-const NOWHERE: &str = "the HTTP port is to be served by TLS, and it has no address: --http names one";
+const NOWHERE: &str = "TLS is enabled for the HTTP port, but the port has no address; give one with --http";
 
 impl HttpPort {
     /// Opens the port of `config`, if there is one, and serves requests from now on.
@@ -113,7 +113,7 @@ fn certificates(config: &Config) -> io::Result<Option<Certificates>> {
         Some(tls) => Certificates::load(tls.files.clone()).map(Some),
         None => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the HTTP port is to be served by TLS, and there is no port for TLS whose certificate it could use",
+            "TLS is enabled for the HTTP port, but there is no certificate; configure a TLS port",
         )),
     }
 }

@@ -63,7 +63,7 @@ impl Port {
             }
             match self.poll.poll(&mut events, Some(next_sample.saturating_duration_since(now))) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => {
-                    tracing::error!(%error, "the HTTP port is closed: its poller failed");
+                    tracing::error!(%error, "HTTP port closed: its poller failed");
                     return;
                 }
                 _ => self.note(&events),

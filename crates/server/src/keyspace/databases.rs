@@ -51,7 +51,9 @@ impl Databases {
         let table = store.get(TABLE_KEY).map_err(io::Error::other)?;
         let databases = Databases::new();
         if let Some(table) = table {
-            databases.take(&table).ok_or_else(|| io::Error::other("the table of databases is damaged"))?;
+            databases
+                .take(&table)
+                .ok_or_else(|| io::Error::other("the table of databases is damaged; repair or restore the store"))?;
         }
         Ok(databases)
     }

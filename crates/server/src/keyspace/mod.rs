@@ -18,7 +18,7 @@ use databases::Databases;
 use items::{Items, Pending};
 use memory::MemoryLimit;
 use namespace::Namespace;
-use order::{Asked, Order};
+use order::{Order, OrderHandles};
 use saves::Saves;
 
 /// The store and the server's state for it.
@@ -65,7 +65,7 @@ impl Keyspace {
     }
 
     /// Returns the ordered operations. The first call starts building the order in the background.
-    pub(crate) fn ordered(&self) -> Result<&Asked, Error> {
+    pub(crate) fn ordered(&self) -> Result<&OrderHandles, Error> {
         self.order.of(&self.store)
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use hikv::{BackupError, Store};
 use parking_lot::Mutex;
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 
 /// Name of the backup directory in the store's directory.
 const DEFAULT_NAME: &str = "backup";
@@ -85,7 +85,7 @@ impl Saves {
     /// Saves, and returns after the backup is in its place.
     pub(crate) fn save(&self, store: &Store) -> Result<(), Refusal> {
         let (turn, place) = self.begin()?;
-        turn.0.save(store, &place).map_err(|what| Refusal::Names(format!("the backup failed: {what}")))
+        turn.0.save(store, &place).map_err(|what| Refusal::Message(format!("backup failed: {what}")))
     }
 
     /// Starts a save in the background.
@@ -95,15 +95,16 @@ impl Saves {
         // INFO shows the outcome.
         let work = move || _ = turn.0.save(&store, &place);
         let spawned = thread::Builder::new().name("hikv-save".into()).spawn(work);
-        let thread = spawned.map_err(|error| Refusal::Names(format!("no thread to save in: {error}")))?;
+        let thread =
+            spawned.map_err(|error| Refusal::Message(format!("cannot start a thread for the backup: {error}")))?;
         *self.background.lock() = Some(thread);
         Ok(())
     }
 
     fn begin(&self) -> Result<(Turn, PathBuf), Refusal> {
-        let place = self.place.clone().ok_or(Sentence::NoBackupPlace)?;
+        let place = self.place.clone().ok_or(FixedError::NoBackupPlace)?;
         if self.state.is_running.swap(true, Ordering::AcqRel) {
-            return Err(Sentence::SaveRunning.into());
+            return Err(FixedError::SaveRunning.into());
         }
         Ok((Turn(Arc::clone(&self.state)), place))
     }
@@ -124,7 +125,7 @@ impl State {
         self.has_failed.store(outcome.is_err(), Ordering::Relaxed);
         match &outcome {
             Ok(()) => self.last_s.store(now_s(), Ordering::Relaxed),
-            Err(error) => tracing::error!(%error, "not saved"),
+            Err(error) => tracing::error!(%error, "backup failed"),
         }
         outcome
     }

@@ -13,18 +13,18 @@ use crate::observers::notify;
 use crate::shared::Shared;
 
 /// Notifies clients while this value lives. The store's threads never hold the last handle of their store.
-pub(crate) struct Telling(Arc<Shared>);
+pub(crate) struct ExpiryReports(Arc<Shared>);
 
-impl Telling {
-    pub(crate) fn start(shared: &Arc<Shared>) -> Result<Telling, Error> {
+impl ExpiryReports {
+    pub(crate) fn start(shared: &Arc<Shared>) -> Result<ExpiryReports, Error> {
         let shown = Arc::downgrade(shared);
         let told = move |raw: &[u8]| shown.upgrade().iter().for_each(|shared| tell(shared, raw));
         shared.keyspace.store.on_expired(Some(Arc::new(told)))?;
-        Ok(Telling(Arc::clone(shared)))
+        Ok(ExpiryReports(Arc::clone(shared)))
     }
 }
 
-impl Drop for Telling {
+impl Drop for ExpiryReports {
     fn drop(&mut self) {
         // In a forked child there is no client to notify.
         let _ = self.0.keyspace.store.on_expired(None);
@@ -39,9 +39,9 @@ fn tell(shared: &Shared, raw: &[u8]) {
     }
     let found = Database::all().find_map(|db| shared.keyspace.namespace(db).key_of(raw).map(|key| (db, key)));
     let Some((db, key)) = found else { return };
-    tracking.invalidate(shared.ways(), (raw, key), None);
-    tracking.announce(shared.ways());
+    tracking.invalidate(shared.message_access(), (raw, key), None);
+    tracking.announce(shared.message_access());
     if is_notified {
-        notify::tell(shared, EXPIRED, "expired", db, key);
+        notify::notify_event(shared, EXPIRED, "expired", db, key);
     }
 }

@@ -9,7 +9,7 @@ use resp::Request;
 use crate::administration::secrets;
 use crate::clients::Place;
 use crate::clients::session::Session;
-use crate::mail::{Parcel, Post};
+use crate::messages::{ClientMessage, Mailboxes};
 use crate::table::Entry;
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Monitors {
 
     /// Shows a request to the monitoring clients.
     #[cold]
-    pub(crate) fn show(&self, post: &Post, entry: Entry, session: &Session, request: &Request<'_>) {
+    pub(crate) fn show(&self, mailboxes: &Mailboxes, entry: Entry, session: &Session, request: &Request<'_>) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut line = format!(
             "+{}.{:06} [{} {}]",
@@ -56,7 +56,7 @@ impl Monitors {
             line.push_str(&format!(" \"{}\"", quoted(secrets::shown(entry.command.policy.hides, request, index))));
         }
         line.push_str("\r\n");
-        post.send(&self.places.lock(), Parcel::of_line(line));
+        mailboxes.send(&self.places.lock(), ClientMessage::of_line(line));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::shared::Shared;
 
 /// Reports that client `by` has changed a key of that database and namespace, to the clients that watch it, track it,
 /// or subscribe.
-pub(crate) fn tell_changed(
+pub(crate) fn report_changed(
     shared: &Shared,
     class: Class,
     event: &str,
@@ -18,15 +18,15 @@ pub(crate) fn tell_changed(
 ) {
     let observers = &shared.observers;
     observers.watches.touch(db, key);
-    tell(shared, class, event, db, key);
+    notify_event(shared, class, event, db, key);
     if !observers.tracking.is_empty() {
-        observers.tracking.invalidate(shared.ways(), (&namespace.raw(key), key), Some(by));
+        observers.tracking.invalidate(shared.message_access(), (&namespace.raw(key), key), Some(by));
     }
 }
 
 /// Publishes an event, if its class is enabled.
 #[inline]
-pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: Database, key: &[u8]) {
+pub(crate) fn notify_event(shared: &Shared, class: Class, event: &str, db: Database, key: &[u8]) {
     let wanted = shared.administration.settings.notified_classes();
     if wanted & class != 0 {
         publish(shared, wanted, event, db, key);
@@ -38,9 +38,9 @@ fn publish(shared: &Shared, wanted: Class, event: &str, db: Database, key: &[u8]
     let pubsub = &shared.observers.pubsub;
     if wanted & KEYSPACE != 0 {
         let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
-        pubsub.publish(&shared.post, &channel, event.as_bytes());
+        pubsub.publish(&shared.mailboxes, &channel, event.as_bytes());
     }
     if wanted & KEYEVENT != 0 {
-        pubsub.publish(&shared.post, format!("__keyevent@{db}__:{event}").as_bytes(), key);
+        pubsub.publish(&shared.mailboxes, format!("__keyevent@{db}__:{event}").as_bytes(), key);
     }
 }

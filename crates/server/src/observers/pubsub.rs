@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::clients::{Kind, Place};
 use crate::glob;
-use crate::mail::{Parcel, Post};
+use crate::messages::{ClientMessage, Mailboxes};
 
 #[derive(Default)]
 pub(crate) struct PubSub {
@@ -83,7 +83,7 @@ impl PubSub {
     }
 
     /// Publishes a message to the channel, and returns how many times it was sent.
-    pub(crate) fn publish(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
+    pub(crate) fn publish(&self, mailboxes: &Mailboxes, channel: &[u8], message: &[u8]) -> usize {
         if self.count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
@@ -91,24 +91,24 @@ impl PubSub {
         let table = self.table.lock();
         let mut sent_count = 0;
         if let Some(places) = table.channels.get(channel) {
-            post.send(places, Parcel::of_parts(&[b"message", channel, message]));
+            mailboxes.send(places, ClientMessage::of_parts(&[b"message", channel, message]));
             sent_count += places.len();
         }
         for (pattern, places) in table.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
-            post.send(places, Parcel::of_parts(&[b"pmessage", pattern, channel, message]));
+            mailboxes.send(places, ClientMessage::of_parts(&[b"pmessage", pattern, channel, message]));
             sent_count += places.len();
         }
         sent_count
     }
 
     /// Publishes a message to the shard channel, and returns the number of its subscribers.
-    pub(crate) fn publish_to_shard(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
+    pub(crate) fn publish_to_shard(&self, mailboxes: &Mailboxes, channel: &[u8], message: &[u8]) -> usize {
         if self.count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
         let table = self.table.lock();
         let places = table.shards.get(channel).map_or(&[][..], Vec::as_slice);
-        post.send(places, Parcel::of_parts(&[b"smessage", channel, message]));
+        mailboxes.send(places, ClientMessage::of_parts(&[b"smessage", channel, message]));
         places.len()
     }
 }

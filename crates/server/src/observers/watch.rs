@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::keyspace::database::Database;
-use crate::keyspace::items::Seen;
+use crate::keyspace::items::KeyState;
 
 /// A client's mark: one of its keys was changed.
 pub(crate) type Mark = Arc<AtomicBool>;
@@ -35,7 +35,7 @@ pub(crate) struct Watched {
     pub(crate) db: Database,
     pub(crate) key: Vec<u8>,
     /// Its state at `WATCH`, to detect changes that leave no mark: expiry, and writes that bypass the server.
-    pub(crate) seen: Option<Seen>,
+    pub(crate) state: Option<KeyState>,
 }
 
 /// The keys that one client watches.

@@ -1,10 +1,10 @@
 use super::command::{Action, Command};
+use super::cost::Cost::Moment;
 use super::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
 use super::needs::Needs::Any;
 use super::policy::Hides::From;
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
 use crate::telemetry::Kind;
 

@@ -75,7 +75,7 @@ impl<'a> Line<'a> {
 
     /// Parses a literal word with its value, or the name of a group.
     fn word(&mut self) -> Argument {
-        let end = self.rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_'));
+        let end = self.rest.find(|message: char| !message.is_ascii_alphanumeric() && !matches!(message, '-' | '_'));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         let enclosed = |kind, parts| Argument { name: word.into(), kind, token: None, flags: Vec::new(), parts };
@@ -164,8 +164,8 @@ mod tests {
             let name_words = 1 + usize::from(command.name.contains('|'));
             let words = name_words + of(command.name).iter().map(words_min).sum::<usize>();
             let takes_subcommands = !command.subcommands.is_empty();
-            assert!(takes_subcommands || command.takes(words), "{} in {words} words", command.name);
-            let fewer = words > name_words && command.takes(words - 1);
+            assert!(takes_subcommands || command.cost(words), "{} in {words} words", command.name);
+            let fewer = words > name_words && command.cost(words - 1);
             assert!(!fewer, "{} in fewer than {words} words", command.name);
         }
     }

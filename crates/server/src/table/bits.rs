@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::{Bits, Moment, Values};
 use super::flag::{DENYOOM, FAST, READONLY, WRITE};
 use super::needs::Needs::{Any, Conditions};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::{Bits, Moment, Values};
 use super::touches::{Access, Touches, key};
 use crate::telemetry::Kind;
 

@@ -101,7 +101,7 @@ impl Command {
     }
 
     /// Returns whether a request may have `count` arguments.
-    pub(crate) fn takes(&self, count: usize) -> bool {
+    pub(crate) fn cost(&self, count: usize) -> bool {
         let count = count as i64;
         if self.arity < 0 { count >= -self.arity } else { count == self.arity }
     }
@@ -135,8 +135,8 @@ impl Command {
     }
 
     /// Returns whether other clients may see its effects: it writes, or sends messages.
-    pub(crate) fn is_noticed(&self) -> bool {
-        self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Told))
+    pub(crate) fn has_visible_effects(&self) -> bool {
+        self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Published))
     }
 
     /// Returns true for `CLIENT` and its subcommands.

@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::Moment;
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE};
 use super::needs::Needs::Any;
 use super::policy::Hides::{From, Open};
 use super::policy::When::{Always, Subscribed, Usual};
 use super::policy::policy;
-use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
 use crate::telemetry::Kind;
 

@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::Moment;
 use super::flag::{ADMIN, LOADING, NOSCRIPT, READONLY, STALE};
 use super::needs::Needs::Any;
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
 use super::touches::{Access, subcommand_key};
 use crate::telemetry::Kind;

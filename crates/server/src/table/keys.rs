@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::{Keys, KeysOfDatabases, Moment, Values};
 use super::flag::{DENYOOM, FAST, LOADING, NOSCRIPT, READONLY, STALE, WRITE};
 use super::needs::Needs::{Any, Conditions, Expiry};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::{Keys, KeysOfDatabases, Moment, Values};
 use super::touches::Touches::{AllKeys, Nothing};
 use super::touches::{Access, Touches, key, keys, subcommand_key};
 use crate::telemetry::Kind;

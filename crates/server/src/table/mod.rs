@@ -12,6 +12,7 @@ mod acl;
 mod bits;
 mod cluster;
 mod connection;
+mod cost;
 mod diagnostics;
 mod keys;
 mod needs;
@@ -22,7 +23,6 @@ mod scripting;
 mod server;
 mod strings;
 mod syntax;
-mod takes;
 mod touches;
 mod transactions;
 
@@ -32,8 +32,8 @@ use std::sync::LazyLock;
 use resp::Request;
 
 pub(crate) use command::{Action, Command, ReadShape};
+pub(crate) use cost::Cost;
 pub(crate) use policy::Hides;
-pub(crate) use takes::Takes;
 pub(crate) use touches::{Access, Channels, Keys, Places, Touches, is_open_end};
 
 use crate::errors::Refusal;
@@ -91,7 +91,7 @@ pub(crate) fn find(request: &Request<'_>) -> Result<Entry, Refusal> {
     let unknown = || Refusal::unknown_command(request);
     let entry = by_name(request.name()).filter(|_| !request.name().contains(&b'|')).ok_or_else(unknown)?;
     let entry = subcommand_of(entry, request)?;
-    if !entry.command.takes(request.len()) {
+    if !entry.command.cost(request.len()) {
         return Err(Refusal::ArgumentCount { command: entry.command.name });
     }
     Ok(entry)

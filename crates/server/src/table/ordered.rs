@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::{Keys, Ranges, Values};
 use super::flag::{DENYOOM, FAST, READONLY, WRITE};
 use super::needs::Needs::{Conditions, Order};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::{Keys, Ranges, Values};
 use super::touches::Touches::{Prefix, Range};
 use super::touches::{Access, key};
 use crate::telemetry::Kind;

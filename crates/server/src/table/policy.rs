@@ -1,8 +1,8 @@
 //! Mandatory properties of every command: a row without them does not compile, and none has a default. A wrong default
 //! could show a password to other clients, return data without permission, or block all other clients.
 
+use super::cost::Cost;
 use super::needs::Needs;
-use super::takes::Takes;
 use super::touches::Touches;
 use crate::telemetry::Kind;
 
@@ -15,20 +15,13 @@ pub(crate) struct Policy {
     pub(crate) touches: Touches,
     pub(crate) hides: Hides,
     pub(crate) when: When,
-    pub(crate) takes: Takes,
+    pub(crate) cost: Cost,
     pub(crate) needs: Needs,
 }
 
 /// In the order of the rows.
-pub(super) const fn policy(
-    kind: Kind,
-    touches: Touches,
-    hides: Hides,
-    when: When,
-    takes: Takes,
-    needs: Needs,
-) -> Policy {
-    Policy { kind, touches, hides, when, takes, needs }
+pub(super) const fn policy(kind: Kind, touches: Touches, hides: Hides, when: When, cost: Cost, needs: Needs) -> Policy {
+    Policy { kind, touches, hides, when, cost, needs }
 }
 
 /// The arguments that are hidden from other clients.

@@ -2,12 +2,12 @@
 
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::Moment;
 use super::flag::{ALLOW_BUSY, DENYOOM, LOADING, NOSCRIPT, STALE, WRITE};
 use super::needs::Needs::Any;
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
 use crate::telemetry::Kind;
 

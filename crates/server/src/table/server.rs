@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::{Moment, OwnThread, OwnThreadIf};
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE};
 use super::needs::Needs::{Any, Snapshots};
 use super::policy::Hides::{From, Open};
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::{Apart, ApartIf, Moment};
 use super::touches::Touches::{Nothing, OthersRequests};
 use crate::telemetry::Kind;
 
@@ -58,7 +58,7 @@ pub(super) static ROWS: &[Command] = &[
         "debug",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual, ApartIf("sleep"), Any),
+        policy(Kind::Other, OthersRequests, Open, Usual, OwnThreadIf("sleep"), Any),
         Action::Apply,
     )
     .documented("server", "1.0.0", "A container for debugging commands", "Depends on subcommand."),
@@ -94,7 +94,7 @@ pub(super) static ROWS: &[Command] = &[
         "save",
         1,
         ADMIN | NOSCRIPT | NO_MULTI,
-        policy(Kind::Other, Nothing, Open, Usual, Apart, Snapshots),
+        policy(Kind::Other, Nothing, Open, Usual, OwnThread, Snapshots),
         Action::Apply,
     )
     .documented(

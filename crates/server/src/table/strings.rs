@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command, ReadShape};
+use super::cost::Cost::{Bytes, Moment, Product, Values, ValuesIf};
 use super::flag::{DENYOOM, FAST, READONLY, WRITE};
 use super::needs::Needs::{Any, Batches, Conditions, Expiry};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
-use super::takes::Takes::{Bytes, Moment, Product, Values, ValuesIf};
 use super::touches::{Access, Touches, key, keys, keys_and_values};
 use crate::telemetry::Kind;
 

@@ -104,11 +104,11 @@ pub(crate) fn is_open_end(argument: &[u8]) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Channels {
     /// All arguments are channels to subscribe to.
-    Heard,
+    Listened,
     /// All arguments are channel patterns to subscribe to.
-    PatternsHeard,
+    PatternsListened,
     /// The first argument is a channel to publish to.
-    Told,
+    Published,
 }
 
 /// The keys and channels of a command that need permissions.

@@ -1,11 +1,11 @@
 use super::category;
 use super::command::{Action, Command};
+use super::cost::Cost::{Moment, Values};
 use super::flag::{ALLOW_BUSY, FAST, LOADING, NOSCRIPT, SKIP_SLOWLOG, STALE};
 use super::needs::Needs::Any;
 use super::policy::Hides::Open;
 use super::policy::When::{AtOnce, Executes, Usual};
 use super::policy::policy;
-use super::takes::Takes::{Moment, Values};
 use super::touches::Touches::Nothing;
 use super::touches::{Access, keys};
 use crate::telemetry::Kind;

@@ -54,7 +54,7 @@ impl Figures {
         let elapsed = rates.at.elapsed();
         if elapsed >= RATE_MIN {
             let totals = totals();
-            let counted = [totals.tally.commands, totals.input_bytes, totals.output_bytes];
+            let counted = [totals.event_counts.commands, totals.input_bytes, totals.output_bytes];
             let grown = |index: usize| counted[index].saturating_sub(rates.counted[index]) as f64;
             let each_second = [0, 1, 2].map(|index| grown(index) / elapsed.as_secs_f64());
             *rates = Rates { at: rates.at + elapsed, counted, each_second };

@@ -55,7 +55,7 @@ impl From<Status> for &str {
 }
 
 /// The reason for a store whose directory was renamed.
-const MOVED: &str = "the store's files were moved: its path does not lead to them, and a restart would not find them";
+const MOVED: &str = "the store's files were moved; a restart would not find them at their path";
 
 const READS: &str = "reads";
 const WRITES: &str = "writes";
@@ -69,7 +69,7 @@ impl Health {
     }
 
     pub(crate) fn stopping() -> Health {
-        Health { status: Status::Stopping, reason: "the server stops".into(), ..Health::opening() }
+        Health { status: Status::Stopping, reason: "the server is stopping".into(), ..Health::opening() }
     }
 
     /// Computes the health; `stats` must be current.
@@ -134,7 +134,7 @@ struct Steps {
 impl Steps {
     fn progress(self) -> String {
         let percent = (self.done * 100).checked_div(self.total).unwrap_or(0);
-        format!("keys are being put in order: {percent} %")
+        format!("building the order of keys: {percent} %")
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn what_keys_wait_for_is_told() {
         let health = Health::judged(None, None, order(false), false);
-        assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "keys are being put in order: 33 %"));
+        assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "building the order of keys: 33 %"));
         assert_eq!((health.ready.as_slice(), health.waiting.as_slice()), (&[READS, WRITES][..], &[RANGES, COUNTS][..]));
         assert!(health.takes_requests() && !health.is_serving());
     }

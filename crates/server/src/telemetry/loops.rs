@@ -38,7 +38,7 @@ const POOL_KINDS: usize = 3;
 
 /// Increments of the counters, or the sums over all loops.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Tally {
+pub(crate) struct EventCounts {
     pub(crate) connections: u64,
     pub(crate) commands: u64,
     pub(crate) hits: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Tally {
     pub(super) spent_ns: [u64; POOL_KINDS],
 }
 
-impl Tally {
+impl EventCounts {
     /// Counts a request that is answered with an error.
     pub(crate) fn add_error(&mut self, kind: Kind) {
         self.errors += 1;
@@ -58,7 +58,7 @@ impl Tally {
     }
 }
 
-impl Tally {
+impl EventCounts {
     /// Adds the duration of commands of this kind.
     #[inline]
     pub(crate) fn add_time(&mut self, kind: Kind, took: Duration) {
@@ -77,14 +77,16 @@ impl LoopCounters {
         self.thread.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn add(&self, tally: Tally) {
-        self.requests.fetch_add(tally.commands, Ordering::Relaxed);
-        self.hits.fetch_add(tally.hits, Ordering::Relaxed);
-        self.misses.fetch_add(tally.misses, Ordering::Relaxed);
-        self.errors.fetch_add(tally.errors, Ordering::Relaxed);
+    pub(crate) fn add(&self, event_counts: EventCounts) {
+        self.requests.fetch_add(event_counts.commands, Ordering::Relaxed);
+        self.hits.fetch_add(event_counts.hits, Ordering::Relaxed);
+        self.misses.fetch_add(event_counts.misses, Ordering::Relaxed);
+        self.errors.fetch_add(event_counts.errors, Ordering::Relaxed);
         let mut counts = [0; POOL_KINDS];
-        Kind::ALL.into_iter().for_each(|kind| counts[kind.in_pool() as usize] += tally.batch.request_count(kind));
-        let kinds = self.served.iter().zip(counts.into_iter().zip(tally.spent_ns));
+        Kind::ALL
+            .into_iter()
+            .for_each(|kind| counts[kind.in_pool() as usize] += event_counts.batch.request_count(kind));
+        let kinds = self.served.iter().zip(counts.into_iter().zip(event_counts.spent_ns));
         for (served, (count, spent_ns)) in kinds.filter(|(_, new)| *new != (0, 0)) {
             add(&served[0], count);
             add(&served[1], spent_ns);
@@ -127,8 +129,8 @@ impl Loops {
         self.iter().map(|counters| counters.clients.load(Ordering::Relaxed)).sum()
     }
 
-    pub(crate) fn totals(&self) -> Tally {
-        self.iter().fold(Tally::default(), |sum, counters| Tally {
+    pub(crate) fn totals(&self) -> EventCounts {
+        self.iter().fold(EventCounts::default(), |sum, counters| EventCounts {
             connections: sum.connections + counters.connections.load(Ordering::Relaxed),
             commands: sum.commands + counters.requests.load(Ordering::Relaxed),
             hits: sum.hits + counters.hits.load(Ordering::Relaxed),

@@ -48,7 +48,7 @@ pub(crate) use histogram::Latencies;
 pub(crate) use history::History;
 pub(crate) use kind::Kind;
 pub(crate) use live::live;
-pub(crate) use loops::{LoopCounters, Loops, Tally};
+pub(crate) use loops::{EventCounts, LoopCounters, Loops};
 pub(crate) use metrics::{CONTENT_TYPE, exposition};
 pub(crate) use reading::Reading;
 pub(crate) use sharing::{SAMPLED, Threads};

@@ -9,7 +9,7 @@ use super::Telemetry;
 use super::counters::Counted;
 use super::cpu::{self, Role};
 use super::health::Health;
-use super::loops::Tally;
+use super::loops::EventCounts;
 use super::sharing::Threads;
 use crate::shared::Shared;
 
@@ -26,7 +26,7 @@ pub(crate) struct Reading {
     pub(crate) unread_replies_bytes: usize,
     /// Clients disconnected to free memory for others' replies, and at their own limit.
     pub(crate) given_up_counts: [u64; 2],
-    pub(crate) totals: Tally,
+    pub(crate) totals: EventCounts,
     pub(crate) counted: Counted,
     /// Slow requests, including those that the log has dropped.
     pub(crate) slow_count: u64,
@@ -55,7 +55,7 @@ impl Reading {
             disk_free_bytes,
             clients: loops.clients(),
             refused_clients: loops.refused_connections(),
-            messages_waiting_bytes: shared.post.waiting_bytes(),
+            messages_waiting_bytes: shared.mailboxes.waiting_bytes(),
             unread_replies_bytes: shared.backlogs.len_bytes(),
             given_up_counts: [
                 shared.backlogs.evicted_count(),

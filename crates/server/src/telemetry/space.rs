@@ -32,7 +32,7 @@ impl Space {
         let Some(stats) = store.stats_now().ok().filter(|_| error.is_full()) else { return };
         let mut refused = self.0.lock();
         if refused.is_none() {
-            tracing::warn!(%error, disk_free_bytes = store.disk_free_bytes(), "no space left: writes that need space are refused");
+            tracing::warn!(%error, disk_free_bytes = store.disk_free_bytes(), "out of space: writes that need space are refused");
         }
         let needed_bytes = match error {
             Error::Medium(MediumError::Limit { .. }) => None,
@@ -58,7 +58,7 @@ impl Space {
             return Some(last.reason.clone());
         }
         *refused = None;
-        tracing::info!(disk_free_bytes, "there is space again");
+        tracing::info!(disk_free_bytes, "space is available again");
         None
     }
 }

@@ -6,12 +6,12 @@ use hikv::Store;
 use parking_lot::Mutex;
 
 use super::commands::CommandTotal;
-use super::loops::{Loops, Tally};
+use super::loops::{EventCounts, Loops};
 
 /// All counts at one moment, or the difference between two.
 #[derive(Default)]
 pub(crate) struct Totals {
-    pub(crate) tally: Tally,
+    pub(crate) event_counts: EventCounts,
     pub(crate) refused_clients: u64,
     pub(crate) input_bytes: u64,
     pub(crate) output_bytes: u64,
@@ -34,7 +34,7 @@ impl Totals {
     pub(super) fn of(loops: &Loops, store: &Store) -> Totals {
         let counted = loops.counted();
         Totals {
-            tally: loops.totals(),
+            event_counts: loops.totals(),
             refused_clients: loops.refused_connections(),
             input_bytes: counted.input_bytes,
             output_bytes: counted.output_bytes,
@@ -45,16 +45,16 @@ impl Totals {
 
     pub(super) fn since(self, baseline: &Baseline) -> Totals {
         let base = baseline.0.lock();
-        let (tally, before) = (self.tally, base.tally);
+        let (event_counts, before) = (self.event_counts, base.event_counts);
         let commands = self.commands.into_iter().enumerate();
         Totals {
-            tally: Tally {
-                connections: tally.connections - before.connections,
-                commands: tally.commands - before.commands,
-                hits: tally.hits - before.hits,
-                misses: tally.misses - before.misses,
-                errors: tally.errors - before.errors,
-                ..tally
+            event_counts: EventCounts {
+                connections: event_counts.connections - before.connections,
+                commands: event_counts.commands - before.commands,
+                hits: event_counts.hits - before.hits,
+                misses: event_counts.misses - before.misses,
+                errors: event_counts.errors - before.errors,
+                ..event_counts
             },
             refused_clients: self.refused_clients - base.refused_clients,
             input_bytes: self.input_bytes - base.input_bytes,

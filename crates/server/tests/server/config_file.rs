@@ -227,6 +227,6 @@ fn users_have_one_home() {
         fs::write(&file.path, format!("{line}\naclfile {}\n", users.display())).expect("the file is written");
         let config = Config { addrs: vec!["127.0.0.1:0".into()], ..file.config() };
         let refused = Server::bind(store.clone(), config, StopHandle::new()).err().expect("there are two homes");
-        assert!(refused.to_string().contains("only one of them can be kept up"), "{refused}");
+        assert!(refused.to_string().contains("users are defined in two places"), "{refused}");
     }
 }

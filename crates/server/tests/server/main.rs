@@ -1,6 +1,7 @@
 //! Tests of the server in this process with real clients.
 
 mod acl;
+mod background;
 mod backlog;
 mod bits;
 mod clients;
@@ -10,14 +11,12 @@ mod config_file;
 mod connections;
 mod durable;
 mod engines;
-mod errands;
 mod exec;
 mod keys;
 mod limits;
 mod ordered;
 mod panics;
 mod pipelines;
-mod premises;
 mod pubsub;
 mod puts;
 mod saves;
@@ -32,4 +31,5 @@ mod tracking;
 mod transactions;
 mod unchanged;
 mod unix;
+mod watched_keys;
 mod watching;

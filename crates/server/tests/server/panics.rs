@@ -10,7 +10,7 @@ fn queued() -> Value {
 }
 
 fn panicked() -> Value {
-    error("ERR the request failed inside the server, which may have carried it out or not; the connection is closed")
+    error("ERR internal error: the request may or may not have been executed; the connection is closed")
 }
 
 fn panic_count(client: &mut Client) -> u64 {

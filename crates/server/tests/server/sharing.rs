@@ -238,6 +238,6 @@ fn a_fixed_split_is_of_all_threads() {
     assert_eq!(told(&mut client, "server", "io_threads"), "2");
     assert_eq!([1, 2], ["worker_count", "serving_loop_count"].map(|name| number(&mut client, "threads", name)));
     let refused = Prepared::of(config(&[("split", "2-1"), ("io-threads", "4")])).err().expect("it is refused");
-    assert!(refused.to_string().starts_with("a split of 2 and 1 threads, of 4: leave out --threads"), "{refused}");
+    assert!(refused.to_string().starts_with("split 2-1 contradicts --threads 4: omit --threads"), "{refused}");
     assert!(Parameters::default().set("split", "0-4").is_err());
 }

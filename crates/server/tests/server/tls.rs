@@ -211,14 +211,17 @@ fn files_that_cannot_be_used_are_named() {
         file("encrypted.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIHj\n-----END ENCRYPTED PRIVATE KEY-----\n");
     let of_version_1 = file("old.pem", include_str!("version-1.pem"));
     let cases = [
-        (TlsFiles { key: encrypted, ..good.clone() }, "encrypted.key: it is encrypted; `openssl pkey"),
+        (
+            TlsFiles { key: encrypted, ..good.clone() },
+            "encrypted.key: the private key is encrypted; decrypt it with `openssl pkey",
+        ),
         (TlsFiles { certificate: of_version_1, ..good.clone() }, "the certificate is X.509 version 1"),
         (TlsFiles { certificate: missing.clone(), ..good.clone() }, "missing.pem: No such file"),
-        (TlsFiles { certificate: empty.clone(), ..good.clone() }, "empty.pem: it holds no certificate in PEM"),
-        (TlsFiles { key: empty.clone(), ..good.clone() }, "empty.pem: it holds no private key in PEM"),
+        (TlsFiles { certificate: empty.clone(), ..good.clone() }, "empty.pem: no certificate in PEM format found"),
+        (TlsFiles { key: empty.clone(), ..good.clone() }, "empty.pem: no private key in PEM format found"),
         (TlsFiles { key: foreign_key, ..good.clone() }, "server.key: keys may not be consistent"),
         (TlsFiles { client_ca: Some(missing), ..good.clone() }, "missing.pem: No such file"),
-        (TlsFiles { client_ca: None, ..good.clone() }, "no file of the authorities"),
+        (TlsFiles { client_ca: None, ..good.clone() }, "without a file of their authorities"),
     ];
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = hikv::Options::new().open(dir.path()).expect("the store opens");
@@ -285,7 +288,7 @@ fn the_http_port_is_served_with_the_same_certificate() {
         let mut answer = String::new();
         plain.read_to_string(&mut answer).expect("the answer ends before the connection does");
         assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain"), "{answer}");
-        assert!(answer.ends_with("this port is served by TLS; ask for https://\n"), "{answer}");
+        assert!(answer.ends_with("this port uses TLS; use https://\n"), "{answer}");
     }
     // A renewed certificate also applies here.
     let renewed = Authority::new();
@@ -308,7 +311,7 @@ fn the_http_port_wants_certificates_of_clients_where_the_other_port_does() {
     assert!(metrics(port, authority.client_config(&TLS13)).is_err());
     assert!(metrics(port, authority.certified_config(&authority)).is_ok());
     let without = HttpPort::open(&Config { http: Some("127.0.0.1:0".into()), http_tls: true, ..Config::default() });
-    assert!(without.map(|_| ()).expect_err("there is no certificate").to_string().contains("no port for TLS"));
+    assert!(without.map(|_| ()).expect_err("there is no certificate").to_string().contains("there is no certificate"));
 }
 
 /// The log of this process.

@@ -47,9 +47,9 @@ impl AclFile {
 pub(crate) fn user_of(line: &str) -> Result<User, String> {
     let mut words = line.split_ascii_whitespace();
     if words.next() != Some("user") {
-        return Err("a line must begin with 'user'".into());
+        return Err("line does not begin with 'user'".into());
     }
-    let mut user = User::new(words.next().ok_or("a user must have a name")?);
+    let mut user = User::new(words.next().ok_or("missing user name")?);
     for rule in words {
         user.apply(rule.as_bytes()).map_err(|error| match rule.as_bytes() {
             // A password must not get into logs.

@@ -89,11 +89,11 @@ impl Acl {
     /// Refreshes a login; returns false if its user was deleted.
     #[inline]
     pub(crate) fn refresh(&self, login: &mut Login) -> bool {
-        self.version.load(Ordering::Acquire) == login.version || self.look_again(login)
+        self.version.load(Ordering::Acquire) == login.version || self.reload(login)
     }
 
     #[cold]
-    fn look_again(&self, login: &mut Login) -> bool {
+    fn reload(&self, login: &mut Login) -> bool {
         login.version = self.version.load(Ordering::Acquire);
         let Some(old) = &login.user else { return true };
         login.user = self.user(&old.name);

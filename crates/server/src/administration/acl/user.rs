@@ -102,8 +102,8 @@ impl User {
     }
 
     fn refused_channel<'a>(&self, channels: Channels, request: &Request<'a>) -> Option<&'a [u8]> {
-        let count = if channels == Channels::Told { 1 } else { usize::MAX };
-        let is_pattern = channels == Channels::PatternsHeard;
+        let count = if channels == Channels::Published { 1 } else { usize::MAX };
+        let is_pattern = channels == Channels::PatternsListened;
         request.arguments().take(count).find(|name| !self.selector.allows_channel(name, is_pattern))
     }
 

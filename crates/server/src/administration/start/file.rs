@@ -58,9 +58,9 @@ fn include(
     errors: &mut Vec<io::Error>,
 ) -> io::Result<()> {
     let wrong = |what: &str| at(place, ErrorKind::InvalidData, format_args!("include '{}': {what}", words.join(" ")));
-    let [named] = words else { return Err(wrong("one file is wanted")) };
+    let [named] = words else { return Err(wrong("expected exactly one file")) };
     if depth == DEPTH_MAX {
-        return Err(wrong("too many files within files"));
+        return Err(wrong("includes are nested too deeply"));
     }
     let path = within.parent().map_or_else(|| PathBuf::from(named), |dir| dir.join(named));
     let text = byte_order_mark::read_text(&path).map_err(|error| wrong(&error.to_string()))?;
@@ -73,9 +73,9 @@ pub(super) fn parsed(line: &str) -> Result<Option<(String, Vec<String>)>, &'stat
     if line.trim_start().starts_with('#') {
         return Ok(None);
     }
-    let words = split_line(line.as_bytes()).ok_or("its quotes do not match")?;
+    let words = split_line(line.as_bytes()).ok_or("unbalanced quotes")?;
     let texts: Result<Vec<String>, _> = words.into_iter().map(String::from_utf8).collect();
-    let mut words = texts.map_err(|_| "it is not UTF-8")?.into_iter();
+    let mut words = texts.map_err(|_| "line is not UTF-8")?.into_iter();
     Ok(words.next().map(|name| (name.to_ascii_lowercase(), words.collect())))
 }
 
@@ -95,11 +95,11 @@ pub(super) fn quoted(value: &str) -> String {
         return value.into();
     }
     let mut quoted = String::from('"');
-    for letter in value.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if letter.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(letter))),
-            letter => quoted.push(letter),
+    for message in value.chars() {
+        match message {
+            '"' | '\\' => quoted.extend(['\\', message]),
+            message if message.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(message))),
+            message => quoted.push(message),
         }
     }
     quoted.push('"');

@@ -15,9 +15,8 @@ use crate::config::Config;
 pub(crate) fn acl_of(config: &Config) -> io::Result<Acl> {
     let file = config.acl_file.clone().map(AclFile::new);
     let users = match &file {
-        Some(_) if config.parameters.says_users() => {
-            let why = "users, or requirepass, and a file of users are given: only one of them can be kept up; leave out --acl-file \
-                       (aclfile), or the lines user and requirepass";
+        Some(_) if config.parameters.has_users() => {
+            let why = "users are defined in two places: omit --acl-file (aclfile), or the password and the lines 'user' and 'requirepass'";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         Some(file) => file.read()?,

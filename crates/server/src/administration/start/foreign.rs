@@ -84,33 +84,30 @@ const SO: &[(&str, &str)] = &[
 
 /// Accepted, with a log line that states the difference.
 const NOTED: &[(&str, &str)] = &[
-    ("appendfsync", "each write is durable before it is answered; --durability and --sync-interval say otherwise"),
-    ("daemonize", "the server stays in the foreground: run it by a service manager (docs/deploying.md)"),
-    ("logfile", "the log goes to standard error: have the service manager, or a pipe, keep it"),
-    ("pidfile", "no such file is written: the service manager knows the process"),
-    ("supervised", "a service manager is notified as systemd wants it, if it asks for that"),
-    ("syslog-enabled", "the log goes to standard error: the journal, or a pipe to logger, keeps it"),
+    ("appendfsync", "each write is durable before it is answered; change that with --durability and --sync-interval"),
+    ("daemonize", "the server stays in the foreground; run it with a service manager (docs/deploying.md)"),
+    ("logfile", "the log is written to standard error; store it with the service manager, or a pipe"),
+    ("pidfile", "no PID file is written; the service manager tracks the process"),
+    ("supervised", "systemd is notified automatically if it requests that"),
+    ("syslog-enabled", "the log is written to standard error; store it with the journal, or a pipe to logger"),
 ];
 
 /// Refused, with the alternative.
 const REFUSED: &[(&str, &str)] = &[
-    ("loadmodule", "there are no modules here: take the line out"),
-    ("masterauth", "there is no replication here: take the line out"),
-    ("masteruser", "there is no replication here: take the line out"),
-    ("min-replicas-to-write", "there are no replicas here that could confirm a write: take the line out, or say 0"),
-    (
-        "rename-command",
-        "no command has another name here: take it away from users by rules of the ACL (user default … -flushall)",
-    ),
-    ("replicaof", "there is no replication here: take the line out; `hikv backup` and SAVE make copies"),
-    ("slaveof", "there is no replication here: take the line out; `hikv backup` and SAVE make copies"),
-    ("tls-ciphers", "TLS 1.2 and 1.3 are served with the ciphers that rustls holds for safe: take the line out"),
-    ("tls-ciphersuites", "TLS 1.2 and 1.3 are served with the ciphers that rustls holds for safe: take the line out"),
+    ("loadmodule", "modules are not supported; remove the line"),
+    ("masterauth", "replication is not supported; remove the line"),
+    ("masteruser", "replication is not supported; remove the line"),
+    ("min-replicas-to-write", "replication is not supported; remove the line, or set it to 0"),
+    ("rename-command", "commands cannot be renamed; forbid them with ACL rules (user default … -flushall)"),
+    ("replicaof", "replication is not supported; remove the line, and make copies with `hikv backup` or SAVE"),
+    ("slaveof", "replication is not supported; remove the line, and make copies with `hikv backup` or SAVE"),
+    ("tls-ciphers", "TLS 1.2 and 1.3 use rustls' safe ciphers; remove the line"),
+    ("tls-ciphersuites", "TLS 1.2 and 1.3 use rustls' safe ciphers; remove the line"),
     (
         "tls-key-file-pass",
-        "a key with a passphrase is not read: store it without one, readable by the server's user alone",
+        "keys with a passphrase are not supported; store the key without one, readable only by the server's user",
     ),
-    ("tls-protocols", "TLS 1.2 and 1.3 are served, and no other version: take the line out"),
+    ("tls-protocols", "only TLS 1.2 and 1.3 are supported; remove the line"),
 ];
 
 /// Returns whether a line `name words…` can be ignored.
@@ -127,7 +124,7 @@ pub(super) fn note(name: &str) -> Option<&'static str> {
 
 /// Returns the reason for refusing an unknown parameter.
 pub(super) fn refusal(name: &str) -> &'static str {
-    REFUSED.iter().find(|(known, _)| *known == name).map_or("there is no such parameter", |(_, why)| why)
+    REFUSED.iter().find(|(known, _)| *known == name).map_or("unknown parameter", |(_, why)| why)
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ impl Parameters {
     }
 
     /// Returns whether there are lines about users, including `requirepass`.
-    pub(crate) fn says_users(&self) -> bool {
+    pub(crate) fn has_users(&self) -> bool {
         self.password.is_some() || !self.users.is_empty()
     }
 
@@ -128,14 +128,14 @@ impl Parameters {
     /// Logs warnings about the file.
     pub(crate) fn warn(&self) {
         for file in &self.exposed {
-            tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
+            tracing::warn!(file = %file.display(), "file contains a password and is readable by all users; restrict it with chmod");
         }
         for (place, name, note) in &self.noted {
             tracing::warn!(%place, name, "{note}");
         }
         if !self.ignored.is_empty() {
             let names: Vec<&str> = self.ignored.iter().map(|(_, name)| name.as_str()).collect();
-            tracing::info!(names = names.join(" "), "ignored: parameters of Redis that change nothing here");
+            tracing::info!(names = names.join(" "), "ignored Redis parameters that have no effect");
         }
     }
 
@@ -170,11 +170,11 @@ impl Parameters {
     fn canonical(&self, index: usize, words: &[String]) -> Result<String, String> {
         let parameter = &PARAMETERS[index];
         if words.len() != 1 && (words.is_empty() || !parameter.kind.has_words()) {
-            return Err(format!("one value is wanted, not {}", words.len()));
+            return Err(format!("expected one value, got {}", words.len()));
         }
         let value = parameter.kind.canonical(words.join(" ").as_bytes())?;
         if parameter.effect == Effect::Constant && value != parameter.first {
-            return Err(format!("here it is always '{}'", parameter.first));
+            return Err(format!("only '{}' is supported", parameter.first));
         }
         let before = self.given.get(&index).map_or(parameter.first, |given| &given.value);
         Ok(settings::completed(index, before, value))
@@ -247,13 +247,13 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, words) in [
             ("timeout soon", "/etc/hikv.conf:1: timeout 'soon': argument couldn't be parsed into an integer"),
-            ("\nnonsense /run/x", ":2: nonsense '/run/x': there is no such parameter"),
-            ("replicaof 10.0.0.1 6379", "there is no replication here: take the line out"),
+            ("\nnonsense /run/x", ":2: nonsense '/run/x': unknown parameter"),
+            ("replicaof 10.0.0.1 6379", "replication is not supported; remove the line"),
             ("unixsocketperm 0899", "unixsocketperm '0899': argument couldn't be parsed into an octal number"),
-            ("timeout", "timeout '': one value is wanted, not 0"),
-            ("dir a b", "one value is wanted, not 2"),
-            ("timeout \"1", "its quotes do not match"),
-            ("cluster-enabled yes", "here it is always 'no'"),
+            ("timeout", "timeout '': expected one value, got 0"),
+            ("dir a b", "expected one value, got 2"),
+            ("timeout \"1", "unbalanced quotes"),
+            ("cluster-enabled yes", "only 'no' is supported"),
             ("user ada +nothing", ":1: '+nothing': Unknown command"),
         ] {
             let error = parse(text).expect_err("it is wrong").to_string();

@@ -59,7 +59,11 @@ impl ConfigFile {
         let fresh = changed(&text, &changes);
         if let Some(change) = self::changes(&Parameters::parse(&self.path, &fresh)?, settings, acl)?.first() {
             let name = change.names[0];
-            return Err(at(self.path.display(), ErrorKind::Other, format_args!("{name} cannot be said in it")));
+            return Err(at(
+                self.path.display(),
+                ErrorKind::Other,
+                format_args!("the value of {name} cannot be written to the file"),
+            ));
         }
         WholeFile::replace(&self.path, fresh.as_bytes())
     }
@@ -74,7 +78,7 @@ fn changes(said: &Parameters, settings: &Settings, acl: &Acl) -> io::Result<Vec<
         .map(|index| Change {
             names: vec![PARAMETERS[index].name],
             lines: vec![PARAMETERS[index].line(&settings.value(index))],
-            is_in_place: said.is_said_in_file(index),
+            is_in_place: said.is_set_in_file(index),
         })
         .collect();
     changes.extend(change_of_users(&config, acl)?);
@@ -91,7 +95,7 @@ fn change_of_users(config: &Config, acl: &Acl) -> io::Result<Option<Change>> {
 
 impl Parameters {
     /// Returns whether the effective value is in the file itself and not in an included one.
-    fn is_said_in_file(&self, index: usize) -> bool {
+    fn is_set_in_file(&self, index: usize) -> bool {
         let place = self.given.get(&index).map(|given| &given.place);
         matches!(place, Some(Place::Line { file, .. }) if Some(file.as_path()) == self.file())
     }

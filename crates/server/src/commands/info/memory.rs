@@ -38,7 +38,7 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
         ("active_defrag_running", "0".into()),
         ("lazyfree_pending_objects", "0".into()),
         ("dram_bytes", stats.dram_bytes.to_string()),
-        ("messages_waiting_bytes", shared.post.waiting_bytes().to_string()),
+        ("messages_waiting_bytes", shared.mailboxes.waiting_bytes().to_string()),
         ("unread_replies_bytes", shared.backlogs.len_bytes().to_string()),
         ("region_bytes", stats.region_bytes.to_string()),
         ("live_bytes", stats.live_bytes.to_string()),

@@ -18,19 +18,19 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
     let tracked = shared.observers.tracking.sizes();
     let names = |kind| shared.observers.pubsub.name_count(kind).to_string();
     Ok(lines([
-        ("total_connections_received", totals.tally.connections.to_string()),
-        ("total_commands_processed", totals.tally.commands.to_string()),
+        ("total_connections_received", totals.event_counts.connections.to_string()),
+        ("total_commands_processed", totals.event_counts.commands.to_string()),
         ("instantaneous_ops_per_sec", format!("{commands:.0}")),
         ("total_net_input_bytes", totals.input_bytes.to_string()),
         ("total_net_output_bytes", totals.output_bytes.to_string()),
         ("instantaneous_input_kbps", format!("{:.2}", input_bytes / 1024.0)),
         ("instantaneous_output_kbps", format!("{:.2}", output_bytes / 1024.0)),
-        ("keyspace_hits", totals.tally.hits.to_string()),
-        ("keyspace_misses", totals.tally.misses.to_string()),
+        ("keyspace_hits", totals.event_counts.hits.to_string()),
+        ("keyspace_misses", totals.event_counts.misses.to_string()),
         ("expired_keys", totals.expired.to_string()),
         ("evicted_keys", "0".into()),
         ("rejected_connections", totals.refused_clients.to_string()),
-        ("total_error_replies", totals.tally.errors.to_string()),
+        ("total_error_replies", totals.event_counts.errors.to_string()),
         ("evicted_clients", shared.backlogs.evicted_count().to_string()),
         (
             "client_output_buffer_limit_disconnections",

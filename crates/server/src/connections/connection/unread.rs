@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering;
 use super::Connection;
 use crate::clients;
 use crate::connections::backlog;
-use crate::mail::Parcel;
+use crate::messages::ClientMessage;
 
 impl Connection {
     /// Counts a message for the client that waits in the loop; [`Connection::receive`] will follow. A client that does
     /// not read its subscriptions is abandoned.
-    pub(crate) fn expect(&mut self, parcel: &Parcel) {
-        self.expected_bytes += parcel.len_bytes();
-        self.look_at_unread();
+    pub(crate) fn expect(&mut self, message: &ClientMessage) {
+        self.expected_bytes += message.len_bytes();
+        self.check_unread();
     }
 
     /// Abandons a client that leaves too much unread.
-    pub(crate) fn look_at_unread(&mut self) {
+    pub(crate) fn check_unread(&mut self) {
         let settings = &self.shared.administration.settings;
         let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
         let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
@@ -30,7 +30,7 @@ impl Connection {
     /// Returns whether the client sends while its socket accepts nothing and its output is full.
     fn wants_more_room(&self) -> bool {
         let is_known = || self.session.login.user().is_some();
-        self.readable && !self.output.writable && self.output.is_full() && self.session.goes_on() && is_known()
+        self.readable && !self.output.writable && self.output.is_full() && self.session.can_execute() && is_known()
     }
 
     /// Returns whether more replies may be held for a client that needs it.

@@ -35,8 +35,8 @@
 //!
 //! [`Output`]: crate::connections::output::Output
 
-mod letters;
-mod look;
+mod checks;
+mod messages;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
@@ -50,19 +50,19 @@ use mio::{Events, Poll, Token};
 use slab::Slab;
 
 use crate::connections::accept::Acceptor;
+use crate::connections::adaptive_poll::AdaptivePoll;
 use crate::connections::buffers::Buffers;
 use crate::connections::connection::{Connection, Turn};
-use crate::connections::duty::Duty;
 use crate::connections::held::Holders;
-use crate::connections::idle::Watchman;
+use crate::connections::idle::CheckTimer;
 use crate::connections::listen;
+use crate::connections::order_maintenance::OrderMaintenance;
 use crate::connections::output::FULL_BYTES;
-use crate::connections::patience::Patience;
 use crate::connections::transport::Handshakes;
-use crate::execution::errands::Errands;
+use crate::execution::background::BackgroundJobs;
 use crate::execution::panics;
 use crate::execution::worker::Worker;
-use crate::mail::Letter;
+use crate::messages::LoopMessage;
 use crate::shared::Shared;
 
 /// Maximum number of events taken from the poller at a time; more wait in the kernel.
@@ -72,7 +72,7 @@ const EVENT_COUNT_MAX: usize = 1024;
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const FIRST_LISTENER: usize = usize::MAX - 2 * listen::ADDR_COUNT_MAX;
 
-struct Seat {
+struct ConnectionSlot {
     connection: Connection,
     /// It is in `ready`.
     queued: bool,
@@ -92,24 +92,24 @@ pub(crate) struct Times {
 pub(crate) struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
-    errands: Arc<Errands>,
+    background: Arc<BackgroundJobs>,
     times: Times,
     poll: Poll,
-    patience: Patience,
-    letters: Receiver<Letter>,
+    adaptive_poll: AdaptivePoll,
+    messages: Receiver<LoopMessage>,
     /// Messages taken out of the mailbox and not processed yet.
-    taken: VecDeque<Letter>,
+    taken: VecDeque<LoopMessage>,
     /// A client's unread bytes exceed its limit, or a client is held back.
     has_unread: bool,
     acceptors: Vec<Acceptor>,
-    connections: Slab<Seat>,
+    connections: Slab<ConnectionSlot>,
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
     holders: Holders,
     /// Another loop, or the store on behalf of `holders`, has woken the loop.
     is_woken: bool,
-    watchman: Watchman,
+    check_timer: CheckTimer,
     handshakes: Handshakes,
     /// Connections that wait for the end of a pause; some may be closed.
     postponed: BTreeSet<usize>,
@@ -121,22 +121,22 @@ impl EventLoop {
     /// Creates a loop that receives messages from a mailbox of `poll`.
     pub(crate) fn new(
         index: usize,
-        (shared, errands): (Arc<Shared>, Arc<Errands>),
+        (shared, background): (Arc<Shared>, Arc<BackgroundJobs>),
         times: Times,
-        (poll, letters): (Poll, Receiver<Letter>),
+        (poll, messages): (Poll, Receiver<LoopMessage>),
     ) -> EventLoop {
-        let waker = shared.post.waker(index);
+        let waker = shared.mailboxes.waker(index);
         shared.stop.attach(Arc::clone(&waker));
         // This fails only if the loop has ended.
         let holders = Holders::new(&shared.keyspace.store, move || drop(waker.wake()));
         EventLoop {
             index,
             shared,
-            errands,
+            background,
             times,
             poll,
-            patience: Patience::default(),
-            letters,
+            adaptive_poll: AdaptivePoll::default(),
+            messages,
             taken: VecDeque::new(),
             has_unread: false,
             acceptors: Vec::new(),
@@ -147,7 +147,7 @@ impl EventLoop {
             buffers: Buffers::default(),
             holders,
             is_woken: false,
-            watchman: Watchman::default(),
+            check_timer: CheckTimer::default(),
             deadline: None,
         }
     }
@@ -179,30 +179,35 @@ impl EventLoop {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
         let shared = Arc::clone(&self.shared);
         shared.telemetry.loops[self.index].begin();
-        let mut duty = Duty::of(&shared, self.index);
+        let mut order_maintenance = OrderMaintenance::of(&shared, self.index);
         while !self.is_finished() {
             let timeout = self.timeout();
             // While replies wait for a sync, the processor is left to it.
             let may_stay_awake = self.holders.is_empty();
-            match self.patience.poll(&mut self.poll, &mut events, (timeout, may_stay_awake), &mut duty) {
+            match self.adaptive_poll.poll(
+                &mut self.poll,
+                &mut events,
+                (timeout, may_stay_awake),
+                &mut order_maintenance,
+            ) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
             let woke = Instant::now();
             self.accept();
-            self.take_letters();
+            self.take_messages();
             self.end_handshakes();
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
             self.end_pause();
-            self.look_at_clients();
+            self.check_clients();
             if mem::take(&mut self.is_woken) {
                 self.release();
             }
             self.give_turns(woke);
             self.buffers.give_back();
-            duty.end_round(woke);
+            order_maintenance.end_round(woke);
         }
         Ok(())
     }
@@ -217,7 +222,7 @@ impl EventLoop {
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
-        let until_look = self.watchman.sleep_time(self.has_to_look());
+        let until_look = self.check_timer.sleep_time(self.needs_checks());
         let until_unpaused = if self.postponed.is_empty() { None } else { self.until_unpaused() };
         let until_end = until_deadline.or_else(retry_after);
         let waits = [until_end, until_look, until_unpaused, self.handshakes.timeout()];
@@ -226,11 +231,11 @@ impl EventLoop {
 
     /// Returns when postponed connections may proceed without a wake-up. The pause may have ended since the last check.
     fn until_unpaused(&self) -> Option<Duration> {
-        if self.shared.lets_go_on() { Some(Duration::ZERO) } else { self.shared.pause.remaining() }
+        if self.shared.may_resume() { Some(Duration::ZERO) } else { self.shared.pause.remaining() }
     }
 
     /// Returns whether periodic checks of clients are needed.
-    fn has_to_look(&self) -> bool {
+    fn needs_checks(&self) -> bool {
         self.has_unread || self.shared.administration.settings.idle_seconds_max() > 0
     }
 
@@ -242,9 +247,9 @@ impl EventLoop {
                 acceptor.expect_some();
             } else if event.token() == WAKER {
                 self.is_woken = true;
-            } else if let Some(seat) = self.connections.get_mut(key) {
+            } else if let Some(slot) = self.connections.get_mut(key) {
                 // The slot may have been reused since the event, which is then a spurious event.
-                seat.connection.note(event);
+                slot.connection.note(event);
                 self.queue(key);
             }
         }
@@ -258,18 +263,18 @@ impl EventLoop {
     fn release(&mut self) {
         let (connections, ready) = (&mut self.connections, &mut self.ready);
         self.holders.release(|key| {
-            let Some(seat) = connections.get_mut(key) else { return false };
-            if seat.connection.release() && !mem::replace(&mut seat.queued, true) {
+            let Some(slot) = connections.get_mut(key) else { return false };
+            if slot.connection.release() && !mem::replace(&mut slot.queued, true) {
                 ready.push(key);
             }
-            seat.holds = seat.connection.holds();
-            seat.holds
+            slot.holds = slot.connection.holds();
+            slot.holds
         });
     }
 
     /// Resumes paused connections once they may proceed.
     fn end_pause(&mut self) {
-        if !self.postponed.is_empty() && self.shared.lets_go_on() {
+        if !self.postponed.is_empty() && self.shared.may_resume() {
             for key in mem::take(&mut self.postponed) {
                 if self.connections.contains(key) {
                     self.queue(key);
@@ -295,8 +300,8 @@ impl EventLoop {
     }
 
     fn queue(&mut self, key: usize) {
-        let seat = &mut self.connections[key];
-        if !mem::replace(&mut seat.queued, true) {
+        let slot = &mut self.connections[key];
+        if !mem::replace(&mut slot.queued, true) {
             self.ready.push(key);
         }
     }
@@ -321,23 +326,23 @@ impl EventLoop {
     fn execute(&mut self, keys: &[usize], woke: Instant) -> usize {
         let mut unsent_bytes = 0;
         for (number, &key) in keys.iter().enumerate() {
-            let seat = &mut self.connections[key];
-            seat.queued = false;
+            let slot = &mut self.connections[key];
+            slot.queued = false;
             let counters = &self.shared.telemetry.loops[self.index];
-            let (shared, errands, buffers) = (&self.shared, &self.errands, &mut self.buffers);
-            let before_bytes = seat.connection.unsent_bytes();
-            let mut worker = Worker { shared, errands, lane: self.index, counters, woke, buffers };
-            if let Err(caught) = panics::catch(|| seat.connection.turn(&mut worker)) {
-                seat.connection.abandon();
+            let (shared, background, buffers) = (&self.shared, &self.background, &mut self.buffers);
+            let before_bytes = slot.connection.unsent_bytes();
+            let mut worker = Worker { shared, background, lane: self.index, counters, woke, buffers };
+            if let Err(caught) = panics::catch(|| slot.connection.turn(&mut worker)) {
+                slot.connection.abandon();
                 caught.note("none", shared);
             }
-            if seat.connection.holds() {
-                self.holders.owe(seat.connection.held_ticket());
-                if !mem::replace(&mut seat.holds, true) {
+            if slot.connection.holds() {
+                self.holders.owe(slot.connection.held_ticket());
+                if !mem::replace(&mut slot.holds, true) {
                     self.holders.add(key);
                 }
             }
-            unsent_bytes += seat.connection.unsent_bytes().saturating_sub(before_bytes);
+            unsent_bytes += slot.connection.unsent_bytes().saturating_sub(before_bytes);
             if unsent_bytes >= FULL_BYTES {
                 return number + 1;
             }
@@ -346,24 +351,24 @@ impl EventLoop {
     }
 
     fn conclude(&mut self, key: usize) {
-        let seat = &mut self.connections[key];
+        let slot = &mut self.connections[key];
         let (shared, buffers) = (&self.shared, &mut self.buffers);
-        let concluded = panics::catch(|| seat.connection.conclude(&shared.telemetry.loops[self.index], buffers));
+        let concluded = panics::catch(|| slot.connection.conclude(&shared.telemetry.loops[self.index], buffers));
         let turn = concluded.unwrap_or_else(|caught| {
             caught.note("none", shared);
             Turn::Close
         });
-        self.has_unread |= seat.connection.is_over_limit() || seat.connection.is_held_back();
+        self.has_unread |= slot.connection.is_over_limit() || slot.connection.is_held_back();
         match turn {
             Turn::Again => self.queue(key),
-            Turn::Wait if seat.connection.is_postponed() => drop(self.postponed.insert(key)),
+            Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
             Turn::Wait => {}
             Turn::Close => {
                 // A connection whose replies will never be durable was queued for closing after it executed.
-                if seat.queued {
+                if slot.queued {
                     self.ready.retain(|queued| *queued != key);
                 }
-                self.buffers.note_freed(seat.connection.room_bytes());
+                self.buffers.note_freed(slot.connection.room_bytes());
                 drop(self.connections.remove(key));
             }
         }

@@ -115,9 +115,7 @@ fn read(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
     let needed = [(&files.certificate, "certificate", "--tls-cert"), (&files.key, "private key", "--tls-key")];
     for (path, what, option) in needed {
         if path.as_os_str().is_empty() {
-            return Err(invalid(format_args!(
-                "TLS is asked for, and no file of the {what} is given: {option} names it"
-            )));
+            return Err(invalid(format_args!("TLS is enabled without a file for the {what}; give one with {option}")));
         }
     }
     let chain = read_certificates(&files.certificate)?;
@@ -140,10 +138,7 @@ fn client_verifier(files: &TlsFiles) -> io::Result<Arc<dyn ClientCertVerifier>> 
         return Ok(WebPkiClientVerifier::no_client_auth());
     }
     let path = files.client_ca.as_deref().ok_or_else(|| {
-        invalid(
-            "clients are asked for certificates, and there is no file of the authorities that may have issued them: \
-             --tls-client-ca names it",
-        )
+        invalid("client certificates are requested without a file of their authorities; give one with --tls-client-ca")
     })?;
     let mut authorities = RootCertStore::empty();
     for certificate in read_certificates(path)? {
@@ -174,7 +169,10 @@ fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
     let text = read_pem(path).map_err(at)?;
     let is_encrypted = || text.windows(ENCRYPTED.len()).any(|window| window == ENCRYPTED);
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match is_encrypted() {
-        true => invalid(format_args!("{0}: it is encrypted; `openssl pkey -in {0}` decrypts it", path.display())),
+        true => invalid(format_args!(
+            "{0}: the private key is encrypted; decrypt it with `openssl pkey -in {0}`",
+            path.display()
+        )),
         false => at(error),
     })
 }
@@ -189,7 +187,7 @@ fn pem_error(path: &Path, error: pem::Error, what: &str) -> io::Error {
     let path = path.display();
     match error {
         pem::Error::Io(error) => io::Error::new(error.kind(), format!("{path}: {error}")),
-        pem::Error::NoItemsFound => invalid(format_args!("{path}: it holds no {what} in PEM")),
+        pem::Error::NoItemsFound => invalid(format_args!("{path}: no {what} in PEM format found")),
         error => invalid(format_args!("{path}: {error}")),
     }
 }

@@ -8,7 +8,7 @@ use rustls::{CertificateError, Error};
 /// gets a readable text: the library only prints the name of a constant.
 pub(super) fn explained(error: Error) -> io::Error {
     if is_of_version_1(&error) {
-        let text = "the certificate is X.509 version 1, and version 3 is needed: sign it with extensions (openssl x509 -extfile)";
+        let text = "the certificate is X.509 version 1 instead of 3; sign it with extensions (openssl x509 -extfile)";
         return io::Error::new(ErrorKind::InvalidData, text);
     }
     io::Error::new(ErrorKind::InvalidData, error)

@@ -4,19 +4,19 @@
 //! batch. So a command in a transaction must read here instead of in the store.
 
 mod pending;
-mod premises;
 mod ranges;
+mod watched_keys;
 
 use std::borrow::Cow;
 
 use hikv::{Decision, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
-use crate::errors::{Refusal, Sentence};
+use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
 use crate::keyspace::namespace::Namespace;
 
-pub(crate) use pending::{Pending, Told};
-pub(crate) use premises::{Premises, Seen};
+pub(crate) use pending::{ChangeReport, Pending};
+pub(crate) use watched_keys::{KeyState, WatchedKeys};
 
 /// A change of a key.
 #[derive(Clone, Copy)]
@@ -213,8 +213,8 @@ impl<'a> Items<'a> {
         }
         let mut sum = Ok(0);
         self.update(key, |value| {
-            let number = resp::parse_integer(value.unwrap_or(b"0")).ok_or(Sentence::NotANumber);
-            sum = number.and_then(|number| number.checked_add(by).ok_or(Sentence::Overflow));
+            let number = resp::parse_integer(value.unwrap_or(b"0")).ok_or(FixedError::NotANumber);
+            sum = number.and_then(|number| number.checked_add(by).ok_or(FixedError::Overflow));
             sum.map_or(Decision::Keep, |sum| Decision::Put(sum.to_string().into_bytes().into()))
         })?;
         Ok(sum?)

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
-use super::{Change, Premises};
+use super::{Change, WatchedKeys};
 use crate::errors::Refusal;
 use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
@@ -32,7 +32,7 @@ use crate::observers::events::Class;
 const DELETED_COUNT_MAX: usize = 100_000;
 
 /// A change of a key to report to other clients.
-pub(crate) struct Told {
+pub(crate) struct ChangeReport {
     /// The number of changes that the event stands for.
     pub(crate) change_count: u64,
     pub(crate) class: Class,
@@ -45,12 +45,12 @@ pub(crate) struct Told {
 #[derive(Default)]
 pub(crate) struct Pending {
     changes: RefCell<Changes>,
-    told: RefCell<Vec<Told>>,
+    reports: RefCell<Vec<ChangeReport>>,
     /// Set if the changes became too large, with their size: nothing is kept any more, and nothing will be written.
     spoilt_bytes: Cell<Option<u64>>,
     /// The highest requested durability.
     level: Cell<Option<Durability>>,
-    premises: Premises,
+    watched_keys: WatchedKeys,
 }
 
 #[derive(Default)]
@@ -65,8 +65,8 @@ pub(super) struct Changes {
 
 impl Pending {
     /// Creates the changes of a transaction that depends on `watched`.
-    pub(crate) fn resting_on(premises: Premises) -> Pending {
-        Pending { premises, ..Pending::default() }
+    pub(crate) fn depending_on(watched_keys: WatchedKeys) -> Pending {
+        Pending { watched_keys, ..Pending::default() }
     }
 
     /// Calls `read` with the key's value, or a part of it, as the transaction sees it.
@@ -80,7 +80,7 @@ impl Pending {
         if self.knows(key) {
             return Ok(self.held(key, |held| held.map(|held| read(held.value))));
         }
-        Ok(self.premises.read(store, key, is_part, read)?)
+        Ok(self.watched_keys.read(store, key, is_part, read)?)
     }
 
     /// Returns the key's expiry as the transaction sees it.
@@ -88,7 +88,7 @@ impl Pending {
         if self.knows(key) {
             return Ok(self.held(key, |held| held.map(|held| held.expiry)));
         }
-        Ok(self.premises.expires_at(store, key)?)
+        Ok(self.watched_keys.expires_at(store, key)?)
     }
 
     /// Returns a copy of the key's value and expiry as the transaction sees it.
@@ -96,7 +96,7 @@ impl Pending {
         if self.knows(key) {
             return Ok(self.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry))));
         }
-        Ok(self.premises.copy(store, key)?)
+        Ok(self.watched_keys.copy(store, key)?)
     }
 
     /// Returns whether the key's state is determined by the transaction's changes.
@@ -132,7 +132,7 @@ impl Pending {
         if let Some(len_bytes) = self.spoilt_bytes.get() {
             return Err(too_long(len_bytes));
         }
-        let is_stored = || Ok::<_, Refusal>(self.premises.read(store, key, true, |_| ())?.is_some());
+        let is_stored = || Ok::<_, Refusal>(self.watched_keys.read(store, key, true, |_| ())?.is_some());
         let mut changes = self.changes.borrow_mut();
         self.check_room(&mut changes, key, change)?;
         let new = match change {
@@ -169,15 +169,15 @@ impl Pending {
     }
 
     /// Adds a report that is sent after the changes are written.
-    pub(crate) fn tell_later(&self, told: Told) {
-        self.told.borrow_mut().push(told);
+    pub(crate) fn report_later(&self, reports: ChangeReport) {
+        self.reports.borrow_mut().push(reports);
     }
 
     /// Writes the changes as described in the module's head, and returns the reports to send; `None`, without a write,
     /// if a watched key has changed.
-    pub(crate) fn commit(self, store: &Store) -> Result<Option<Vec<Told>>, Refusal> {
-        let (changes, mut premises) = (self.changes.into_inner(), self.premises);
-        if !premises.are_met() {
+    pub(crate) fn commit(self, store: &Store) -> Result<Option<Vec<ChangeReport>>, Refusal> {
+        let (changes, mut watched_keys) = (self.changes.into_inner(), self.watched_keys);
+        if !watched_keys.are_unchanged() {
             return Ok(None);
         }
         if let Some(len_bytes) = self.spoilt_bytes.get() {
@@ -186,13 +186,13 @@ impl Pending {
         let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
         let write = |store: &Store| {
             if changes.is_cleared {
-                changes.write_to_cleared(store, &mut premises)
+                changes.write_to_cleared(store, &mut watched_keys)
             } else {
-                changes.write(store, &[], &mut premises)
+                changes.write(store, &[], &mut watched_keys)
             }
         };
         let is_written = store.at(level, write).map_err(refused)?;
-        Ok(is_written.then(|| self.told.into_inner()))
+        Ok(is_written.then(|| self.reports.into_inner()))
     }
 }
 
@@ -230,15 +230,15 @@ impl Changes {
         self.by_key.remove(key);
     }
 
-    fn write_to_cleared(&self, store: &Store, premises: &mut Premises) -> Result<bool, Error> {
+    fn write_to_cleared(&self, store: &Store, watched_keys: &mut WatchedKeys) -> Result<bool, Error> {
         let deleted_max = DELETED_COUNT_MAX.saturating_sub(self.by_key.len()) as u64;
         if self.by_key.is_empty() || store.len()? > deleted_max {
-            if !premises.hold(store)? {
+            if !watched_keys.hold(store)? {
                 return Ok(false);
             }
             store.clear()?;
             // No watched key exists any more.
-            return self.write(store, &[], &mut Premises::default());
+            return self.write(store, &[], &mut WatchedKeys::default());
         }
         let (mut cursor, mut deleted) = (0, Vec::new());
         loop {
@@ -248,28 +248,28 @@ impl Changes {
                 }
             })?;
             if cursor == 0 {
-                return self.write(store, &deleted, premises);
+                return self.write(store, &deleted, watched_keys);
             }
         }
     }
 
     /// Writes in one step; returns false if a watched key has changed.
-    fn write(&self, store: &Store, deleted: &[Vec<u8>], premises: &mut Premises) -> Result<bool, Error> {
+    fn write(&self, store: &Store, deleted: &[Vec<u8>], watched_keys: &mut WatchedKeys) -> Result<bool, Error> {
         if self.by_key.is_empty() && deleted.is_empty() {
-            return premises.hold(store);
+            return watched_keys.hold(store);
         }
         loop {
-            match store.write(&self.batch(deleted, premises)) {
-                Err(Error::Unmet { .. }) if premises.hold(store)? => {}
+            match store.write(&self.batch(deleted, watched_keys)) {
+                Err(Error::Unmet { .. }) if watched_keys.hold(store)? => {}
                 Err(Error::Unmet { .. }) => return Ok(false),
                 written => return written.map(|()| true),
             }
         }
     }
 
-    fn batch(&self, deleted: &[Vec<u8>], premises: &Premises) -> WriteBatch {
+    fn batch(&self, deleted: &[Vec<u8>], watched_keys: &WatchedKeys) -> WriteBatch {
         let mut batch = WriteBatch::new();
-        premises.ask_in(&mut batch);
+        watched_keys.add_conditions(&mut batch);
         deleted.iter().for_each(|key| _ = batch.delete(key));
         for (key, change) in &self.by_key {
             match change {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::clients::{Clients, Record, Tracks};
-use crate::mail::Post;
+use crate::messages::Mailboxes;
 use table::Table;
 
 #[derive(Default)]
@@ -31,8 +31,8 @@ pub(crate) struct Tracking {
 
 /// The access needed to send messages to clients.
 #[derive(Clone, Copy)]
-pub(crate) struct Ways<'a> {
-    pub(crate) post: &'a Post,
+pub(crate) struct MessageAccess<'a> {
+    pub(crate) mailboxes: &'a Mailboxes,
     pub(crate) clients: &'a Clients,
 }
 
@@ -79,31 +79,37 @@ impl Tracking {
 
     /// Registers that a client reads a key, named `raw` in the store. If more than `key_count_max` keys are registered,
     /// some are invalidated.
-    pub(crate) fn note(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), client_id: u64, key_count_max: usize) {
+    pub(crate) fn note(
+        &self,
+        message_access: MessageAccess<'_>,
+        (raw, key): (&[u8], &[u8]),
+        client_id: u64,
+        key_count_max: usize,
+    ) {
         self.change(|table| {
             table.note(raw, key, client_id);
-            table.shrink(ways, key_count_max);
+            table.shrink(message_access, key_count_max);
         });
     }
 
     /// Invalidates keys while more than `key_count_max` are registered.
-    pub(crate) fn shrink(&self, ways: Ways<'_>, key_count_max: usize) {
-        self.change(|table| table.shrink(ways, key_count_max));
+    pub(crate) fn shrink(&self, message_access: MessageAccess<'_>, key_count_max: usize) {
+        self.change(|table| table.shrink(message_access, key_count_max));
     }
 
     /// Notifies the clients that have read the key, and records the change for broadcast clients. `by` is the client
     /// that changed it, if any.
     #[inline]
-    pub(crate) fn invalidate(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), by: Option<u64>) {
+    pub(crate) fn invalidate(&self, message_access: MessageAccess<'_>, (raw, key): (&[u8], &[u8]), by: Option<u64>) {
         if !self.is_empty() {
-            self.notify(ways, (raw, key), by);
+            self.notify(message_access, (raw, key), by);
         }
     }
 
     #[cold]
-    fn notify(&self, ways: Ways<'_>, (raw, key): (&[u8], &[u8]), by: Option<u64>) {
+    fn notify(&self, message_access: MessageAccess<'_>, (raw, key): (&[u8], &[u8]), by: Option<u64>) {
         let has_gathered = self.change(|table| {
-            table.invalidate(ways, raw, by);
+            table.invalidate(message_access, raw, by);
             table.prefixes.gather(key, by)
         });
         if has_gathered {
@@ -113,23 +119,23 @@ impl Tracking {
 
     /// Announces the collected changes to broadcast clients.
     #[inline]
-    pub(crate) fn announce(&self, ways: Ways<'_>) {
+    pub(crate) fn announce(&self, message_access: MessageAccess<'_>) {
         if self.has_gathered.load(Ordering::Relaxed) {
-            self.announce_gathered(ways);
+            self.announce_gathered(message_access);
         }
     }
 
     #[cold]
-    fn announce_gathered(&self, ways: Ways<'_>) {
+    fn announce_gathered(&self, message_access: MessageAccess<'_>) {
         let table = self.table.lock();
         self.has_gathered.store(false, Ordering::SeqCst);
         drop(table);
-        self.change(|table| table.announce(ways));
+        self.change(|table| table.announce(message_access));
     }
 
     /// Notifies all tracking clients that everything was changed, whether they have read anything or not.
-    pub(crate) fn invalidate_all(&self, ways: Ways<'_>) {
-        self.change(|table| table.invalidate_all(ways));
+    pub(crate) fn invalidate_all(&self, message_access: MessageAccess<'_>) {
+        self.change(|table| table.invalidate_all(message_access));
     }
 
     fn change<R>(&self, change: impl FnOnce(&mut Table) -> R) -> R {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::prefixes::{Overlap, Prefixes};
-use super::{Sizes, Ways};
+use super::{MessageAccess, Sizes};
 use crate::clients::{Mode, Place, Record, Tracks};
-use crate::mail::Parcel;
+use crate::messages::ClientMessage;
 
 #[derive(Default)]
 pub(super) struct Table {
@@ -66,41 +66,41 @@ impl Table {
     }
 
     /// Invalidates keys until there are at most `key_count_max`.
-    pub(super) fn shrink(&mut self, ways: Ways<'_>, key_count_max: usize) {
+    pub(super) fn shrink(&mut self, message_access: MessageAccess<'_>, key_count_max: usize) {
         while self.keys.len() > key_count_max
             && let Some(other) = self.keys.keys().next().cloned()
         {
-            self.invalidate(ways, &other, None);
+            self.invalidate(message_access, &other, None);
         }
     }
 
-    pub(super) fn invalidate(&mut self, ways: Ways<'_>, raw: &[u8], by: Option<u64>) {
+    pub(super) fn invalidate(&mut self, message_access: MessageAccess<'_>, raw: &[u8], by: Option<u64>) {
         let Some(Readers { key, client_ids }) = self.keys.remove(raw) else { return };
         self.item_count -= client_ids.len();
         let trackers = client_ids.iter().filter_map(|id| self.clients.get(id));
         let meant = trackers.filter(|tracker| tracker.tracks.mode != Mode::Broadcast && !tracker.skips(by));
-        send(ways, meant, Some(&[&key]));
+        send(message_access, meant, Some(&[&key]));
     }
 
-    pub(super) fn announce(&mut self, ways: Ways<'_>) {
+    pub(super) fn announce(&mut self, message_access: MessageAccess<'_>) {
         for (client_ids, changed) in self.prefixes.take_gathered() {
             let trackers = || client_ids.iter().filter_map(|id| self.clients.get(id));
             let keys: Vec<&[u8]> = changed.keys().map(Vec::as_slice).collect();
-            send(ways, trackers().filter(|tracker| !tracker.tracks.skips_own), Some(&keys));
+            send(message_access, trackers().filter(|tracker| !tracker.tracks.skips_own), Some(&keys));
             for tracker in trackers().filter(|tracker| tracker.tracks.skips_own) {
                 let others = changed.iter().filter(|(_, by)| !tracker.skips(**by));
                 let keys: Vec<&[u8]> = others.map(|(key, _)| key.as_slice()).collect();
                 if !keys.is_empty() {
-                    send(ways, std::iter::once(tracker), Some(&keys));
+                    send(message_access, std::iter::once(tracker), Some(&keys));
                 }
             }
         }
     }
 
-    pub(super) fn invalidate_all(&mut self, ways: Ways<'_>) {
+    pub(super) fn invalidate_all(&mut self, message_access: MessageAccess<'_>) {
         self.keys.clear();
         self.item_count = 0;
-        send(ways, self.clients.values(), None);
+        send(message_access, self.clients.values(), None);
     }
 }
 
@@ -112,24 +112,24 @@ impl Tracker {
 }
 
 /// Sends the invalidated keys, or that everything was changed, to the trackers or their redirection targets.
-fn send<'a>(ways: Ways<'_>, trackers: impl Iterator<Item = &'a Tracker>, keys: Option<&[&[u8]]>) {
+fn send<'a>(message_access: MessageAccess<'_>, trackers: impl Iterator<Item = &'a Tracker>, keys: Option<&[&[u8]]>) {
     let (mut own, mut redirected): (Vec<Place>, Vec<Place>) = Default::default();
     for tracker in trackers {
         let Some(other) = tracker.tracks.redirect else {
             own.push(tracker.record.place);
             continue;
         };
-        match ways.clients.place_of(other) {
+        match message_access.clients.place_of(other) {
             Some(place) => redirected.push(place),
             None => {
                 tracker.record.is_redirect_broken.store(true, Ordering::Relaxed);
-                ways.post.send(&[tracker.record.place], Parcel::of_broken_redirection(other));
+                message_access.mailboxes.send(&[tracker.record.place], ClientMessage::of_broken_redirection(other));
             }
         }
     }
     for (places, is_redirected) in [(own, false), (redirected, true)] {
         if !places.is_empty() {
-            ways.post.send(&places, Parcel::of_invalidation(keys, is_redirected));
+            message_access.mailboxes.send(&places, ClientMessage::of_invalidation(keys, is_redirected));
         }
     }
 }

@@ -6,24 +6,24 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mio::{Poll, Token, Waker};
 
-use super::letter::Letter;
+use super::loop_message::LoopMessage;
 
 /// Sends messages to an event loop.
 pub(crate) struct Mailbox {
-    sender: Sender<Letter>,
+    sender: Sender<LoopMessage>,
     waker: Arc<Waker>,
 }
 
 impl Mailbox {
     /// Creates a mailbox, and the receiver for the loop of `poll`.
-    pub(crate) fn new(poll: &Poll, token: Token) -> io::Result<(Mailbox, Receiver<Letter>)> {
-        let (sender, letters) = channel();
-        Ok((Mailbox { sender, waker: Arc::new(Waker::new(poll.registry(), token)?) }, letters))
+    pub(crate) fn new(poll: &Poll, token: Token) -> io::Result<(Mailbox, Receiver<LoopMessage>)> {
+        let (sender, messages) = channel();
+        Ok((Mailbox { sender, waker: Arc::new(Waker::new(poll.registry(), token)?) }, messages))
     }
 
     /// Sends a message. If the loop has ended, the message is dropped, and with it a new client.
-    pub(crate) fn give(&self, letter: Letter) {
-        let _ = self.sender.send(letter);
+    pub(crate) fn give(&self, message: LoopMessage) {
+        let _ = self.sender.send(message);
         self.wake();
     }
 

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::parcel::Parcel;
+use super::client_message::ClientMessage;
 use crate::clients::{Peer, Place};
 use crate::connections::admission::Admission;
 use crate::connections::transport::Transport;
-use crate::execution::errands::desk::Done;
+use crate::execution::background::client_state::JobResult;
 
-pub(crate) enum Letter {
+pub(crate) enum LoopMessage {
     /// A new client.
     Arrival(Transport, Peer, Admission),
     /// The result of a background job.
-    Done(Place, Box<Done>),
+    JobDone(Place, Box<JobResult>),
     /// A message for clients of this loop.
-    Parcel { receivers: Vec<Place>, parcel: Arc<Parcel> },
+    Deliver { receivers: Vec<Place>, message: Arc<ClientMessage> },
     /// A request to close a client's connection.
     Close(Place),
 }

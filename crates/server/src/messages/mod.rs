@@ -5,9 +5,9 @@
 //! until loops have taken messages out. No message is dropped for this reason, and no loop blocks: each takes its
 //! messages independently of the others.
 
-mod letter;
+mod client_message;
+mod loop_message;
 mod mailbox;
-mod parcel;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,9 +16,9 @@ use mio::Waker;
 
 use crate::clients::Place;
 
-pub(crate) use letter::Letter;
+pub(crate) use client_message::ClientMessage;
+pub(crate) use loop_message::LoopMessage;
 pub(crate) use mailbox::Mailbox;
-pub(crate) use parcel::Parcel;
 
 /// Maximum bytes of client messages that wait in all mailboxes together: as many as a loop sends in a fraction of a
 /// second, and fewer than a subscriber may leave unread by default. So a subscriber that reads is not disconnected
@@ -26,12 +26,12 @@ pub(crate) use parcel::Parcel;
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Returns the size of a message and its receivers. A message for several loops is stored once but counted for each.
-fn bytes_of(receivers: &[Place], parcel: &Parcel) -> usize {
-    parcel.len_bytes() + size_of_val(receivers)
+fn bytes_of(receivers: &[Place], message: &ClientMessage) -> usize {
+    message.len_bytes() + size_of_val(receivers)
 }
 
 /// The mailboxes of all loops, and the bytes that wait in them.
-pub(crate) struct Post {
+pub(crate) struct Mailboxes {
     /// One for each loop.
     mailboxes: Box<[Mailbox]>,
     waiting_bytes: AtomicUsize,
@@ -39,24 +39,28 @@ pub(crate) struct Post {
     is_awaited: AtomicBool,
 }
 
-impl Post {
-    pub(crate) fn new(mailboxes: Vec<Mailbox>) -> Post {
-        Post { mailboxes: mailboxes.into(), waiting_bytes: AtomicUsize::new(0), is_awaited: AtomicBool::new(false) }
+impl Mailboxes {
+    pub(crate) fn new(mailboxes: Vec<Mailbox>) -> Mailboxes {
+        Mailboxes {
+            mailboxes: mailboxes.into(),
+            waiting_bytes: AtomicUsize::new(0),
+            is_awaited: AtomicBool::new(false),
+        }
     }
 
     /// Sends a message to loop number `loop_index`.
-    pub(crate) fn give(&self, loop_index: usize, letter: Letter) {
-        self.mailboxes[loop_index].give(letter);
+    pub(crate) fn give(&self, loop_index: usize, message: LoopMessage) {
+        self.mailboxes[loop_index].give(message);
     }
 
     /// Sends a message to clients.
-    pub(crate) fn send(&self, places: &[Place], parcel: Parcel) {
-        let parcel = Arc::new(parcel);
+    pub(crate) fn send(&self, places: &[Place], message: ClientMessage) {
+        let message = Arc::new(message);
         for (index, mailbox) in self.mailboxes.iter().enumerate() {
             let receivers: Vec<Place> = places.iter().filter(|place| place.loop_index == index).copied().collect();
             if !receivers.is_empty() {
-                self.waiting_bytes.fetch_add(bytes_of(&receivers, &parcel), Ordering::SeqCst);
-                mailbox.give(Letter::Parcel { receivers, parcel: Arc::clone(&parcel) });
+                self.waiting_bytes.fetch_add(bytes_of(&receivers, &message), Ordering::SeqCst);
+                mailbox.give(LoopMessage::Deliver { receivers, message: Arc::clone(&message) });
             }
         }
     }
@@ -82,20 +86,20 @@ impl Post {
     /// Returns whether a request must wait because it may send messages and too many wait already.
     #[inline]
     pub(crate) fn holds(&self, may_send: impl FnOnce() -> bool) -> bool {
-        self.waiting_bytes() >= WAITING_BYTES_MAX && may_send() && self.await_room()
+        self.waiting_bytes() >= WAITING_BYTES_MAX && may_send() && self.await_space()
     }
 
     /// Registers a waiter and returns whether the mailboxes are still full. All these words are sequentially
     /// consistent: either this load sees the space, or the loop that makes space sees the waiter.
     #[cold]
-    fn await_room(&self) -> bool {
+    fn await_space(&self) -> bool {
         self.is_awaited.store(true, Ordering::SeqCst);
         self.is_full()
     }
 
     /// Records that a loop has taken a message out of its mailbox, and wakes the loops that wait for space.
-    pub(crate) fn note_taken(&self, receivers: &[Place], parcel: &Parcel) {
-        let taken_bytes = bytes_of(receivers, parcel);
+    pub(crate) fn note_received(&self, receivers: &[Place], message: &ClientMessage) {
+        let taken_bytes = bytes_of(receivers, message);
         let waiting_bytes = self.waiting_bytes.fetch_sub(taken_bytes, Ordering::SeqCst) - taken_bytes;
         if waiting_bytes < WAITING_BYTES_MAX && self.is_awaited.swap(false, Ordering::SeqCst) {
             self.wake_all();
@@ -114,7 +118,7 @@ mod tests {
     use crate::clients::session::Session;
     use crate::connections::buffers::Buffers;
     use crate::connections::output::Output;
-    use crate::execution::errands::Errands;
+    use crate::execution::background::BackgroundJobs;
     use crate::execution::pipeline::Pipeline;
     use crate::execution::worker::Worker;
     use crate::shared::Shared;
@@ -145,8 +149,8 @@ mod tests {
                 self.pipeline.parse(&mut Parser::new(shared.administration.settings.limits()), &self.input, false);
             }
             let (counters, woke, buffers) = (&shared.telemetry.loops[0], Instant::now(), &mut Buffers::default());
-            let errands = &Errands::default();
-            let worker = Worker { shared, errands, lane: 0, counters, woke, buffers };
+            let background = &BackgroundJobs::default();
+            let worker = Worker { shared, background, lane: 0, counters, woke, buffers };
             self.pipeline.run(&self.input, &mut self.session, &worker, &mut Output::default());
             !self.session.is_postponed
         }
@@ -161,12 +165,12 @@ mod tests {
         for _ in 0..3 {
             let count = (0..1_000).take_while(|_| publisher.publish(&shared)).count();
             assert_eq!(count, WAITING_BYTES_MAX / MESSAGE_BYTES, "the message that reaches the bound is the last one");
-            assert!(shared.post.is_awaited.load(Ordering::SeqCst) && shared.post.is_full());
-            server.take_letters();
-            assert!(!shared.post.is_awaited.load(Ordering::SeqCst), "who waited was woken");
-            assert_eq!(shared.post.waiting_bytes(), 0);
+            assert!(shared.mailboxes.is_awaited.load(Ordering::SeqCst) && shared.mailboxes.is_full());
+            server.take_messages();
+            assert!(!shared.mailboxes.is_awaited.load(Ordering::SeqCst), "who waited was woken");
+            assert_eq!(shared.mailboxes.waiting_bytes(), 0);
             assert!(publisher.publish(&shared), "it goes on");
-            server.take_letters();
+            server.take_messages();
         }
         shared.dismiss(&mut publisher.session);
     }

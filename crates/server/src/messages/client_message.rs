@@ -3,7 +3,7 @@
 use resp::{Protocol, Reply};
 
 /// A message in its wire format. RESP2 and RESP3 differ only in the first byte.
-pub(crate) struct Parcel {
+pub(crate) struct ClientMessage {
     bytes: Vec<u8>,
     form: Form,
 }
@@ -22,19 +22,19 @@ enum Form {
 /// The channel on which a RESP2 client receives invalidations of another client's tracked keys.
 const INVALIDATIONS: &[u8] = b"__redis__:invalidate";
 
-impl Parcel {
+impl ClientMessage {
     /// Creates a message of these parts.
-    pub(crate) fn of_parts(parts: &[&[u8]]) -> Parcel {
+    pub(crate) fn of_parts(parts: &[&[u8]]) -> ClientMessage {
         let bytes = written(Protocol::Resp3, |reply| {
             reply.push(parts.len());
             parts.iter().for_each(|part| reply.bulk(part));
         });
-        Parcel { bytes, form: Form::Push }
+        ClientMessage { bytes, form: Form::Push }
     }
 
     /// Creates an invalidation of these keys, or of all keys. A redirected invalidation may go to a RESP2 client that
     /// subscribes.
-    pub(crate) fn of_invalidation(keys: Option<&[&[u8]]>, is_redirected: bool) -> Parcel {
+    pub(crate) fn of_invalidation(keys: Option<&[&[u8]]>, is_redirected: bool) -> ClientMessage {
         let bytes = written(Protocol::Resp3, |reply| {
             reply.push(2);
             reply.bulk(b"invalidate");
@@ -48,21 +48,21 @@ impl Parcel {
                 write_keys(reply, keys);
             }
         });
-        Parcel { bytes, form: Form::PushOfResp3 { for_subscribers } }
+        ClientMessage { bytes, form: Form::PushOfResp3 { for_subscribers } }
     }
 
     /// Creates the message that the redirection target `client_id` is gone.
-    pub(crate) fn of_broken_redirection(client_id: u64) -> Parcel {
+    pub(crate) fn of_broken_redirection(client_id: u64) -> ClientMessage {
         let bytes = written(Protocol::Resp3, |reply| {
             reply.push(2);
             reply.bulk(b"tracking-redir-broken");
             reply.integer(client_id as i64);
         });
-        Parcel { bytes, form: Form::PushOfResp3 { for_subscribers: Vec::new() } }
+        ClientMessage { bytes, form: Form::PushOfResp3 { for_subscribers: Vec::new() } }
     }
 
-    pub(crate) fn of_line(line: String) -> Parcel {
-        Parcel { bytes: line.into_bytes(), form: Form::Line }
+    pub(crate) fn of_line(line: String) -> ClientMessage {
+        ClientMessage { bytes: line.into_bytes(), form: Form::Line }
     }
 
     /// Returns the bytes for a client of this protocol version.

@@ -5,7 +5,7 @@ use resp::Request;
 /// The factors that determine a command's execution time, as far as they are known before the execution. In addition,
 /// any request that is long itself takes long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Takes {
+pub(crate) enum Cost {
     /// Constant, whatever the sizes of the store and its values.
     Moment,
     /// The values of its keys.
@@ -25,17 +25,17 @@ pub(crate) enum Takes {
     /// As many keys as its option `LIMIT` says; all keys without it.
     Ranges,
     /// Time outside the store; it also runs while a command has exclusive access.
-    Apart,
+    OwnThread,
     /// The same, if this is its first argument.
-    ApartIf(&'static str),
+    OwnThreadIf(&'static str),
 }
 
-impl Takes {
+impl Cost {
     /// Returns whether a request runs on its own thread.
-    pub(crate) fn is_apart(self, request: &Request<'_>) -> bool {
+    pub(crate) fn needs_own_thread(self, request: &Request<'_>) -> bool {
         match self {
-            Takes::Apart => true,
-            Takes::ApartIf(word) => request.len() > 1 && request.argument(1).eq_ignore_ascii_case(word.as_bytes()),
+            Cost::OwnThread => true,
+            Cost::OwnThreadIf(word) => request.len() > 1 && request.argument(1).eq_ignore_ascii_case(word.as_bytes()),
             _ => false,
         }
     }

@@ -18,13 +18,13 @@ use parking_lot::Mutex;
 use rustix::ioctl::{Getter, ioctl};
 
 /// More than can be left by accident.
-pub(crate) const UNTAKEN_COUNT_MAX: usize = 64;
+pub(crate) const UNCLAIMED_COUNT_MAX: usize = 64;
 
 /// Sockets of ended connections.
 #[derive(Default, Debug)]
-pub(crate) struct Untaken(Mutex<Vec<Arc<UnixStream>>>);
+pub(crate) struct Unclaimed(Mutex<Vec<Arc<UnixStream>>>);
 
-impl Untaken {
+impl Unclaimed {
     /// Returns their present number.
     pub(crate) fn count(&self) -> usize {
         let mut sockets = self.0.lock();

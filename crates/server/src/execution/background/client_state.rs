@@ -10,15 +10,15 @@ use crate::execution::pipeline::Pipeline;
 use crate::telemetry::BatchCounts;
 
 /// A client's session, its pipeline and its unparsed input.
-pub(crate) struct Desk {
+pub(crate) struct ClientState {
     pub(crate) session: Session,
     pub(crate) pipeline: Pipeline,
     pub(crate) input: Input,
 }
 
 /// The result of a background job.
-pub(crate) struct Done {
-    pub(crate) desk: Desk,
+pub(crate) struct JobResult {
+    pub(crate) client_state: ClientState,
     pub(crate) reply: Vec<u8>,
     pub(crate) ticket: Ticket,
     pub(crate) counts: BatchCounts,
@@ -26,7 +26,7 @@ pub(crate) struct Done {
     pub(crate) woke: Instant,
 }
 
-impl Desk {
+impl ClientState {
     /// Drops finished requests here, because freeing a long request would take an event loop too long.
     pub(super) fn tidy(&mut self) {
         if self.pipeline.is_done() {

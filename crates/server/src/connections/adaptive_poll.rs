@@ -11,33 +11,33 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll};
 
-use crate::connections::duty::Duty;
+use crate::connections::order_maintenance::OrderMaintenance;
 
 /// Maximum time that a loop spins in vain: about the cost of sleeping and being woken.
 const AWAKE_MAX: Duration = Duration::from_micros(50);
 
 /// A poll that spins if the last events arrived quickly.
 #[derive(Default)]
-pub(crate) struct Patience {
+pub(crate) struct AdaptivePoll {
     /// The last events arrived before a spinning loop would have slept.
     come_soon: bool,
 }
 
-impl Patience {
+impl AdaptivePoll {
     /// Like `poll.poll`, with this timeout.
     pub(crate) fn poll(
         &mut self,
         poll: &mut Poll,
         events: &mut Events,
         (timeout, may_stay_awake): (Option<Duration>, bool),
-        duty: &mut Duty<'_>,
+        order_maintenance: &mut OrderMaintenance<'_>,
     ) -> io::Result<()> {
         let began = Instant::now();
         self.come_soon &= may_stay_awake;
         while timeout.is_none_or(|timeout| timeout > began.elapsed()) {
-            let has_work = duty.has_work();
+            let has_work = order_maintenance.has_work();
             if !has_work && !self.come_soon {
-                duty.rest();
+                order_maintenance.rest();
                 break;
             }
             poll.poll(events, Some(Duration::ZERO))?;
@@ -46,7 +46,7 @@ impl Patience {
             }
             self.come_soon &= began.elapsed() < AWAKE_MAX;
             if has_work {
-                duty.apply();
+                order_maintenance.apply();
             }
         }
         let asleep = Instant::now();

@@ -1,20 +1,20 @@
 //! Periodic checks of a loop's clients.
 
 use super::EventLoop;
-use crate::mail::Letter;
+use crate::messages::LoopMessage;
 
 impl EventLoop {
     /// Closes idle clients and clients that do not read their replies, and resumes clients whose backlog may grow
     /// again.
-    pub(super) fn look_at_clients(&mut self) {
-        if !self.watchman.is_due(self.has_to_look()) {
+    pub(super) fn check_clients(&mut self) {
+        if !self.check_timer.is_due(self.needs_checks()) {
             return;
         }
         let seconds_max = self.shared.administration.settings.idle_seconds_max();
         let (mut due, mut has_unread, mut is_stuck) = (Vec::new(), false, false);
-        for (key, seat) in &mut self.connections {
-            let connection = &mut seat.connection;
-            connection.look_at_unread();
+        for (key, slot) in &mut self.connections {
+            let connection = &mut slot.connection;
+            connection.check_unread();
             has_unread |= connection.is_over_limit() || connection.is_held_back();
             is_stuck |= connection.is_stuck();
             if seconds_max > 0 && connection.is_idle(seconds_max) {
@@ -37,7 +37,7 @@ impl EventLoop {
         let shared = &self.shared;
         if let Some(place) = shared.backlogs.choose(&shared.clients) {
             shared.administration.log.evicted(place.client_id);
-            shared.post.give(place.loop_index, Letter::Close(place));
+            shared.mailboxes.give(place.loop_index, LoopMessage::Close(place));
         }
     }
 }

@@ -6,15 +6,15 @@ use crate::table::Entry;
 
 /// The thread that executes a background job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    Queued,
+pub(crate) enum JobThread {
+    Shared,
     /// Its own thread, which also runs while a command has exclusive access.
-    Apart,
+    Own,
 }
 
 /// A request that runs in the background while its client waits.
-pub(crate) struct Errand {
-    pub(crate) way: Way,
+pub(crate) struct BackgroundJob {
+    pub(crate) thread: JobThread,
     pub(crate) entry: Entry,
     /// Its index in the client's pipeline.
     pub(crate) number: usize,

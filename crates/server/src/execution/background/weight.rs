@@ -6,11 +6,11 @@
 
 use resp::Request;
 
-use super::errand::Way;
+use super::job::JobThread;
 use crate::clients::session::{Session, Transaction};
 use crate::keyspace::database::Database;
 use crate::shared::Shared;
-use crate::table::{self, Entry, Takes, Touches, flag};
+use crate::table::{self, Cost, Entry, Touches, flag};
 
 /// A request of at least this estimate is long: several milliseconds.
 const LONG_BYTES_MIN: u64 = 8 << 20;
@@ -19,20 +19,20 @@ const LONG_BYTES_MIN: u64 = 8 << 20;
 const KEY_COUNT_MAX: u64 = 1 << 14;
 
 /// Longer than any number of bytes.
-const FOR_LONG: u64 = u64::MAX;
+const UNBOUNDED: u64 = u64::MAX;
 
 /// Returns the thread for the request if it is long and its client may wait; `None` if the loop executes it.
 #[inline]
-pub(crate) fn way_of(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> Option<Way> {
+pub(crate) fn thread_for(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> Option<JobThread> {
     let is_now = !session.queues(entry);
-    if !session.may_be_away {
+    if !session.may_use_background {
         return None;
     }
-    if is_now && entry.command.policy.takes.is_apart(request) {
-        return Some(Way::Apart);
+    if is_now && entry.command.policy.cost.needs_own_thread(request) {
+        return Some(JobThread::Own);
     }
     let is_long = is_long_itself(request) || is_now && is_long(entry, request, session, shared);
-    is_long.then_some(Way::Queued)
+    is_long.then_some(JobThread::Shared)
 }
 
 /// Returns whether the request itself is so long that even queueing it takes long.
@@ -60,8 +60,8 @@ fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) 
         if entry.command.name == "select" {
             db = resp::parse_integer(request.argument(1)).and_then(Database::of).unwrap_or(db);
         }
-        let weight = if entry.command.policy.takes.is_apart(&request) {
-            FOR_LONG
+        let weight = if entry.command.policy.cost.needs_own_thread(&request) {
+            UNBOUNDED
         } else {
             of_request(entry, &request, db, shared)
         };
@@ -71,28 +71,28 @@ fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) 
         }
     }
     // Its deletions and writes form one batch, key by key.
-    if clears && shared.keyspace.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { FOR_LONG } else { sum }
+    if clears && shared.keyspace.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { UNBOUNDED } else { sum }
 }
 
 fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared) -> u64 {
     let values = || entry.command.keys_of(request).map(|(index, _)| held_bytes(request.argument(index), db, shared));
     let number = |index: usize| resp::parse_integer(request.argument(index)).map_or(0, |number| number.max(0) as u64);
     let held = || values().fold(0, u64::saturating_add);
-    match entry.command.policy.takes {
-        Takes::Values => held(),
-        Takes::ValuesIf(option) if has_option(request, option) => held(),
-        Takes::Bytes(index) => number(index).max(held()),
-        Takes::Bits(index) => (number(index) / 8).max(held()),
-        Takes::Product => values().fold(1, u64::saturating_mul),
-        Takes::Keys => FOR_LONG,
-        Takes::KeysOfDatabases if shared.keyspace.databases.is_stored() => FOR_LONG,
-        Takes::Ranges if limit_of(request).is_none_or(|limit| limit > KEY_COUNT_MAX) => FOR_LONG,
-        Takes::Moment
-        | Takes::ValuesIf(_)
-        | Takes::KeysOfDatabases
-        | Takes::Ranges
-        | Takes::Apart
-        | Takes::ApartIf(_) => 0,
+    match entry.command.policy.cost {
+        Cost::Values => held(),
+        Cost::ValuesIf(option) if has_option(request, option) => held(),
+        Cost::Bytes(index) => number(index).max(held()),
+        Cost::Bits(index) => (number(index) / 8).max(held()),
+        Cost::Product => values().fold(1, u64::saturating_mul),
+        Cost::Keys => UNBOUNDED,
+        Cost::KeysOfDatabases if shared.keyspace.databases.is_stored() => UNBOUNDED,
+        Cost::Ranges if limit_of(request).is_none_or(|limit| limit > KEY_COUNT_MAX) => UNBOUNDED,
+        Cost::Moment
+        | Cost::ValuesIf(_)
+        | Cost::KeysOfDatabases
+        | Cost::Ranges
+        | Cost::OwnThread
+        | Cost::OwnThreadIf(_) => 0,
     }
 }
 
@@ -116,23 +116,23 @@ mod tests {
     use resp::Requests;
 
     use crate::clients::session::{Session, Transaction};
+    use crate::execution::background::job::JobThread;
+    use crate::execution::background::weight::KEY_COUNT_MAX;
     use crate::execution::claims::Claim;
-    use crate::execution::errands::errand::Way;
-    use crate::execution::errands::weight::KEY_COUNT_MAX;
     use crate::execution::permission;
     use crate::shared::Shared;
     use crate::{table, testing};
 
-    fn way(words: &[&str], session: &Session, shared: &Shared) -> Option<Way> {
+    fn thread(words: &[&str], session: &Session, shared: &Shared) -> Option<JobThread> {
         let mut requests = Requests::default();
         requests.push_words(words);
         let request = requests.get(0, &[]);
-        super::way_of(table::find(&request).expect("a command"), &request, session, shared)
+        super::thread_for(table::find(&request).expect("a command"), &request, session, shared)
     }
 
     fn client(shared: &Shared) -> Session {
         let mut session = testing::session(shared);
-        session.may_be_away = true;
+        session.may_use_background = true;
         session
     }
 
@@ -180,10 +180,11 @@ mod tests {
             &["DEBUG", "OBJECT", "long"],
             &["MULTI"],
         ];
-        long.iter().for_each(|words| assert_eq!(way(words, &session, shared), Some(Way::Queued), "{}", words[0]));
-        short.iter().for_each(|words| assert_eq!(way(words, &session, shared), None, "{words:?}"));
+        long.iter()
+            .for_each(|words| assert_eq!(thread(words, &session, shared), Some(JobThread::Shared), "{}", words[0]));
+        short.iter().for_each(|words| assert_eq!(thread(words, &session, shared), None, "{words:?}"));
         for words in [&["SAVE"][..], &["DEBUG", "SLEEP", "1"]] {
-            assert_eq!(way(words, &session, shared), Some(Way::Apart), "{words:?}");
+            assert_eq!(thread(words, &session, shared), Some(JobThread::Own), "{words:?}");
         }
     }
 
@@ -199,7 +200,7 @@ mod tests {
                 let mut transaction = crate::clients::session::Transaction::default();
                 [&[clearing][..], &["SET", "a", "1"]].iter().for_each(|words| transaction.requests.push_words(words));
                 session.transaction = Some(Box::new(transaction));
-                let is_long = way(&["EXEC"], &session, shared).is_some();
+                let is_long = thread(&["EXEC"], &session, shared).is_some();
                 assert_eq!(is_long, count > KEY_COUNT_MAX, "{clearing} of {count} keys");
             }
         }
@@ -226,8 +227,8 @@ mod tests {
             let mut transaction = crate::clients::session::Transaction::default();
             queued.iter().for_each(|words| transaction.requests.push_words(words));
             session.transaction = Some(Box::new(transaction));
-            assert_eq!(way(&["EXEC"], &session, shared).is_some(), is_long, "{}", queued[0][0]);
-            assert_eq!(way(&["KEYS", "*"], &session, shared), None, "it waits for EXEC");
+            assert_eq!(thread(&["EXEC"], &session, shared).is_some(), is_long, "{}", queued[0][0]);
+            assert_eq!(thread(&["KEYS", "*"], &session, shared), None, "it waits for EXEC");
         }
     }
 
@@ -264,12 +265,12 @@ mod tests {
                     .for_each(|w| transaction.requests.push_words(w));
                 let request = transaction.requests.get(1, &[]);
                 if let Ok(entry) = table::find(&request) {
-                    super::way_of(entry, &request, &session, shared);
+                    super::thread_for(entry, &request, &session, shared);
                     Claim::of(entry, &request, &session);
                     let _ = permission::admit(&request, &session);
                 }
                 session.transaction = Some(Box::new(transaction));
-                way(&["EXEC"], &session, shared);
+                thread(&["EXEC"], &session, shared);
                 let mut exec = Requests::default();
                 exec.push_words(&["EXEC"]);
                 let exec = exec.get(0, &[]);

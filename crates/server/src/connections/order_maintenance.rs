@@ -35,7 +35,7 @@ const FRUITLESS_MAX: u32 = 64;
 const KINDS: [Kind; 3] = [Kind::Get, Kind::Scan, Kind::Write];
 
 /// A loop as a member of the thread pool.
-pub(crate) struct Duty<'s> {
+pub(crate) struct OrderMaintenance<'s> {
     member: Member<'s, Queues>,
     counters: &'s LoopCounters,
     /// The counters before this round.
@@ -45,11 +45,11 @@ pub(crate) struct Duty<'s> {
     fruitless_count: u32,
 }
 
-impl<'s> Duty<'s> {
+impl<'s> OrderMaintenance<'s> {
     /// Creates the maintenance of loop number `index`.
-    pub(crate) fn of(shared: &'s Shared, index: usize) -> Duty<'s> {
+    pub(crate) fn of(shared: &'s Shared, index: usize) -> OrderMaintenance<'s> {
         let counters = &shared.telemetry.loops[index];
-        Duty {
+        OrderMaintenance {
             member: shared.pool.member(),
             counters,
             before: counters.served(),
@@ -134,7 +134,7 @@ mod tests {
     fn a_loop_that_stalls_in_its_role_leaves_no_queue_unserved() {
         let (server, _dir) = testing::server_with(Sharing::default());
         let shared = Arc::clone(server.shared());
-        let [mut stalled, mut other] = [0, 1].map(|index| Duty::of(&shared, index));
+        let [mut stalled, mut other] = [0, 1].map(|index| OrderMaintenance::of(&shared, index));
         assert_eq!([stalled.member.role(), other.member.role()], [Role::Apply, Role::Serve]);
         put(&shared, 100);
         other.end_round(Instant::now());
@@ -151,12 +151,12 @@ mod tests {
     fn a_round_in_the_role_applies_one_group() {
         let (server, _dir) = testing::server_with(Sharing::default());
         let shared = Arc::clone(server.shared());
-        let mut duty = Duty::of(&shared, 0);
+        let mut order_maintenance = OrderMaintenance::of(&shared, 0);
         put(&shared, 100);
-        duty.end_round(Instant::now());
+        order_maintenance.end_round(Instant::now());
         let left = queued_count(&shared);
         assert!((84..100).contains(&left), "sixteen at most, and one at least: {left} are left");
-        duty.rest();
+        order_maintenance.rest();
         assert_eq!(shared.pool.figures().backend_count, 0);
     }
 
@@ -181,21 +181,21 @@ mod tests {
     fn a_loop_that_has_looked_in_vain_looks_again_once_it_has_slept() {
         let (server, _dir) = testing::server_with(Sharing::default());
         let shared = Arc::clone(server.shared());
-        let mut duty = Duty::of(&shared, 0);
-        (0..FRUITLESS_MAX).for_each(|_| duty.apply());
+        let mut order_maintenance = OrderMaintenance::of(&shared, 0);
+        (0..FRUITLESS_MAX).for_each(|_| order_maintenance.apply());
         put(&shared, 100);
-        assert!(!duty.has_work(), "it goes to sleep");
-        duty.rest();
-        assert!(duty.has_work());
+        assert!(!order_maintenance.has_work(), "it goes to sleep");
+        order_maintenance.rest();
+        assert!(order_maintenance.has_work());
     }
 
     #[test]
     fn loops_beside_the_stores_threads_apply_nothing() {
         let (server, _dir) = testing::server_with(Sharing::Beside);
         let shared = Arc::clone(server.shared());
-        let mut duty = Duty::of(&shared, 0);
+        let mut order_maintenance = OrderMaintenance::of(&shared, 0);
         put(&shared, 100);
-        duty.end_round(Instant::now());
-        assert!(!duty.has_work() && queued_count(&shared) == 100);
+        order_maintenance.end_round(Instant::now());
+        assert!(!order_maintenance.has_work() && queued_count(&shared) == 100);
     }
 }

@@ -31,30 +31,30 @@ static IS_OF_USE: LazyLock<bool> = LazyLock::new(|| available_parallelism().map_
 
 /// The state of adaptive polling.
 #[derive(Debug)]
-pub struct Looks {
+pub struct Spin {
     whole_count: u32,
     /// Of one wait.
     count: u32,
     made_count: u32,
-    vain_count: u32,
+    fruitless_count: u32,
 }
 
-impl Looks {
+impl Spin {
     /// Creates waits of at most `whole_count` polls. They should take about 50 us, the time to wake a thread whose
     /// processor is idle.
     #[must_use]
-    pub fn new(whole_count: u32) -> Looks {
-        Looks::of(if *IS_OF_USE { whole_count } else { 0 })
+    pub fn new(whole_count: u32) -> Spin {
+        Spin::of(if *IS_OF_USE { whole_count } else { 0 })
     }
 
-    fn of(whole_count: u32) -> Looks {
-        Looks { whole_count, count: whole_count, made_count: 0, vain_count: 0 }
+    fn of(whole_count: u32) -> Spin {
+        Spin { whole_count, count: whole_count, made_count: 0, fruitless_count: 0 }
     }
 
     /// Called when no data was found: returns whether to poll again. If not, the wait is over, and the next one is
     /// shorter.
-    pub fn go_on(&mut self) -> bool {
-        let is_whole = self.vain_count % WHOLE_EVERY_COUNT == WHOLE_EVERY_COUNT - 1;
+    pub fn spin_again(&mut self) -> bool {
+        let is_whole = self.fruitless_count % WHOLE_EVERY_COUNT == WHOLE_EVERY_COUNT - 1;
         if self.made_count < if is_whole { self.whole_count } else { self.count } {
             self.made_count += 1;
             if self.made_count.is_multiple_of(self.whole_count / WHOLE_PER_YIELD) {
@@ -62,7 +62,7 @@ impl Looks {
             }
             return true;
         }
-        self.vain_count = self.vain_count.wrapping_add(1);
+        self.fruitless_count = self.fruitless_count.wrapping_add(1);
         self.made_count = 0;
         self.count = (self.count / 2).max(self.whole_count / WHOLE_PER_LEAST);
         false
@@ -80,49 +80,49 @@ mod tests {
     use super::*;
 
     /// Returns the number of polls in a wait in vain.
-    fn vain(looks: &mut Looks) -> u32 {
-        std::iter::repeat_with(|| looks.go_on()).take_while(|goes_on| *goes_on).count() as u32
+    fn vain(spin: &mut Spin) -> u32 {
+        std::iter::repeat_with(|| spin.spin_again()).take_while(|goes_on| *goes_on).count() as u32
     }
 
     #[test]
     fn waits_are_bounded_and_short_where_nothing_comes() {
-        let mut looks = Looks::of(1024);
-        assert_eq!(vain(&mut looks), 1024);
-        let next: Vec<u32> = (0..7).map(|_| vain(&mut looks)).collect();
+        let mut spin = Spin::of(1024);
+        assert_eq!(vain(&mut spin), 1024);
+        let next: Vec<u32> = (0..7).map(|_| vain(&mut spin)).collect();
         assert_eq!(next, [512, 256, 128, 64, 32, 16, 16]);
-        let later: Vec<u32> = (0..WHOLE_EVERY_COUNT).map(|_| vain(&mut looks)).collect();
+        let later: Vec<u32> = (0..WHOLE_EVERY_COUNT).map(|_| vain(&mut spin)).collect();
         assert_eq!(later.iter().filter(|count| **count == 1024).count(), 1, "{later:?}");
         assert_eq!(later.iter().filter(|count| **count == 16).count() as u32, WHOLE_EVERY_COUNT - 1, "{later:?}");
     }
 
     /// Finds data after `made` polls.
-    fn found(looks: &mut Looks, made: u32) {
-        assert!((0..made).all(|_| looks.go_on()));
-        looks.found();
+    fn found(spin: &mut Spin, made: u32) {
+        assert!((0..made).all(|_| spin.spin_again()));
+        spin.found();
     }
 
     #[test]
     fn waits_are_as_long_as_what_is_found_takes() {
-        let mut looks = Looks::of(1024);
-        (0..8).for_each(|_| _ = vain(&mut looks));
-        found(&mut looks, 3);
-        found(&mut looks, 10);
-        assert_eq!(vain(&mut looks), 40);
-        while vain(&mut looks) != 16 {}
+        let mut spin = Spin::of(1024);
+        (0..8).for_each(|_| _ = vain(&mut spin));
+        found(&mut spin, 3);
+        found(&mut spin, 10);
+        assert_eq!(vain(&mut spin), 40);
+        while vain(&mut spin) != 16 {}
         // An end that is always woken late polls long once in a while, and then again.
-        while looks.vain_count % WHOLE_EVERY_COUNT != WHOLE_EVERY_COUNT - 1 {
-            vain(&mut looks);
+        while spin.fruitless_count % WHOLE_EVERY_COUNT != WHOLE_EVERY_COUNT - 1 {
+            vain(&mut spin);
         }
-        found(&mut looks, 300);
-        looks.vain_count += 1;
-        found(&mut looks, 300);
-        assert_eq!(vain(&mut looks), 1024);
+        found(&mut spin, 300);
+        spin.fruitless_count += 1;
+        found(&mut spin, 300);
+        assert_eq!(vain(&mut spin), 1024);
     }
 
     #[test]
     fn one_processor_is_the_other_sides() {
-        let mut looks = Looks::of(0);
-        looks.found();
-        assert!((0..2 * WHOLE_EVERY_COUNT).all(|_| vain(&mut looks) == 0));
+        let mut spin = Spin::of(0);
+        spin.found();
+        assert!((0..2 * WHOLE_EVERY_COUNT).all(|_| vain(&mut spin) == 0));
     }
 }

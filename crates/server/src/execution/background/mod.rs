@@ -4,7 +4,7 @@
 //! receives the client's session, pipeline and input ([`ClientState`]), so even a long request is not copied; the loop
 //! keeps a placeholder session.
 //!
-//! Each row of the command table states the factors of the command's duration ([`Takes`]). From that and the current
+//! Each row of the command table states the factors of the command's duration ([`Cost`]). From that and the current
 //! values, `weight` estimates whether a request is long. SAVE and DEBUG SLEEP get a thread each: SAVE runs once at a
 //! time, DEBUG SLEEP is for tests. All other jobs queue for one thread, which claims the job's keys ([`Claim`]) while
 //! it executes. So a transaction of several seconds is isolated as on a loop, and blocks only commands that use its
@@ -17,10 +17,10 @@
 //! # Lock order
 //! The lane of the background jobs, then the claim, then the loops' lanes, one at a time. The queue's lock is a leaf.
 //!
-//! [`Takes`]: crate::table::Takes
+//! [`Cost`]: crate::table::Cost
 
-pub(crate) mod desk;
-pub(crate) mod errand;
+pub(crate) mod client_state;
+pub(crate) mod job;
 pub(crate) mod weight;
 
 use std::sync::Arc;
@@ -36,49 +36,57 @@ use crate::execution::claims::Claim;
 use crate::execution::dispatch::Execution;
 use crate::execution::panics::{self, Abandoned};
 use crate::execution::permission;
-use crate::mail::Letter;
+use crate::messages::LoopMessage;
 use crate::shared::Shared;
-use crate::telemetry::Tally;
-use desk::{Desk, Done};
-use errand::{Errand, Way};
+use crate::telemetry::EventCounts;
+use client_state::{ClientState, JobResult};
+use job::{BackgroundJob, JobThread};
 
 /// A background job with its client's state.
-struct Job {
-    errand: Errand,
-    desk: Desk,
+struct QueuedJob {
+    job: BackgroundJob,
+    client_state: ClientState,
 }
 
-impl Job {
-    fn do_it(self, shared: &Shared) {
-        let Job { errand: Errand { way, entry, number, woke }, mut desk } = self;
-        let (mut output, mut tally) = (Output::default(), Tally::default());
+impl QueuedJob {
+    fn execute(self, shared: &Shared) {
+        let QueuedJob { job: BackgroundJob { thread, entry, number, woke }, mut client_state } = self;
+        let (mut output, mut event_counts) = (Output::default(), EventCounts::default());
         let ((), ticket) = shared.keyspace.store.deferred(|_| {
-            let (request, session) = (desk.pipeline.request(number, desk.input.pending()), &mut desk.session);
+            let (request, session) =
+                (client_state.pipeline.request(number, client_state.input.pending()), &mut client_state.session);
             let done = panics::catch(|| {
-                let _claimed = (way == Way::Queued).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
+                let _claimed =
+                    (thread == JobThread::Shared).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
                 await_turn(session, shared);
-                if !permission::stays(session, shared) {
+                if !permission::is_still_served(session, shared) {
                     return;
                 }
                 match permission::admit(&request, session) {
-                    Ok(_) => Execution::answered(entry, request, session, shared, &mut output, &mut tally),
+                    Ok(_) => Execution::answered(entry, request, session, shared, &mut output, &mut event_counts),
                     Err(refusal) => {
-                        permission::refuse(refusal, &request, session, shared, &mut output, &mut tally);
+                        permission::refuse(refusal, &request, session, shared, &mut output, &mut event_counts);
                     }
                 }
             });
             if let Err(caught) = done {
-                let request = desk.pipeline.request(number, desk.input.pending());
-                Abandoned { request, start: 0 }.answer(&caught, &mut desk.session, shared, &mut output, &mut tally);
+                let request = client_state.pipeline.request(number, client_state.input.pending());
+                Abandoned { request, start: 0 }.answer(
+                    &caught,
+                    &mut client_state.session,
+                    shared,
+                    &mut output,
+                    &mut event_counts,
+                );
             }
-            shared.observers.tracking.announce(shared.ways());
+            shared.observers.tracking.announce(shared.message_access());
         });
-        let ticket = ticket.and(std::mem::take(&mut desk.session.heard));
-        desk.tidy();
-        let place: Place = desk.session.record.place;
-        shared.telemetry.loops[place.loop_index].add(tally);
-        let done = Done { desk, reply: output.into_bytes(), ticket, counts: tally.batch, woke };
-        shared.post.give(place.loop_index, Letter::Done(place, Box::new(done)));
+        let ticket = ticket.and(std::mem::take(&mut client_state.session.observed));
+        client_state.tidy();
+        let place: Place = client_state.session.record.place;
+        shared.telemetry.loops[place.loop_index].add(event_counts);
+        let done = JobResult { client_state, reply: output.into_bytes(), ticket, counts: event_counts.batch, woke };
+        shared.mailboxes.give(place.loop_index, LoopMessage::JobDone(place, Box::new(done)));
     }
 }
 
@@ -90,32 +98,32 @@ fn await_turn(session: &Session, shared: &Shared) {
 
 /// The threads that execute background jobs.
 #[derive(Default)]
-pub(crate) struct Errands {
-    queue: Mutex<Option<Sender<Job>>>,
+pub(crate) struct BackgroundJobs {
+    queue: Mutex<Option<Sender<QueuedJob>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Errands {
+impl BackgroundJobs {
     /// Starts or queues the job; its client waits for the result.
-    pub(crate) fn send(&self, shared: &Arc<Shared>, errand: Errand, desk: Desk) {
-        let job = Job { errand, desk };
-        match job.errand.way {
-            Way::Apart => self.send_apart(shared, job),
-            Way::Queued => self.enqueue(shared, job),
+    pub(crate) fn send(&self, shared: &Arc<Shared>, job: BackgroundJob, client_state: ClientState) {
+        let queued = QueuedJob { job, client_state };
+        match queued.job.thread {
+            JobThread::Own => self.send_to_own_thread(shared, queued),
+            JobThread::Shared => self.enqueue(shared, queued),
         }
     }
 
-    fn send_apart(&self, shared: &Arc<Shared>, job: Job) {
+    fn send_to_own_thread(&self, shared: &Arc<Shared>, queued: QueuedJob) {
         let (sender, jobs) = channel();
         if self.spawn(shared, jobs) {
             // The thread receives it before it exits.
-            let _ = sender.send(job);
+            let _ = sender.send(queued);
         } else {
-            job.do_it(shared);
+            queued.execute(shared);
         }
     }
 
-    fn enqueue(&self, shared: &Arc<Shared>, job: Job) {
+    fn enqueue(&self, shared: &Arc<Shared>, queued: QueuedJob) {
         let mut queue = self.queue.lock();
         if queue.is_none() {
             let (sender, jobs) = channel();
@@ -124,19 +132,19 @@ impl Errands {
         let Some(sender) = queue.as_ref() else {
             drop(queue);
             // If no thread can be created, the loop executes the job itself.
-            return job.do_it(shared);
+            return queued.execute(shared);
         };
-        let sent = sender.send(job);
+        let sent = sender.send(queued);
         drop(queue);
         if let Err(refused) = sent {
-            refused.0.do_it(shared);
+            refused.0.execute(shared);
         }
     }
 
     /// Starts a thread that executes jobs until the sender is dropped. Returns false if no thread can be created.
-    fn spawn(&self, shared: &Arc<Shared>, jobs: Receiver<Job>) -> bool {
+    fn spawn(&self, shared: &Arc<Shared>, jobs: Receiver<QueuedJob>) -> bool {
         let shared = Arc::clone(shared);
-        let work = move || jobs.into_iter().for_each(|job| job.do_it(&shared));
+        let work = move || jobs.into_iter().for_each(|queued| queued.execute(&shared));
         let Ok(thread) = thread::Builder::new().name("hikv-errand".into()).spawn(work) else { return false };
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
@@ -173,8 +181,8 @@ mod tests {
         pipeline.requests.push_words(&["RENAME", "k", "l"]);
         let entry = table::find(&pipeline.request(0, &[])).expect("a command");
         change(shared, &session);
-        let errand = Errand { way: Way::Queued, entry, number: 0, woke: Instant::now() };
-        Job { errand, desk: Desk { session, pipeline, input: Input::default() } }.do_it(shared);
+        let job = BackgroundJob { thread: JobThread::Shared, entry, number: 0, woke: Instant::now() };
+        QueuedJob { job, client_state: ClientState { session, pipeline, input: Input::default() } }.execute(shared);
         shared.keyspace.store.contains("l").expect("the store answers")
     }
 

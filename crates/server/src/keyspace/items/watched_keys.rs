@@ -27,7 +27,7 @@ static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The state of a key.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct KeyState {
     version: Version,
     value: Shown,
     expiry: Expiry,
@@ -47,25 +47,25 @@ impl Shown {
     }
 }
 
-impl Seen {
+impl KeyState {
     /// Returns the key's current state; `None` if it does not exist.
-    pub(crate) fn of(store: &Store, key: &[u8]) -> Result<Option<Seen>, Error> {
+    pub(crate) fn of(store: &Store, key: &[u8]) -> Result<Option<KeyState>, Error> {
         let look = || store.get_part_versioned_with(key, |version, value| (version, Shown::of(value)));
-        Ok(as_of_one_moment(store, key, look)?.map(|(version, value, expiry)| Seen { version, value, expiry }))
+        Ok(read_consistently(store, key, look)?.map(|(version, value, expiry)| KeyState { version, value, expiry }))
     }
 
     fn is_value(&self, version: Version, value: &[u8]) -> bool {
         version == self.version || matches!(self.value, Shown::Hash(_)) && Shown::of(value) == self.value
     }
 
-    fn is_moved_to(&self, now: &Seen) -> bool {
+    fn is_moved_to(&self, now: &KeyState) -> bool {
         matches!(self.value, Shown::Hash(_)) && (self.value, self.expiry) == (now.value, now.expiry)
     }
 }
 
 /// Calls `look` with the value, and returns the result with the version and expiry. The expiry is read separately, so
 /// both are read again if the key was written in between.
-fn as_of_one_moment<R>(
+fn read_consistently<R>(
     store: &Store,
     key: &[u8],
     mut look: impl FnMut() -> Result<Option<(Version, R)>, Error>,
@@ -85,33 +85,33 @@ fn version_of(store: &Store, key: &[u8]) -> Result<Option<Version>, Error> {
 
 /// Keys by their names in the store, with their states.
 #[derive(Default)]
-pub(crate) struct Premises {
-    keys: BTreeMap<Vec<u8>, Option<Seen>>,
+pub(crate) struct WatchedKeys {
+    keys: BTreeMap<Vec<u8>, Option<KeyState>>,
     /// A command has read a different state.
     are_broken: Cell<bool>,
 }
 
-impl Premises {
-    pub(crate) fn of(keys: impl Iterator<Item = (Vec<u8>, Option<Seen>)>) -> Premises {
-        Premises { keys: keys.collect(), ..Premises::default() }
+impl WatchedKeys {
+    pub(crate) fn of(keys: impl Iterator<Item = (Vec<u8>, Option<KeyState>)>) -> WatchedKeys {
+        WatchedKeys { keys: keys.collect(), ..WatchedKeys::default() }
     }
 
     /// Step 1: returns whether each key still has its state, and updates the versions.
     pub(crate) fn hold(&mut self, store: &Store) -> Result<bool, Error> {
-        for (key, seen) in &mut self.keys {
-            if version_of(store, key)? == seen.map(|seen| seen.version) {
+        for (key, state) in &mut self.keys {
+            if version_of(store, key)? == state.map(|state| state.version) {
                 continue;
             }
-            match (&*seen, Seen::of(store, key)?) {
-                (Some(before), Some(now)) if before.is_moved_to(&now) => *seen = Some(now),
+            match (&*state, KeyState::of(store, key)?) {
+                (Some(before), Some(now)) if before.is_moved_to(&now) => *state = Some(now),
                 _ => return Ok(false),
             }
         }
-        Ok(self.are_met())
+        Ok(self.are_unchanged())
     }
 
     /// Returns whether all reads of watched keys saw the recorded states.
-    pub(super) fn are_met(&self) -> bool {
+    pub(super) fn are_unchanged(&self) -> bool {
         !self.are_broken.get()
     }
 
@@ -123,45 +123,45 @@ impl Premises {
         is_part: bool,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let Some(seen) = self.keys.get(key) else {
+        let Some(state) = self.keys.get(key) else {
             return if is_part { store.get_part_with(key, read) } else { store.get_with(key, read) };
         };
         let show = |version: Version, value: &[u8]| {
-            self.rest_on(seen.is_some_and(|seen| seen.is_value(version, value)));
+            self.rest_on(state.is_some_and(|state| state.is_value(version, value)));
             read(value)
         };
         let shown =
             if is_part { store.get_part_versioned_with(key, show)? } else { store.get_versioned_with(key, show)? };
-        self.rest_on(shown.is_some() == seen.is_some());
+        self.rest_on(shown.is_some() == state.is_some());
         Ok(shown)
     }
 
     /// Step 2, for the key's expiry.
     pub(super) fn expires_at(&self, store: &Store, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let expiry = store.expires_at(key)?;
-        if let Some(seen) = self.keys.get(key) {
-            self.rest_on(expiry == seen.map(|seen| seen.expiry));
+        if let Some(state) = self.keys.get(key) {
+            self.rest_on(expiry == state.map(|state| state.expiry));
         }
         Ok(expiry)
     }
 
     /// Step 2, for a copy of the key's value and expiry.
     pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
-        let Some(seen) = self.keys.get(key) else { return copy_of(store, key) };
+        let Some(state) = self.keys.get(key) else { return copy_of(store, key) };
         let look = || store.get_versioned_with(key, |version, value| (version, value.to_vec()));
-        let copied = as_of_one_moment(store, key, look)?;
+        let copied = read_consistently(store, key, look)?;
         let is_same = copied.as_ref().map(|(version, value, expiry)| {
-            seen.is_some_and(|seen| seen.is_value(*version, value) && seen.expiry == *expiry)
+            state.is_some_and(|state| state.is_value(*version, value) && state.expiry == *expiry)
         });
-        self.rest_on(is_same.unwrap_or(seen.is_none()));
+        self.rest_on(is_same.unwrap_or(state.is_none()));
         Ok(copied.map(|(_, value, expiry)| (value, expiry)))
     }
 
     /// Step 3: adds the conditions to the batch.
-    pub(super) fn ask_in(&self, batch: &mut WriteBatch) {
-        for (key, seen) in &self.keys {
-            match seen {
-                Some(seen) => batch.expect_version(key, seen.version),
+    pub(super) fn add_conditions(&self, batch: &mut WriteBatch) {
+        for (key, state) in &self.keys {
+            match state {
+                Some(state) => batch.expect_version(key, state.version),
                 None => batch.expect_absent(key),
             };
         }
@@ -192,15 +192,15 @@ mod tests {
     fn is_written(store: &Store, during: impl FnOnce(Items<'_>)) -> bool {
         store.clear().unwrap();
         store.put("k", "v").unwrap();
-        let seen = |key: &str| (key.as_bytes().to_vec(), Seen::of(store, key.as_bytes()).unwrap());
-        let mut premises = Premises::of(["k", "absent"].map(seen).into_iter());
-        assert!(premises.hold(store).unwrap());
-        let pending = Pending::resting_on(premises);
+        let state = |key: &str| (key.as_bytes().to_vec(), KeyState::of(store, key.as_bytes()).unwrap());
+        let mut watched_keys = WatchedKeys::of(["k", "absent"].map(state).into_iter());
+        assert!(watched_keys.hold(store).unwrap());
+        let pending = Pending::depending_on(watched_keys);
         let databases = Databases::load(store).unwrap();
         let items = Items::new(store, &databases, Some(&pending));
         during(items);
         assert!(items.put("mine", "1").is_ok());
-        let is_written = pending.commit(store).is_ok_and(|told| told.is_some());
+        let is_written = pending.commit(store).is_ok_and(|reports| reports.is_some());
         assert_eq!(store.contains("mine").unwrap(), is_written);
         is_written
     }
@@ -222,13 +222,13 @@ mod tests {
         let ((store, _dir), watched) = (store(), [7; 100]);
         let mut random = fastrand::Rng::with_seed(7);
         store.put("k", watched).unwrap();
-        let seen = Seen::of(&store, b"k").unwrap();
+        let state = KeyState::of(&store, b"k").unwrap();
         let (forged, mut return_count) = (testkit::forged(&watched), 0);
         for _ in 0..WRITE_COUNT_MAX {
             let is_watched = random.bool();
             store.put("k", if is_watched { &watched[..] } else { &forged }).unwrap();
-            assert_eq!(Premises::of([(b"k".to_vec(), seen)].into_iter()).hold(&store).unwrap(), is_watched);
-            return_count += usize::from(version_of(&store, b"k").unwrap() == seen.map(|seen| seen.version));
+            assert_eq!(WatchedKeys::of([(b"k".to_vec(), state)].into_iter()).hold(&store).unwrap(), is_watched);
+            return_count += usize::from(version_of(&store, b"k").unwrap() == state.map(|state| state.version));
             if return_count == RETURN_COUNT {
                 return;
             }
@@ -255,14 +255,15 @@ mod tests {
             ("absence", |items| assert!(items.contains("absent").is_ok()), [false, false, true]),
             ("deletion", |items| assert!(items.delete("absent").is_ok()), [false, false, true]),
         ];
-        for (what, read, is_noticed) in reads {
-            for ((write, put_back), is_noticed) in [another, gone, there].into_iter().zip(is_noticed) {
+        for (what, read, has_visible_effects) in reads {
+            for ((write, put_back), has_visible_effects) in [another, gone, there].into_iter().zip(has_visible_effects)
+            {
                 let is_written = is_written(&store, |items| {
                     write(&store);
                     read(items);
                     put_back(&store);
                 });
-                assert_eq!(is_written, !is_noticed, "{what}");
+                assert_eq!(is_written, !has_visible_effects, "{what}");
             }
         }
     }

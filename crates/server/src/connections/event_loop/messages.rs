@@ -9,53 +9,53 @@ use std::sync::Arc;
 use hikv::Ticket;
 use mio::Token;
 
-use super::{EventLoop, Seat};
+use super::{ConnectionSlot, EventLoop};
 use crate::clients::{Peer, Place};
 use crate::connections::admission::Admission;
 use crate::connections::connection::Connection;
 use crate::connections::transport::Transport;
-use crate::execution::errands::desk::Done;
-use crate::mail::{Letter, Parcel};
+use crate::execution::background::client_state::JobResult;
+use crate::messages::{ClientMessage, LoopMessage};
 
 /// Maximum bytes of messages added to outputs before the receivers get a turn to send them.
 const DELIVERED_BYTES_MAX: usize = 1 << 20;
 
 impl EventLoop {
     /// Takes messages out of the mailbox and processes them while there is time; returns whether some are left.
-    pub(crate) fn take_letters(&mut self) -> bool {
+    pub(crate) fn take_messages(&mut self) -> bool {
         self.empty_box();
         let mut delivered_bytes = 0;
         while delivered_bytes < DELIVERED_BYTES_MAX
-            && let Some(letter) = self.taken.pop_front()
+            && let Some(message) = self.taken.pop_front()
         {
-            match letter {
-                Letter::Arrival(transport, addr, admission) => self.adopt(transport, addr, admission),
-                Letter::Parcel { receivers, parcel } => {
-                    delivered_bytes += receivers.len() * parcel.len_bytes();
-                    self.deliver(&receivers, &parcel);
-                    self.shared.post.note_taken(&receivers, &parcel);
+            match message {
+                LoopMessage::Arrival(transport, addr, admission) => self.adopt(transport, addr, admission),
+                LoopMessage::Deliver { receivers, message } => {
+                    delivered_bytes += receivers.len() * message.len_bytes();
+                    self.deliver(&receivers, &message);
+                    self.shared.mailboxes.note_received(&receivers, &message);
                 }
-                Letter::Done(place, done) => self.welcome(place, *done),
-                Letter::Close(place) => self.close(place),
+                LoopMessage::JobDone(place, done) => self.deliver_result(place, *done),
+                LoopMessage::Close(place) => self.close(place),
             }
         }
         !self.taken.is_empty()
     }
 
     fn empty_box(&mut self) {
-        while let Ok(letter) = self.letters.try_recv() {
-            if let Letter::Parcel { receivers, parcel } = &letter {
-                self.announce(receivers, parcel);
+        while let Ok(message) = self.messages.try_recv() {
+            if let LoopMessage::Deliver { receivers, message } = &message {
+                self.announce(receivers, message);
             }
-            self.taken.push_back(letter);
+            self.taken.push_back(message);
         }
     }
 
     /// Counts a message for its receivers. A client that has not been adopted yet has no subscriptions.
-    fn announce(&mut self, receivers: &[Place], parcel: &Parcel) {
+    fn announce(&mut self, receivers: &[Place], message: &ClientMessage) {
         for place in receivers {
             let Some(connection) = self.connection_at(*place) else { continue };
-            connection.expect(parcel);
+            connection.expect(message);
             if connection.is_abandoned() {
                 self.queue(place.key);
             }
@@ -64,18 +64,18 @@ impl EventLoop {
 
     /// Returns the connection at this place, if it still belongs to that client.
     fn connection_at(&mut self, place: Place) -> Option<&mut Connection> {
-        let connection = self.connections.get_mut(place.key).map(|seat| &mut seat.connection);
+        let connection = self.connections.get_mut(place.key).map(|slot| &mut slot.connection);
         connection.filter(|connection| connection.is_of(place.client_id))
     }
 
     /// Gives a client the result of its background job. If the client has disconnected, its session is discarded.
-    fn welcome(&mut self, place: Place, mut done: Done) {
+    fn deliver_result(&mut self, place: Place, mut done: JobResult) {
         match self.connection_at(place) {
             Some(connection) => {
-                connection.come_back(done);
+                connection.resume(done);
                 self.queue(place.key);
             }
-            None => self.shared.dismiss(&mut done.desk.session),
+            None => self.shared.dismiss(&mut done.client_state.session),
         }
     }
 
@@ -90,19 +90,19 @@ impl EventLoop {
         let mut connection = Connection::new(transport, addr, place, admission, Arc::clone(&self.shared));
         // On failure the connection is dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
-            entry.insert(Seat { connection, queued: false, holds: false });
+            entry.insert(ConnectionSlot { connection, queued: false, holds: false });
             self.finish_if_stopping(key);
         }
     }
 
     /// Adds a message to its receivers' outputs. It may reveal data that is not durable yet, and is held until then.
-    fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
+    fn deliver(&mut self, receivers: &[Place], message: &ClientMessage) {
         let so_far = self.shared.keyspace.store.deferred_so_far();
         let is_durable = self.shared.keyspace.store.is_durable(so_far).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { so_far };
         for place in receivers {
             if let Some(connection) = self.connection_at(*place) {
-                connection.receive(parcel, ticket);
+                connection.receive(message, ticket);
                 self.queue(place.key);
             }
         }
