@@ -145,7 +145,7 @@ impl Connection {
         if self.is_ending || self.is_broken || self.output.is_full() {
             return;
         }
-        self.take_in();
+        self.read_input();
         let controller =
             self.session.queue().filter(|queue| !queue.is_admin()).map(|queue| Arc::clone(&queue.controller));
         let _turn = controller.as_ref().map(|controller| controller.turn());
@@ -164,7 +164,7 @@ impl Connection {
     }
 
     /// Reads once, if the input has no complete PDU and there may be more data.
-    fn take_in(&mut self) {
+    fn read_input(&mut self) {
         if !self.is_starved || !self.is_readable {
             return;
         }
@@ -257,7 +257,7 @@ impl Connection {
 
     /// Returns whether there is work for another turn. Checking here saves a turn without work.
     fn has_more_work(&mut self) -> Turn {
-        self.take_in();
+        self.read_input();
         match self.is_broken {
             true => Turn::Close,
             false if self.is_ending || self.is_readable || !self.is_starved || self.session.is_walking() => Turn::Again,

@@ -31,14 +31,14 @@ pub(crate) struct Controller {
     pub(crate) made: Instant,
     state: Mutex<State>,
     is_over: AtomicBool,
-    /// The value of [`State::takes_commands`], for a cheap check in every command.
+    /// The value of [`State::accepts_commands`], for a cheap check in every command.
     is_ready: AtomicBool,
     /// Held shared by queues while they execute commands.
     turns: RwLock<()>,
     /// Number of enablings so far.
     enabling: AtomicU32,
     /// When the host last sent something, in ms since `made`.
-    heard_ms: AtomicU64,
+    active_ms: AtomicU64,
 }
 
 /// The state that commands change.
@@ -69,7 +69,7 @@ impl Controller {
             is_ready: AtomicBool::new(false),
             turns: RwLock::new(()),
             enabling: AtomicU32::new(0),
-            heard_ms: AtomicU64::new(0),
+            active_ms: AtomicU64::new(0),
         }
     }
 
@@ -111,15 +111,15 @@ impl Controller {
     }
 
     /// Records that the host has sent something on one of the queues.
-    pub(crate) fn hear(&self, now: Instant) {
-        self.heard_ms.store(now.saturating_duration_since(self.made).as_millis() as u64, Ordering::Relaxed);
+    pub(crate) fn note_activity(&self, now: Instant) {
+        self.active_ms.store(now.saturating_duration_since(self.made).as_millis() as u64, Ordering::Relaxed);
     }
 
     /// Returns how long the host has been silent, if its keep-alive time exceeds the time that others can wait for its
     /// slot.
     pub(crate) fn silence(&self, now: Instant) -> Option<Duration> {
         let keep_alive = Duration::from_millis(self.state().keep_alive_ms.into());
-        let heard = self.made + Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
+        let heard = self.made + Duration::from_millis(self.active_ms.load(Ordering::Relaxed));
         let is_patient = keep_alive.is_zero() || keep_alive > limits::SILENCE_MAX;
         is_patient.then(|| now.saturating_duration_since(heard))
     }
@@ -127,7 +127,7 @@ impl Controller {
     /// Returns the time until the keep-alive timer expires; `None` if it never does.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let keep_alive_ms = u64::from(self.state().keep_alive_ms);
-        let heard = Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
+        let heard = Duration::from_millis(self.active_ms.load(Ordering::Relaxed));
         let end = heard + Duration::from_millis(keep_alive_ms);
         (keep_alive_ms > 0).then(|| end.saturating_sub(self.made.elapsed()))
     }
@@ -177,7 +177,7 @@ impl Controller {
             self.enabling.fetch_add(1, Ordering::AcqRel);
         }
         state.configuration = configuration;
-        self.is_ready.store(state.takes_commands(), Ordering::Release);
+        self.is_ready.store(state.accepts_commands(), Ordering::Release);
         drop(state);
         if is_reset || is_shutdown {
             self.await_turns();
@@ -212,13 +212,13 @@ pub(crate) fn keep_alive_of(kind: ControllerKind, promised_ms: u32) -> u32 {
 
 impl State {
     /// Returns whether commands are executed: from enabling until shutdown.
-    fn takes_commands(&self) -> bool {
+    fn accepts_commands(&self) -> bool {
         self.status.is_ready && self.status.shutdown == ShutdownState::Normal
     }
 
     /// Returns the bit of a connectable queue.
     fn place_of(&self, queue: u16) -> Result<u64, Status> {
-        if !self.takes_commands() {
+        if !self.accepts_commands() {
             return Err(Status::COMMAND_SEQUENCE_ERROR);
         }
         let bit = 1u64.checked_shl(u32::from(queue) - 1).ok_or(Status::CONNECT_INVALID)?;

@@ -125,7 +125,7 @@ impl EventLoop {
             if !self.poll_shared_memory() {
                 self.poll(&mut events)?;
             }
-            self.give_turns();
+            self.run_turns();
         }
         Ok(())
     }
@@ -161,13 +161,13 @@ impl EventLoop {
     fn poll(&mut self, events: &mut Events) -> io::Result<()> {
         self.unpolled_count = 0;
         let timeout = self.timeout();
-        let is_look = timeout != Some(Duration::ZERO) && self.polls.spin_again();
-        match self.poll.poll(events, if is_look { Some(Duration::ZERO) } else { timeout }) {
+        let is_spinning = timeout != Some(Duration::ZERO) && self.polls.spin_again();
+        match self.poll.poll(events, if is_spinning { Some(Duration::ZERO) } else { timeout }) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => self.note(events),
         }
         self.now = Instant::now();
-        if is_look && !events.is_empty() {
+        if is_spinning && !events.is_empty() {
             self.polls.found();
         }
         if mem::take(&mut self.is_accepting) {
@@ -212,7 +212,7 @@ impl EventLoop {
         match acceptor.accept(&self.shared) {
             Accepted::All => {}
             Accepted::Some => self.is_accepting = true,
-            Accepted::Later => self.look_within(ACCEPT_AGAIN),
+            Accepted::Later => self.check_within(ACCEPT_AGAIN),
         }
     }
 
@@ -249,16 +249,16 @@ impl EventLoop {
             }
             soonest = Some(soonest.map_or(left, |other: Duration| other.min(left)));
         }
-        soonest.into_iter().for_each(|left| self.look_within(left));
+        soonest.into_iter().for_each(|left| self.check_within(left));
     }
 
-    fn look_within(&mut self, left: Duration) {
+    fn check_within(&mut self, left: Duration) {
         let at = Instant::now() + left;
         self.check_at = Some(self.check_at.map_or(at, |other| other.min(at)));
     }
 
     /// All ready connections execute before the first completions are sent, so that their writes share a sync.
-    fn give_turns(&mut self) {
+    fn run_turns(&mut self) {
         let ready = self.ready.drain();
         let mut owed: Option<Ticket> = None;
         for key in &ready {
@@ -291,7 +291,7 @@ impl EventLoop {
             // ready immediately.
             if is_durable { self.ready.insert(key) } else { self.holders.insert(key) }
         }
-        left.into_iter().for_each(|left| self.look_within(left));
+        left.into_iter().for_each(|left| self.check_within(left));
     }
 
     fn close(&mut self, key: usize) {

@@ -49,7 +49,7 @@ pub(crate) struct Events {
     awaiting: VecDeque<u16>,
     /// Enabled events, as bits.
     pub(crate) wanted: u32,
-    told: u32,
+    reported: u32,
 }
 
 impl Events {
@@ -70,20 +70,20 @@ impl Events {
 
     /// Returns whether the host waits for an event that can occur.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.wanted & !self.told != 0 && !self.awaiting.is_empty()
+        self.wanted & !self.reported != 0 && !self.awaiting.is_empty()
     }
 
     /// Records that the host has read the log page.
     pub(crate) fn is_read(&mut self) {
-        self.told = 0;
+        self.reported = 0;
     }
 
     /// Returns the next command to complete and its result, if `holds` returns true for an event.
     pub(crate) fn next(&mut self, holds: impl Fn(Event) -> bool) -> Option<(u16, u64)> {
-        let is_news = |event: &Event| self.wanted & !self.told & event.bit() != 0 && holds(*event);
-        let event = ALL.into_iter().find(is_news)?;
+        let is_new = |event: &Event| self.wanted & !self.reported & event.bit() != 0 && holds(*event);
+        let event = ALL.into_iter().find(is_new)?;
         let id = self.awaiting.pop_front()?;
-        self.told |= event.bit();
+        self.reported |= event.bit();
         Some((id, event.result()))
     }
 }

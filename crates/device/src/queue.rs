@@ -90,7 +90,7 @@ impl Queue {
     /// belong to a host that has not authenticated yet.
     pub(crate) fn conclude_turn(&mut self, shared: &Shared, now: Instant) {
         if self.is_numbered {
-            self.controller.hear(now);
+            self.controller.note_activity(now);
         }
         shared.count(mem::take(&mut self.read_count), mem::take(&mut self.write_count));
     }

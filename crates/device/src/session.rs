@@ -149,8 +149,8 @@ impl Session {
             let next = |event| shared.holds(event);
             let holding =
                 [crate::events::Event::SpareLow, crate::events::Event::MediumFailed].map(|event| (event, next(event)));
-            let told = queue.controller.state().events.next(|event| holding.contains(&(event, true)));
-            match told {
+            let reported = queue.controller.state().events.next(|event| holding.contains(&(event, true)));
+            match reported {
                 Some((id, result)) => reply.complete(id, Status::SUCCESS, result),
                 None => return,
             }
@@ -221,7 +221,7 @@ impl Session {
             (found, enabling)
         };
         if !is_asked {
-            controller.hear(Instant::now());
+            controller.note_activity(Instant::now());
         }
         let number: u64 = controller.number.into();
         let auth = is_asked.then(|| Auth::new(controller.host.clone()));

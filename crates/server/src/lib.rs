@@ -36,7 +36,7 @@ mod telemetry;
 #[cfg(test)]
 mod testing;
 
-pub use administration::byte_order_mark::{looks_marked, read_unmarked, without_mark};
+pub use administration::byte_order_mark::{read_unmarked, starts_with_mark, without_mark};
 pub use administration::log::{LogControl, LogFormat, LogLevel};
 pub use administration::secrets::Secret;
 pub use administration::start::Parameters;

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, Write};
 
 use hikv::Limits;
-use server::looks_marked;
+use server::starts_with_mark;
 
 use super::Item;
 use super::lines::Lines;
@@ -21,7 +21,7 @@ pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Resul
 
 fn write_field(field: &[u8], out: &mut impl Write) -> io::Result<()> {
     // A file that began with such bytes would be taken for one with a byte-order mark.
-    if !field.iter().any(|byte| b",\"\r\n".contains(byte)) && !looks_marked(field) {
+    if !field.iter().any(|byte| b",\"\r\n".contains(byte)) && !starts_with_mark(field) {
         return out.write_all(field);
     }
     out.write_all(b"\"")?;

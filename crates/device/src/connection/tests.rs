@@ -107,19 +107,19 @@ fn a_queue_has_the_turn_while_it_carries_out_a_command() {
     let (mut connection, mut peer) = connected(&shared, &controller);
     shared.store.put_with_ttl("k", "old", Duration::from_millis(1)).expect("it is written");
     clock.advance(Duration::from_millis(1));
-    let ((told, tells), asked) = (mpsc::channel(), Arc::clone(&controller));
-    let tell = move |_: &[u8]| told.send(asked.is_in_turn()).expect("it is listened to");
-    shared.store.on_expired(Some(Arc::new(tell))).expect("it is told");
+    let ((sender, receiver), asked) = (mpsc::channel(), Arc::clone(&controller));
+    let callback = move |_: &[u8]| sender.send(asked.is_in_turn()).expect("it is listened to");
+    shared.store.on_expired(Some(Arc::new(callback))).expect("it is told");
     assert!(!controller.is_in_turn());
     send_store(&mut peer, b"new");
     turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
-    assert_eq!(tells.try_iter().collect::<Vec<_>>(), [true]);
+    assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [true]);
     assert!(!controller.is_in_turn());
 }
 
 /// A shared-memory host has stored data that is not durable. Returns the bytes that it receives before and after the data is
 /// durable, with `then` in between. `None` if the disk has no journal.
-fn told_of_a_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Option<[(Turn, Vec<u8>); 2]> {
+fn output_of_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Option<[(Turn, Vec<u8>); 2]> {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     // Without background threads, data becomes durable only when it is waited for.
     let store = hikv::Options::new().durability(hikv::Durability::Power).background(false).open(dir.path()).ok()?;
@@ -148,7 +148,7 @@ fn told_of_a_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Optio
 /// The completion comes first.
 #[test]
 fn why_a_connection_ends_is_told_when_what_was_stored_before_is_durable() {
-    let Some([early, late]) = told_of_a_store(|_, host| host.write_all(&[0x99; 128]).expect("it takes them")) else {
+    let Some([early, late]) = output_of_store(|_, host| host.write_all(&[0x99; 128]).expect("it takes them")) else {
         return;
     };
     assert_eq!(early, (Turn::Wait, Vec::new()));
@@ -157,7 +157,7 @@ fn why_a_connection_ends_is_told_when_what_was_stored_before_is_durable() {
 
 #[test]
 fn what_was_stored_before_a_reset_and_is_not_durable_is_never_told() {
-    let Some(told) = told_of_a_store(|controller, _| {
+    let Some(told) = output_of_store(|controller, _| {
         controller.configure(Configuration(0)).expect("it is told");
     }) else {
         return;

@@ -24,7 +24,7 @@ pub fn without_mark(text: &[u8]) -> io::Result<&[u8]> {
 
 /// Returns whether a text that starts with these bytes would be mistaken for one with a byte order mark.
 #[must_use]
-pub fn looks_marked(bytes: &[u8]) -> bool {
+pub fn starts_with_mark(bytes: &[u8]) -> bool {
     bytes.starts_with(UTF_8) || UTF_16.iter().any(|mark| bytes.starts_with(mark))
 }
 

@@ -147,7 +147,7 @@ impl Log {
 
     /// Starts with Redis' words, for which people search.
     #[cold]
-    pub(crate) fn spoke_http(&self, addr: &dyn fmt::Display) {
+    pub(crate) fn http_detected(&self, addr: &dyn fmt::Display) {
         if let Some(left_out) = self.refused_clients.pass() {
             tracing::warn!(
                 %addr,

@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// Returns whether the client receives the reply to the current request, and updates the reply mode.
-    pub(crate) fn takes_reply(&mut self) -> bool {
+    pub(crate) fn wants_reply(&mut self) -> bool {
         let replies = self.replies;
         self.replies = match replies {
             Replies::SkipThis => Replies::SkipNext,

@@ -8,9 +8,9 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[("lcs", lcs)];
 
 #[derive(Default)]
 struct Options {
-    tells_length: bool,
-    tells_places: bool,
-    tells_match_lengths: bool,
+    returns_length: bool,
+    returns_positions: bool,
+    returns_match_lengths: bool,
     match_bytes_min: i64,
 }
 
@@ -26,9 +26,9 @@ fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let b = call.store().get(call.key(2))?.unwrap_or_default();
     let table =
         Table::of(&a, &b, call.shared.administration.settings.bulk_bytes_max()).ok_or(FixedError::LcsLengths)?;
-    if options.tells_length {
+    if options.returns_length {
         call.reply.integer(table.at(a.len(), b.len()).into());
-    } else if options.tells_places {
+    } else if options.returns_positions {
         answer_places(call, &table, &a, &b, &options);
     } else {
         call.reply.bulk(&table.common(&a, &b));
@@ -42,9 +42,9 @@ impl Options {
         let mut arguments = call.request.arguments().skip(2);
         while let Some(name) = arguments.next() {
             match name.to_ascii_lowercase().as_slice() {
-                b"len" => options.tells_length = true,
-                b"idx" => options.tells_places = true,
-                b"withmatchlen" => options.tells_match_lengths = true,
+                b"len" => options.returns_length = true,
+                b"idx" => options.returns_positions = true,
+                b"withmatchlen" => options.returns_match_lengths = true,
                 b"minmatchlen" => {
                     let number = arguments.next().ok_or(Refusal::Syntax)?;
                     options.match_bytes_min = resp::parse_integer(number).ok_or(Refusal::NotAnInteger)?.max(0);
@@ -52,7 +52,7 @@ impl Options {
                 _ => return Err(Refusal::Syntax),
             }
         }
-        if options.tells_length && options.tells_places {
+        if options.returns_length && options.returns_positions {
             return Err(FixedError::LcsBoth.into());
         }
         Ok(options)
@@ -132,13 +132,13 @@ fn answer_places(call: &mut Call<'_>, table: &Table, a: &[u8], b: &[u8], options
     reply.bulk(b"matches");
     reply.array(matches.len());
     for found in &matches {
-        reply.array(2 + usize::from(options.tells_match_lengths));
+        reply.array(2 + usize::from(options.returns_match_lengths));
         for (start, end) in [found.first, found.second] {
             reply.array(2);
             reply.integer(start as i64);
             reply.integer(end as i64);
         }
-        if options.tells_match_lengths {
+        if options.returns_match_lengths {
             reply.integer(found.len_bytes());
         }
     }

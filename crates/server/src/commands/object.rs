@@ -36,15 +36,15 @@ fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_shared = call.store().get_part_with(call.key(2), |value| {
         resp::parse_integer(value).is_some_and(|number| (0..10_000).contains(&number))
     })?;
-    tell(call, if is_shared == Some(true) { i32::MAX.into() } else { 1 })
+    reply_number(call, if is_shared == Some(true) { i32::MAX.into() } else { 1 })
 }
 
 /// The last use of a key is not recorded.
 fn idletime(call: &mut Call<'_>) -> Result<(), Refusal> {
-    tell(call, 0)
+    reply_number(call, 0)
 }
 
-fn tell(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
+fn reply_number(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
     match call.store().contains(call.key(2))? {
         true => call.reply.integer(number),
         false => call.reply.null_bulk(),

@@ -126,8 +126,8 @@ fn answer(call: &mut Call<'_>, low: Bound<&[u8]>, high: Bound<&[u8]>, options: &
     let namespace = call.namespace();
     let ranges = namespace.ranges(low, high);
     let items = gather(call.store(), ordered(call.shared)?, ranges, options)?;
-    let told_count = if options.parts == Parts::Both { 2 } else { 1 };
-    call.reply.array(told_count * items.len());
+    let reply_count = if options.parts == Parts::Both { 2 } else { 1 };
+    call.reply.array(reply_count * items.len());
     for (raw, value) in &items {
         if options.parts != Parts::Values {
             call.reply.bulk(namespace.key_of(raw).unwrap_or(raw));

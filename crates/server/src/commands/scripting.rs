@@ -114,8 +114,8 @@ fn module_list(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// The server never follows another one.
 fn replicaof(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let is_nobody = call.argument(1).eq_ignore_ascii_case(b"no") && call.argument(2).eq_ignore_ascii_case(b"one");
-    if !is_nobody {
+    let is_no_one = call.argument(1).eq_ignore_ascii_case(b"no") && call.argument(2).eq_ignore_ascii_case(b"one");
+    if !is_no_one {
         return Err(FixedError::NoReplication.into());
     }
     call.ok();

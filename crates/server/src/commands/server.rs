@@ -81,17 +81,18 @@ fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// Sends no reply on success: the connection ends.
 fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
     let known: [&[u8]; 5] = [b"save", b"nosave", b"now", b"force", b"abort"];
-    let says = |word: &[u8]| call.request.arguments().any(|option| option.eq_ignore_ascii_case(word));
+    let has_option = |word: &[u8]| call.request.arguments().any(|option| option.eq_ignore_ascii_case(word));
     let is_known = |option: &[u8]| known.iter().any(|word| word.eq_ignore_ascii_case(option));
-    let aborts = says(b"abort");
-    let contradicts = says(b"save") && says(b"nosave") || aborts && known[..4].iter().any(|word| says(word));
+    let aborts = has_option(b"abort");
+    let contradicts =
+        has_option(b"save") && has_option(b"nosave") || aborts && known[..4].iter().any(|word| has_option(word));
     if contradicts || !call.request.arguments().all(is_known) {
         return Err(Refusal::Syntax);
     }
     if aborts {
         return Err(Refusal::Message("No shutdown in progress.".into()));
     }
-    if says(b"save") {
+    if has_option(b"save") {
         call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
     }
     call.session.closing = true;

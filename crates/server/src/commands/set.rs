@@ -41,13 +41,13 @@ enum Until {
 struct Options {
     condition: Condition,
     until: Until,
-    tells_old: bool,
+    returns_old: bool,
     /// The durability of this write; by default the store's.
     durability: Option<Durability>,
 }
 
 const PLAIN: Options =
-    Options { condition: Condition::Always, until: Until::Forever, tells_old: false, durability: None };
+    Options { condition: Condition::Always, until: Until::Forever, returns_old: false, durability: None };
 
 fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 3 {
@@ -62,8 +62,8 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         None => put(call, 2, &options)?,
     };
     match old {
-        Some(old) if options.tells_old => call.reply.bulk(&old),
-        None if options.tells_old => call.reply.null_bulk(),
+        Some(old) if options.returns_old => call.reply.bulk(&old),
+        None if options.returns_old => call.reply.null_bulk(),
         _ if is_put => call.ok(),
         _ => call.reply.null_bulk(),
     }
@@ -83,7 +83,7 @@ impl Options {
             match name.to_ascii_lowercase().as_slice() {
                 b"nx" => condition(Condition::IfAbsent)?,
                 b"xx" => condition(Condition::IfPresent)?,
-                b"get" => options.tells_old = true,
+                b"get" => options.returns_old = true,
                 b"durable" if options.durability.is_none() => {
                     options.durability = Some(level_of(arguments.next().ok_or(Refusal::Syntax)?)?);
                 }
@@ -109,7 +109,7 @@ fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Op
     let value = call.argument(index);
     let (mut old, mut is_put) = (None, false);
     call.store().update(call.key(1), |found| {
-        old = found.filter(|_| options.tells_old).map(<[u8]>::to_vec);
+        old = found.filter(|_| options.returns_old).map(<[u8]>::to_vec);
         is_put = match options.condition {
             Condition::Always => true,
             Condition::IfAbsent => found.is_none(),
@@ -153,7 +153,7 @@ fn set_until(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(
 }
 
 fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
-    match put(call, 2, &Options { tells_old: true, ..PLAIN })?.1 {
+    match put(call, 2, &Options { returns_old: true, ..PLAIN })?.1 {
         Some(old) => call.reply.bulk(&old),
         None => call.reply.null_bulk(),
     }

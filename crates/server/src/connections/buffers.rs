@@ -49,9 +49,9 @@ impl Buffers {
         self.note_freed(buffer.capacity());
     }
 
-    /// Records that a buffer of `room_bytes` capacity is freed.
-    pub(crate) fn note_freed(&mut self, room_bytes: usize) {
-        self.freed_bytes += room_bytes;
+    /// Records that a buffer of `capacity_bytes` capacity is freed.
+    pub(crate) fn note_freed(&mut self, capacity_bytes: usize) {
+        self.freed_bytes += capacity_bytes;
     }
 
     /// Has the allocator return freed memory to the system, if it is much.

@@ -260,14 +260,14 @@ impl Connection {
     }
 
     /// Returns the capacity of its own buffers.
-    pub(crate) fn room_bytes(&self) -> usize {
-        self.input.pending().len() + self.input.room_bytes() + self.output.room_bytes()
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.input.pending().len() + self.input.unused_bytes() + self.output.capacity_bytes()
     }
 
     fn show(&self) {
         let record = &self.session.record;
         record.input_bytes.store(self.input.pending().len(), Ordering::Relaxed);
-        record.input_room_bytes.store(self.input.room_bytes(), Ordering::Relaxed);
+        record.input_unused_bytes.store(self.input.unused_bytes(), Ordering::Relaxed);
         record.output_bytes.store(self.unread_bytes(), Ordering::Relaxed);
     }
 

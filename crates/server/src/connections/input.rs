@@ -51,7 +51,7 @@ impl Input {
     }
 
     /// Returns the unused capacity of the buffer.
-    pub(crate) fn room_bytes(&self) -> usize {
+    pub(crate) fn unused_bytes(&self) -> usize {
         self.bytes.capacity() - self.pending().len()
     }
 
@@ -68,7 +68,7 @@ impl Input {
 
     /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
     pub(crate) fn read(&mut self, transport: &mut Transport, wanted_bytes: usize) -> io::Result<Arrived> {
-        self.make_room(wanted_bytes);
+        self.reserve(wanted_bytes);
         let len_bytes = self.bytes.len();
         let arrived = transport.read(&mut self.bytes)?;
         self.read_bytes += (self.bytes.len() - len_bytes) as u64;
@@ -77,7 +77,7 @@ impl Input {
 
     /// Makes space at the end. The buffer grows with the bytes that have arrived and not with the announced length, at
     /// most to twice their size; for a long argument it grows exactly to the argument's end.
-    fn make_room(&mut self, wanted_bytes: usize) {
+    fn reserve(&mut self, wanted_bytes: usize) {
         self.bytes.drain(..mem::take(&mut self.start));
         let len_bytes = self.bytes.len();
         let missing_bytes = wanted_bytes.saturating_sub(len_bytes);

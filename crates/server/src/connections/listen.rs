@@ -26,7 +26,7 @@ const UNKNOWN_PROTOCOL: [Errno; 5] =
     [Errno::AFNOSUPPORT, Errno::PFNOSUPPORT, Errno::PROTONOSUPPORT, Errno::SOCKTNOSUPPORT, Errno::NOPROTOOPT];
 
 /// An address of a list.
-struct Wanted<'a> {
+struct Address<'a> {
     /// As given by the user.
     shown: &'a str,
     /// The addresses that the name resolves to.
@@ -48,10 +48,10 @@ pub(crate) fn bind_all(
     if addrs.len() > ADDR_COUNT_MAX {
         return Err(invalid(format!("too many addresses: {}; the limit is {ADDR_COUNT_MAX}", addrs.len())));
     }
-    let mut wanted = addrs.iter().map(|addr| Wanted::of(addr)).collect::<io::Result<Vec<_>>>()?;
+    let mut wanted = addrs.iter().map(|addr| Address::of(addr)).collect::<io::Result<Vec<_>>>()?;
     have_one_port(&wanted)?;
     check_reach(&wanted, config, is_open)?;
-    let only_v6 = wanted.iter().any(Wanted::has_v4);
+    let only_v6 = wanted.iter().any(Address::has_v4);
     let mut listeners: Vec<Listener> = Vec::new();
     for wanted in &mut wanted {
         if let Some(first) = listeners.first() {
@@ -88,8 +88,8 @@ pub(crate) fn on(addr: &str, config: &Config, is_open: impl Fn() -> io::Result<b
     bind_all(&[addr.to_owned()], config, is_open).and_then(at).map(|mut listeners| listeners.remove(0))
 }
 
-impl Wanted<'_> {
-    fn of(shown: &str) -> io::Result<Wanted<'_>> {
+impl Address<'_> {
+    fn of(shown: &str) -> io::Result<Address<'_>> {
         let required = shown.strip_prefix('-');
         let addr = required.unwrap_or(shown);
         if !addr.contains(':') {
@@ -98,7 +98,7 @@ impl Wanted<'_> {
         let addrs: Vec<SocketAddr> = addr.to_socket_addrs().map_err(|error| about(shown, &error))?.collect();
         match addrs.is_empty() {
             true => Err(invalid(format!("'{shown}' does not resolve to an address"))),
-            false => Ok(Wanted { shown, addrs, is_optional: required.is_some() }),
+            false => Ok(Address { shown, addrs, is_optional: required.is_some() }),
         }
     }
 
@@ -135,7 +135,7 @@ impl Wanted<'_> {
     }
 }
 
-fn have_one_port(wanted: &[Wanted<'_>]) -> io::Result<()> {
+fn have_one_port(wanted: &[Address<'_>]) -> io::Result<()> {
     let Some(first) = wanted.first() else { return Ok(()) };
     match wanted.iter().find(|other| other.port() != first.port()) {
         Some(other) => Err(invalid(format!(
@@ -147,7 +147,7 @@ fn have_one_port(wanted: &[Wanted<'_>]) -> io::Result<()> {
 }
 
 /// Refuses addresses that other hosts can reach if no password is required.
-fn check_reach(wanted: &[Wanted<'_>], config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<()> {
+fn check_reach(wanted: &[Address<'_>], config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<()> {
     let mut elsewhere = wanted.iter().flat_map(|wanted| &wanted.addrs).filter(|addr| !addr.ip().is_loopback());
     match elsewhere.next() {
         Some(addr) if config.protected && is_open()? => Err(io::Error::new(

@@ -97,7 +97,7 @@ impl Output {
         }
     }
 
-    pub(crate) fn room_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.bytes.capacity() + self.pushed.capacity()
     }
 
@@ -170,7 +170,7 @@ impl Output {
 
     /// Returns the memory that counts as backlog: of an output that has grown, or holds one long reply.
     pub(crate) fn backlog_bytes(&self) -> usize {
-        if self.len_bytes() > FULL_BYTES { self.room_bytes() } else { 0 }
+        if self.len_bytes() > FULL_BYTES { self.capacity_bytes() } else { 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

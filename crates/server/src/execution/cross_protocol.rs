@@ -19,7 +19,7 @@ pub(crate) fn ends(name: &[u8], session: &mut Session, shared: &Shared) -> bool 
     let is_http = WORDS.iter().any(|word| word.eq_ignore_ascii_case(name));
     if is_http {
         session.closing = true;
-        shared.administration.log.spoke_http(&session.record.addr);
+        shared.administration.log.http_detected(&session.record.addr);
     }
     is_http
 }

@@ -58,7 +58,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         if !self.entry.command.is_about_clients() {
             self.call.session.forget_caching();
         }
-        if !self.call.session.takes_reply() && !self.entry.command.pushes() {
+        if !self.call.session.wants_reply() && !self.entry.command.pushes() {
             self.call.reply.truncate(start);
         }
     }
@@ -111,8 +111,9 @@ impl<'e, 'c> Execution<'e, 'c> {
         if self.call.session.tracks.is_some_and(|tracks| tracks.remembers()) && entry.command.has(flag::READONLY) {
             self.track();
         }
-        let tells_new = shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
-        let absent = if tells_new { self.absent_keys()? } else { Vec::new() };
+        let reports_new =
+            shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
+        let absent = if reports_new { self.absent_keys()? } else { Vec::new() };
         let outcome = self.apply();
         // After execution, as in Redis: EXEC is shown after its commands, and SELECT with the database that it
         // selected.

@@ -102,7 +102,7 @@ impl Abandoned<'_> {
             }
             None => refusal.text(),
         };
-        if session.takes_reply() {
+        if session.wants_reply() {
             output.reply(session.protocol).error(&text);
         }
     }

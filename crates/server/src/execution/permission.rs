@@ -97,7 +97,7 @@ pub(crate) fn refuse(
     session.forget_caching();
     let text = refusal.text();
     shared.telemetry.errors.note(&text);
-    if session.takes_reply() {
+    if session.wants_reply() {
         output.reply(session.protocol).error(&text);
     }
 }

@@ -28,7 +28,7 @@ const GROUP_COUNT_MAX: usize = 32;
 const STREAMED_BYTES_MIN: usize = 16 << 20;
 
 /// A key to be answered with its value.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct RequestedKey<'a> {
     key: Cow<'a, [u8]>,
     /// Length of the array that starts with this value.
     opens: Option<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct Wanted<'a> {
     after: Cursor,
 }
 
-impl AsRef<[u8]> for Wanted<'_> {
+impl AsRef<[u8]> for RequestedKey<'_> {
     fn as_ref(&self) -> &[u8] {
         &self.key
     }
@@ -49,7 +49,7 @@ pub(crate) struct Reads<'a> {
     requests: &'a Requests,
     input: &'a [u8],
     first: Cursor,
-    group: Vec<Wanted<'a>>,
+    group: Vec<RequestedKey<'a>>,
 }
 
 impl<'a> Reads<'a> {
@@ -125,7 +125,7 @@ impl<'a> Reads<'a> {
 
 /// Adds the keys of one read up to the group's capacity, and returns the cursor after them.
 fn gather_keys<'a>(
-    group: &mut Vec<Wanted<'a>>,
+    group: &mut Vec<RequestedKey<'a>>,
     request: Request<'a>,
     entry: Entry,
     namespace: Namespace,
@@ -140,7 +140,7 @@ fn gather_keys<'a>(
             cursor = Cursor { request: cursor.request + 1, key: 0 };
         }
         let ends = (cursor.key == 0).then_some(entry);
-        group.push(Wanted { key: namespace.raw(request.argument(index)), opens, ends, after: cursor });
+        group.push(RequestedKey { key: namespace.raw(request.argument(index)), opens, ends, after: cursor });
     }
     cursor
 }
@@ -156,7 +156,7 @@ enum Copied {
 
 /// Writes the values to the reply and returns how many.
 fn copy_values(
-    group: &[Wanted<'_>],
+    group: &[RequestedKey<'_>],
     store: &Store,
     reply: &mut Reply<'_>,
     event_counts: &mut EventCounts,
@@ -176,7 +176,7 @@ fn copy_values(
     (answered, if up_to_large { Copied::UpToLarge } else { Copied::Enough })
 }
 
-impl Wanted<'_> {
+impl RequestedKey<'_> {
     fn open(&self, reply: &mut Reply<'_>) {
         if let Some(count) = self.opens {
             reply.array(count);

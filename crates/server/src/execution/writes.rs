@@ -71,8 +71,8 @@ impl<'a> Puts<'a> {
         let namespace = shared.keyspace.namespace(session.db);
         shared.keyspace.databases.note_use(shared.keyspace.items(None), namespace).ok()?;
         let (mut failed, began) = (Vec::new(), Instant::now());
-        let told = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
-        shared.keyspace.store.multi_put_each(&self.items(namespace), told);
+        let on_result = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
+        shared.keyspace.store.multi_put_each(&self.items(namespace), on_result);
         let took = began.elapsed();
         event_counts.add_time(self.entry.kind(), took);
         let count = self.requests.len();

@@ -76,7 +76,7 @@ impl Pages {
         let health = reading.as_ref().map_or_else(absent, |(_, reading)| reading.health.clone());
         match request.path {
             "/health" => health_response(&health, health.is_serving()),
-            "/health/serving" => health_response(&health, health.takes_requests()),
+            "/health/serving" => health_response(&health, health.accepts_requests()),
             "/" | "/live.json" | "/metrics" => match reading {
                 Some((shared, reading)) => self.show(request, shared, &reading),
                 None => health_response(&health, false),

@@ -188,11 +188,11 @@ mod tests {
         let databases = Arc::new(Databases::load(&store).expect("there is no table"));
         store.put_with_ttl(TABLE_KEY, "", Duration::from_millis(1)).expect("it is written");
         clock.advance(Duration::from_millis(1));
-        let ((told, tells), asked) = (mpsc::channel(), Arc::clone(&databases));
-        let tell = move |_: &[u8]| told.send(asked.noting.is_locked()).expect("it is listened to");
-        store.on_expired(Some(Arc::new(tell))).expect("it is told");
+        let ((sender, receiver), asked) = (mpsc::channel(), Arc::clone(&databases));
+        let callback = move |_: &[u8]| sender.send(asked.noting.is_locked()).expect("it is listened to");
+        store.on_expired(Some(Arc::new(callback))).expect("it is told");
         databases.note_use(Items::new(&store, &databases, None), Namespace(3)).expect("it is written");
-        assert_eq!(tells.try_iter().collect::<Vec<_>>(), [true]);
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [true]);
         assert!(databases.is_used(Namespace(3)) && !databases.noting.is_locked());
     }
 }

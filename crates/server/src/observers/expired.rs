@@ -18,8 +18,8 @@ pub(crate) struct ExpiryReports(Arc<Shared>);
 impl ExpiryReports {
     pub(crate) fn start(shared: &Arc<Shared>) -> Result<ExpiryReports, Error> {
         let shown = Arc::downgrade(shared);
-        let told = move |raw: &[u8]| shown.upgrade().iter().for_each(|shared| tell(shared, raw));
-        shared.keyspace.store.on_expired(Some(Arc::new(told)))?;
+        let callback = move |raw: &[u8]| shown.upgrade().iter().for_each(|shared| report_expired(shared, raw));
+        shared.keyspace.store.on_expired(Some(Arc::new(callback)))?;
         Ok(ExpiryReports(Arc::clone(shared)))
     }
 }
@@ -31,7 +31,7 @@ impl Drop for ExpiryReports {
     }
 }
 
-fn tell(shared: &Shared, raw: &[u8]) {
+fn report_expired(shared: &Shared, raw: &[u8]) {
     let tracking = &shared.observers.tracking;
     let is_notified = shared.administration.settings.notified_classes() & EXPIRED != 0;
     if !is_notified && tracking.is_empty() {

@@ -120,7 +120,7 @@ static MEMORY_SUBCOMMANDS: &[Command] = &[
         "memory|usage",
         -3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        policy(Kind::Read, subcommand_key(Access::Inspect), Open, Usual, Moment, Any),
         Action::Apply,
     )
     .documented("server", "4.0.0", "Estimate the memory usage of a key", "O(N) where N is the number of samples."),

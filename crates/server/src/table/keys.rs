@@ -24,7 +24,7 @@ pub(super) static ROWS: &[Command] = &[
     Command::new("dump", 2, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "2.6.0", "Return a serialized version of the value stored at the specified key.", "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1)."),
-    Command::new("exists", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Look), Open, Usual, Moment, Any), Action::Apply)
+    Command::new("exists", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Inspect), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Determine if a key exists", "O(N) where N is the number of keys to check."),
     Command::new("expire", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values, Expiry), Action::Apply)
@@ -90,13 +90,13 @@ pub(super) static ROWS: &[Command] = &[
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .alone()
         .documented("server", "4.0.0", "Swaps two Redis databases", "O(N) where N is the count of clients watching or blocking on keys from both databases."),
-    Command::new("touch", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Look), Open, Usual, Moment, Any), Action::Apply)
+    Command::new("touch", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Inspect), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "3.2.1", "Alters the last access time of a key(s). Returns the number of existing keys specified.", "O(N) where N is the number of keys that will be touched."),
     Command::new("ttl", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Get the time to live for a key in seconds", "O(1)"),
-    Command::new("type", 2, READONLY | FAST, policy(Kind::Read, key(Access::Look), Open, Usual, Moment, Any), Action::Apply)
+    Command::new("type", 2, READONLY | FAST, policy(Kind::Read, key(Access::Inspect), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Determine the type stored at key", "O(1)"),
     Command::new("unlink", -2, WRITE | FAST, policy(Kind::Delete, keys(Access::Delete), Open, Usual, Moment, Any), Action::Apply)
@@ -112,7 +112,7 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|encoding",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        policy(Kind::Read, subcommand_key(Access::Inspect), Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::KEYSPACE)
@@ -121,7 +121,7 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|freq",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        policy(Kind::Read, subcommand_key(Access::Inspect), Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::KEYSPACE)
@@ -139,7 +139,7 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|idletime",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        policy(Kind::Read, subcommand_key(Access::Inspect), Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::KEYSPACE)
@@ -148,7 +148,7 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|refcount",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        policy(Kind::Read, subcommand_key(Access::Inspect), Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::KEYSPACE)

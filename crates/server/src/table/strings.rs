@@ -72,7 +72,7 @@ pub(super) static ROWS: &[Command] = &[
     Command::new("setrange", 4, WRITE | DENYOOM, policy(Kind::Update, key(Access::Update), Open, Usual, Bytes(2), Conditions), Action::Apply)
         .in_categories(category::STRING)
         .documented("string", "2.2.0", "Overwrite part of a string at key starting at the specified offset", "O(1), not counting the time taken to copy the new string in place. Usually, this string is very small so the amortized complexity is O(1). Otherwise, complexity is O(M) with M being the length of the value argument."),
-    Command::new("strlen", 2, READONLY | FAST, policy(Kind::Read, key(Access::Look), Open, Usual, Moment, Any), Action::Apply)
+    Command::new("strlen", 2, READONLY | FAST, policy(Kind::Read, key(Access::Inspect), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::STRING)
         .documented("string", "2.2.0", "Get the length of the value stored in a key", "O(1)"),
     Command::new("substr", 4, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any), Action::Apply)

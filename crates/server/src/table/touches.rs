@@ -6,7 +6,7 @@ use resp::Request;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// Returns whether it exists, or its type.
-    Look,
+    Inspect,
     /// Returns its value.
     Read,
     ReadAndUpdate,
@@ -25,7 +25,7 @@ impl Access {
     /// Returns its flags in `COMMAND`.
     pub(crate) fn flags(self) -> &'static [&'static str] {
         match self {
-            Access::Look => &["RO"],
+            Access::Inspect => &["RO"],
             Access::Read => &["RO", "access"],
             Access::ReadAndUpdate => &["RW", "access", "update"],
             Access::ReadAndDelete => &["RW", "access", "delete"],
@@ -44,7 +44,7 @@ impl Access {
 
     /// Returns whether it needs the write permission.
     pub(crate) fn writes(self) -> bool {
-        !matches!(self, Access::Look | Access::Read)
+        !matches!(self, Access::Inspect | Access::Read)
     }
 }
 
@@ -186,8 +186,8 @@ const fn varying(most: Access, access_of: fn(&Request<'_>) -> Access) -> Touches
 
 /// `SET` returns the previous value only with `GET`.
 fn access_of_set(request: &Request<'_>) -> Access {
-    let tells = request.arguments().skip(2).any(|option| option.eq_ignore_ascii_case(b"get"));
-    if tells { Access::ReadAndUpdate } else { Access::Overwrite }
+    let returns_old = request.arguments().skip(2).any(|option| option.eq_ignore_ascii_case(b"get"));
+    if returns_old { Access::ReadAndUpdate } else { Access::Overwrite }
 }
 
 /// A `BITFIELD` with only GET changes nothing. Invalid options count as a change.
@@ -226,13 +226,13 @@ mod tests {
 
     #[test]
     fn keys_are_where_the_row_says() {
-        use Access::{Create, Look, Overwrite, Read, ReadAndDelete, ReadAndUpdate};
+        use Access::{Create, Inspect, Overwrite, Read, ReadAndDelete, ReadAndUpdate};
         for (line, wanted) in [
             ("GET k", vec![(1, Read)]),
             ("MSET a 1 b 2 c 3", vec![(1, Overwrite), (3, Overwrite), (5, Overwrite)]),
             ("BITOP AND d a b", vec![(2, Overwrite), (3, Read), (4, Read)]),
             ("RENAMENX a b", vec![(1, ReadAndDelete), (2, Create)]),
-            ("OBJECT ENCODING k", vec![(2, Look)]),
+            ("OBJECT ENCODING k", vec![(2, Inspect)]),
             ("SET k v EX 1", vec![(1, Overwrite)]),
             ("SET k v gEt", vec![(1, ReadAndUpdate)]),
             ("BITFIELD k GET u8 0 OVERFLOW FAIL GET u8 8", vec![(1, Read)]),

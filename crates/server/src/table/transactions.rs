@@ -62,7 +62,7 @@ pub(super) static ROWS: &[Command] = &[
         "watch",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Values, Any),
+        policy(Kind::Transaction, keys(Access::Inspect), Open, AtOnce, Values, Any),
         Action::Apply,
     )
     .in_categories(category::TRANSACTION)

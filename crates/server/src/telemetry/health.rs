@@ -77,8 +77,8 @@ impl Health {
         if shared.stop.is_stopped() {
             return Health::stopping();
         }
-        let is_asked_for = !matches!(stats.order, "none" | "off");
-        let order = is_asked_for.then(|| Steps {
+        let is_requested = !matches!(stats.order, "none" | "off");
+        let order = is_requested.then(|| Steps {
             is_ready: stats.order == "ready",
             done: stats.order_done,
             total: stats.order_total,
@@ -118,7 +118,7 @@ impl Health {
     }
 
     /// Returns whether single keys can be read and written.
-    pub(crate) fn takes_requests(&self) -> bool {
+    pub(crate) fn accepts_requests(&self) -> bool {
         self.ready.contains(&READS) && self.ready.contains(&WRITES)
     }
 }
@@ -151,7 +151,7 @@ mod tests {
         let health = Health::judged(None, None, order(false), false);
         assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "building the order of keys: 33 %"));
         assert_eq!((health.ready.as_slice(), health.waiting.as_slice()), (&[READS, WRITES][..], &[RANGES, COUNTS][..]));
-        assert!(health.takes_requests() && !health.is_serving());
+        assert!(health.accepts_requests() && !health.is_serving());
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         let health = Health::judged(Some(poison), None, order(true), true);
         assert_eq!((health.status, health.waiting.as_slice()), (Status::Poisoned, &[WRITES][..]));
         assert!(health.reason.contains("error number 5"), "{}", health.reason);
-        assert!(!health.takes_requests() && !health.is_serving());
+        assert!(!health.accepts_requests() && !health.is_serving());
     }
     #[test]
     fn lack_of_space_and_removal_leave_reads() {
@@ -177,7 +177,7 @@ mod tests {
         ] {
             let health = Health::judged(poison, lacking, None, true);
             assert_eq!((health.status, health.waiting.as_slice()), (status, &[WRITES][..]));
-            assert!(!health.reason.is_empty() && !health.takes_requests() && !health.is_serving());
+            assert!(!health.reason.is_empty() && !health.accepts_requests() && !health.is_serving());
         }
     }
 }

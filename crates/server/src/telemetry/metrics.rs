@@ -92,7 +92,7 @@ impl Reading {
         out.gauge(
             "accepts_requests",
             "1 where single keys can be read and written",
-            self.health.takes_requests().into(),
+            self.health.accepts_requests().into(),
         )?;
         out.seconds("uptime", "Time since the server was bound", self.uptime.as_secs_f64())
     }
@@ -144,7 +144,7 @@ impl Reading {
             "Replies that clients have not read, of those with more than 256 KiB",
             self.unread_replies_bytes as u64,
         )?;
-        let [evicted, over_limit] = self.given_up_counts;
+        let [evicted, over_limit] = self.disconnected_counts;
         out.counter("evicted_clients", "Clients disconnected to make room for replies to others", evicted)?;
         out.counter("output_limit_disconnections", "Clients disconnected at client-output-buffer-limit", over_limit)?;
         out.bytes_counter("input", "Read from clients", self.counted.input_bytes)?;

@@ -25,7 +25,7 @@ pub(crate) struct Reading {
     /// Backlogs: clients' unread replies beyond those that each may have.
     pub(crate) unread_replies_bytes: usize,
     /// Clients disconnected to free memory for others' replies, and at their own limit.
-    pub(crate) given_up_counts: [u64; 2],
+    pub(crate) disconnected_counts: [u64; 2],
     pub(crate) totals: EventCounts,
     pub(crate) counted: Counted,
     /// Slow requests, including those that the log has dropped.
@@ -57,7 +57,7 @@ impl Reading {
             refused_clients: loops.refused_connections(),
             messages_waiting_bytes: shared.mailboxes.waiting_bytes(),
             unread_replies_bytes: shared.backlogs.len_bytes(),
-            given_up_counts: [
+            disconnected_counts: [
                 shared.backlogs.evicted_count(),
                 shared.telemetry.over_limit_count.load(Ordering::Relaxed),
             ],

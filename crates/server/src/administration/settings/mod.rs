@@ -68,7 +68,7 @@ impl Settings {
             tracked_key_count_max: AtomicUsize::new(0),
         };
         values.into_iter().for_each(|(index, value)| settings.values.lock()[index] = value);
-        (0..PARAMETERS.len()).for_each(|index| settings.take_effect(index, &settings.value(index)));
+        (0..PARAMETERS.len()).for_each(|index| settings.apply_effect(index, &settings.value(index)));
         settings
     }
 
@@ -95,13 +95,13 @@ impl Settings {
     /// Sets a parameter to a value in canonical form. A password is not stored.
     pub(crate) fn put(&self, index: usize, value: String) {
         let value = completed(index, &self.value(index), value);
-        self.take_effect(index, &value);
+        self.apply_effect(index, &value);
         if PARAMETERS[index].effect != Effect::Password {
             self.values.lock()[index] = value;
         }
     }
 
-    fn take_effect(&self, index: usize, value: &str) {
+    fn apply_effect(&self, index: usize, value: &str) {
         let number = value.parse::<i64>().unwrap_or(0);
         match PARAMETERS[index].effect {
             Effect::Clients => self.clients_max.store(number as usize, Ordering::Relaxed),

@@ -64,14 +64,14 @@ impl Parameters {
     /// Returns TLS at these addresses ([`Tls::addrs`]), with the certificate files of the parameters.
     pub fn tls_at(&self, addrs: Vec<String>) -> Tls {
         let client_ca = self.path("tls-ca-cert-file");
-        let unless_told = if client_ca.is_some() { ClientCertificate::Yes } else { ClientCertificate::No };
+        let default_policy = if client_ca.is_some() { ClientCertificate::Yes } else { ClientCertificate::No };
         let files = TlsFiles {
             certificate: self.path("tls-cert-file").unwrap_or_default(),
             key: self.path("tls-key-file").unwrap_or_default(),
             client_certificate: self
                 .value("tls-auth-clients")
                 .and_then(ClientCertificate::by_name)
-                .unwrap_or(unless_told),
+                .unwrap_or(default_policy),
             client_ca,
         };
         Tls { addrs, ..Tls::new("", files) }

@@ -27,13 +27,13 @@ impl EventLoop {
         self.has_unread = has_unread;
         due.into_iter().for_each(|key| self.queue(key));
         if is_stuck {
-            self.make_room();
+            self.reserve();
         }
     }
 
     /// Disconnects one client, so that held-back clients can proceed (`backlog`).
     #[cold]
-    fn make_room(&self) {
+    fn reserve(&self) {
         let shared = &self.shared;
         if let Some(place) = shared.backlogs.choose(&shared.clients) {
             shared.administration.log.evicted(place.client_id);

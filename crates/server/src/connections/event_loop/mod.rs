@@ -205,7 +205,7 @@ impl EventLoop {
             if mem::take(&mut self.is_woken) {
                 self.release();
             }
-            self.give_turns(woke);
+            self.run_turns(woke);
             self.buffers.give_back();
             order_maintenance.end_round(woke);
         }
@@ -222,10 +222,10 @@ impl EventLoop {
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
-        let until_look = self.check_timer.sleep_time(self.needs_checks());
+        let until_check = self.check_timer.sleep_time(self.needs_checks());
         let until_unpaused = if self.postponed.is_empty() { None } else { self.until_unpaused() };
         let until_end = until_deadline.or_else(retry_after);
-        let waits = [until_end, until_look, until_unpaused, self.handshakes.timeout()];
+        let waits = [until_end, until_check, until_unpaused, self.handshakes.timeout()];
         waits.into_iter().flatten().min()
     }
 
@@ -309,7 +309,7 @@ impl EventLoop {
     /// All ready connections execute before the first replies are sent, while replies are few: a client that is woken
     /// by the first reply finds the others' replies too. One sync, which begins before replies that are not held are
     /// sent, makes the writes of all of them durable.
-    fn give_turns(&mut self, woke: Instant) {
+    fn run_turns(&mut self, woke: Instant) {
         let ready = mem::take(&mut self.ready);
         let mut rest = &ready[..];
         while !rest.is_empty() {
@@ -368,7 +368,7 @@ impl EventLoop {
                 if slot.queued {
                     self.ready.retain(|queued| *queued != key);
                 }
-                self.buffers.note_freed(slot.connection.room_bytes());
+                self.buffers.note_freed(slot.connection.capacity_bytes());
                 drop(self.connections.remove(key));
             }
         }

@@ -145,7 +145,7 @@ impl BackgroundJobs {
     fn spawn(&self, shared: &Arc<Shared>, jobs: Receiver<QueuedJob>) -> bool {
         let shared = Arc::clone(shared);
         let work = move || jobs.into_iter().for_each(|queued| queued.execute(&shared));
-        let Ok(thread) = thread::Builder::new().name("hikv-errand".into()).spawn(work) else { return false };
+        let Ok(thread) = thread::Builder::new().name("hikv-job".into()).spawn(work) else { return false };
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         threads.push(thread);

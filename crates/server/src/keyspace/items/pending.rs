@@ -77,7 +77,7 @@ impl Pending {
         is_part: bool,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Refusal> {
-        if self.knows(key) {
+        if self.contains(key) {
             return Ok(self.held(key, |held| held.map(|held| read(held.value))));
         }
         Ok(self.watched_keys.read(store, key, is_part, read)?)
@@ -85,7 +85,7 @@ impl Pending {
 
     /// Returns the key's expiry as the transaction sees it.
     pub(super) fn expires_at(&self, store: &Store, key: &[u8]) -> Result<Option<Expiry>, Refusal> {
-        if self.knows(key) {
+        if self.contains(key) {
             return Ok(self.held(key, |held| held.map(|held| held.expiry)));
         }
         Ok(self.watched_keys.expires_at(store, key)?)
@@ -93,14 +93,14 @@ impl Pending {
 
     /// Returns a copy of the key's value and expiry as the transaction sees it.
     pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
-        if self.knows(key) {
+        if self.contains(key) {
             return Ok(self.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry))));
         }
         Ok(self.watched_keys.copy(store, key)?)
     }
 
     /// Returns whether the key's state is determined by the transaction's changes.
-    pub(super) fn knows(&self, key: &[u8]) -> bool {
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
         let changes = self.changes.borrow();
         changes.is_cleared || changes.by_key.contains_key(key)
     }
@@ -134,7 +134,7 @@ impl Pending {
         }
         let is_stored = || Ok::<_, Refusal>(self.watched_keys.read(store, key, true, |_| ())?.is_some());
         let mut changes = self.changes.borrow_mut();
-        self.check_room(&mut changes, key, change)?;
+        self.check_size(&mut changes, key, change)?;
         let new = match change {
             Change::Put(value, expiry) => Some((value.to_vec(), expiry)),
             Change::Delete => None,
@@ -149,7 +149,7 @@ impl Pending {
 
     /// The changes are limited like a batch: a change that exceeds the limit is not copied, and the earlier ones are
     /// freed.
-    fn check_room(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
+    fn check_size(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
         let value = if let Change::Put(value, _) = change { value } else { &[] };
         let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + Limits::batch_op_bytes(key, value);
         if len_bytes <= Limits::BATCH_BYTES_MAX {

@@ -28,7 +28,7 @@ impl<'a> Items<'a> {
         let next = match pending.shows_store() {
             false => 0,
             true => self.store.walk(from, |key, _| {
-                if !pending.knows(key) || pending.held(key, |held| held.is_some()) {
+                if !pending.contains(key) || pending.held(key, |held| held.is_some()) {
                     each(key);
                 }
             })?,

@@ -29,49 +29,54 @@ static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 #[derive(Clone, Copy)]
 pub(crate) struct KeyState {
     version: Version,
-    value: Shown,
+    value: ValueIdentity,
     expiry: Expiry,
 }
 
 /// The identity of a value, in addition to its version.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum ValueIdentity {
     Hash(u64),
     /// A value that is never moved: it is unchanged while its version is.
     InPlace,
 }
 
-impl Shown {
-    fn of(value: &[u8]) -> Shown {
-        if value.len() > Limits::MOVED_VALUE_BYTES_MAX { Shown::InPlace } else { Shown::Hash(HASHES.hash_one(value)) }
+impl ValueIdentity {
+    fn of(value: &[u8]) -> ValueIdentity {
+        if value.len() > Limits::MOVED_VALUE_BYTES_MAX {
+            ValueIdentity::InPlace
+        } else {
+            ValueIdentity::Hash(HASHES.hash_one(value))
+        }
     }
 }
 
 impl KeyState {
     /// Returns the key's current state; `None` if it does not exist.
     pub(crate) fn of(store: &Store, key: &[u8]) -> Result<Option<KeyState>, Error> {
-        let look = || store.get_part_versioned_with(key, |version, value| (version, Shown::of(value)));
-        Ok(read_consistently(store, key, look)?.map(|(version, value, expiry)| KeyState { version, value, expiry }))
+        let read = || store.get_part_versioned_with(key, |version, value| (version, ValueIdentity::of(value)));
+        Ok(read_consistently(store, key, read)?.map(|(version, value, expiry)| KeyState { version, value, expiry }))
     }
 
     fn is_value(&self, version: Version, value: &[u8]) -> bool {
-        version == self.version || matches!(self.value, Shown::Hash(_)) && Shown::of(value) == self.value
+        version == self.version
+            || matches!(self.value, ValueIdentity::Hash(_)) && ValueIdentity::of(value) == self.value
     }
 
     fn is_moved_to(&self, now: &KeyState) -> bool {
-        matches!(self.value, Shown::Hash(_)) && (self.value, self.expiry) == (now.value, now.expiry)
+        matches!(self.value, ValueIdentity::Hash(_)) && (self.value, self.expiry) == (now.value, now.expiry)
     }
 }
 
-/// Calls `look` with the value, and returns the result with the version and expiry. The expiry is read separately, so
+/// Calls `read` with the value, and returns the result with the version and expiry. The expiry is read separately, so
 /// both are read again if the key was written in between.
 fn read_consistently<R>(
     store: &Store,
     key: &[u8],
-    mut look: impl FnMut() -> Result<Option<(Version, R)>, Error>,
+    mut read: impl FnMut() -> Result<Option<(Version, R)>, Error>,
 ) -> Result<Option<(Version, R, Expiry)>, Error> {
     loop {
-        let Some((version, shown)) = look()? else { return Ok(None) };
+        let Some((version, shown)) = read()? else { return Ok(None) };
         let Some(expiry) = store.expires_at(key)? else { return Ok(None) };
         if version_of(store, key)? == Some(version) {
             return Ok(Some((version, shown, expiry)));
@@ -148,8 +153,8 @@ impl WatchedKeys {
     /// Step 2, for a copy of the key's value and expiry.
     pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
         let Some(state) = self.keys.get(key) else { return copy_of(store, key) };
-        let look = || store.get_versioned_with(key, |version, value| (version, value.to_vec()));
-        let copied = read_consistently(store, key, look)?;
+        let read = || store.get_versioned_with(key, |version, value| (version, value.to_vec()));
+        let copied = read_consistently(store, key, read)?;
         let is_same = copied.as_ref().map(|(version, value, expiry)| {
             state.is_some_and(|state| state.is_value(*version, value) && state.expiry == *expiry)
         });
