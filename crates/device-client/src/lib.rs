@@ -1,10 +1,10 @@
 //! A client of NVMe Key Value devices over TCP, or over memory shared with a device of this machine, for single
 //! commands or many in flight.
 //!
-//! A [`Client`] is a host with its own controller and one queue for commands. It reconnects when its connection breaks:
-//! first it makes the device end the controller of the broken connection; then it repeats the commands that were not
-//! completed, if repeating them is safe ([`Client::run`]). A repeated command was executed before that, or not at all.
-//! Below the client, a [`Queue`] sends raw commands and receives completions, for tools and tests.
+//! A [`Client`] is a host with its own controller and one queue for commands. A client reconnects when the connection
+//! breaks. First the client makes the device end the controller of the broken connection; then the client repeats the
+//! commands that were not completed, if repetition is safe ([`Client::run`]). A repeated command was executed before
+//! that, or not at all. Below the client, a [`Queue`] sends raw commands and receives completions, for tools and tests.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), device_client::Error> {

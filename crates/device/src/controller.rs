@@ -1,16 +1,16 @@
 //! A controller: created by a host's admin queue, and owner of the host's further queues.
 //!
 //! # Invariants
-//! - A controller is in the table of `shared` from its Connect until the admin queue's connection is closed, or its
-//!   keep-alive timer expires. From then on [`Controller::is_over`] returns true, and each connection of the controller
-//!   is closed by its loop.
+//! - A controller is in the table of `shared` from its Connect until the admin queue's connection is closed, or the
+//!   keep-alive timer expires. From then on [`Controller::is_over`] returns true, and each loop closes the controller's
+//!   connections.
 //! - A queue belongs to one enabling of the controller: after a reset, queues of the previous one are closed.
 //! - A host that has not yet authenticated changes nothing of an existing controller: no queue number is taken, and its
 //!   messages do not count as keep-alive. A controller that such a host's admin queue has created belongs to that host
 //!   only.
 //! - After a reset is completed, or an end is reported, no command of an older queue is executed: a queue holds `turns`
-//!   while it executes commands, and checks after acquiring `turns` whether it has ended; a reset or end waits for
-//!   `turns` after its change.
+//!   while executing commands, and checks after acquiring `turns` whether the queue has ended; a reset or end waits for
+//!   `turns` after the change.
 //! - A shutdown notification works the same way, and clears the ready state until the next reset: later commands are
 //!   refused with a status.
 

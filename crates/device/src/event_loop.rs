@@ -9,8 +9,8 @@
 //! Such a host signals only if its connection sleeps. So a connection whose read has found nothing stays in `awake`
 //! until a poll finds data or makes the host signal (`rings::Readiness`). Polls are bounded for each connection, so an
 //! idle loop eventually sleeps in the poller with all connections asleep. File events are checked after a bounded
-//! number of turns, or of polls without result. Before it sleeps in the poller, the loop calls it some times without
-//! blocking, which corresponds to polling shared memory.
+//! number of turns, or of polls without result. Before sleeping in the poller, the loop calls the poller some times
+//! without blocking, which corresponds to polling shared memory.
 
 use std::hint::spin_loop;
 use std::io::{self, ErrorKind};

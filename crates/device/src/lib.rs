@@ -19,7 +19,7 @@
 //! - A connection holds at most one incomplete PDU, [`limits::TRANSFER_BYTES_MAX`] of values in transfer, and unsent
 //!   completions of [`limits::OUTPUT_BYTES_MAX`] plus one command's data. A host that does not read is not served. A
 //!   connection that does not become a queue in time is closed.
-//! - A controller ends with its admin queue's connection, and then all its queues end.
+//! - A controller ends with the admin queue's connection, and then all of the controller's queues end.
 //!
 //! # Lock order
 //! The controllers' table -> a controller's state. Neither is held while the store is used. A change of feature 20h

@@ -1,9 +1,9 @@
-//! A connection's output. Parts of it wait until the data they report is durable; later parts queue behind them, so
-//! completions keep their order.
+//! A connection's output. Parts of the output wait until the reported data is durable; later parts queue behind these,
+//! so completions keep their order.
 //!
 //! PDUs for a shared-memory host are staged in that memory immediately if there is space, and published when they may
 //! be sent. So each value is copied once from the store, while the next values are being fetched from memory. PDUs
-//! without space wait here, and all further ones behind them.
+//! without space wait here, and all further ones queue behind.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};

@@ -11,16 +11,15 @@
 //! that no host can truncate it. The socket's permissions decide which users may connect.
 //!
 //! # Rules
-//! - Neither side trusts the other: an end keeps its own position privately and only writes it to the memory. It
-//!   accepts the other's position only within the ring's length of its own; otherwise the connection is over
-//!   ([`Broken`]).
+//! - Neither side trusts the other: an end keeps a private copy of the position and never reads the shared one back. The
+//!   other's position is accepted only within the ring's length; otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before they are interpreted. Later changes by the other side have no effect.
-//! - An end without data polls for a bounded time (`spin`). Then it sets a word that it sleeps, polls once more, and
-//!   sleeps. The other end moves its position and then checks the word (`ring`). So two awake ends exchange only bytes,
-//!   without system calls.
-//! - The device never waits for a host. It wakes a host by a futex, which does not block; a host wakes the device by an
+//! - An end without data polls for a bounded time (`spin`). Then the end sets a word to announce the sleep, polls once
+//!   more, and sleeps. The other end moves its position and then checks the word (`ring`). So two awake ends exchange
+//!   only bytes, without system calls.
+//! - The device never waits for a host. A host is woken by a futex, which does not block; a host wakes the device by an
 //!   eventfd that only hosts write to. A loop of the device polls all of its awake ends in turn.
-//! - A device checks the socket when the poller reports that the other side has closed; a host checks it when it was
+//! - A device checks the socket when the poller reports that the other side has closed; a host checks the socket when
 //!   woken without reason. So an exchange of messages needs no system call for that.
 //! - The Unix socket stays open as long as the connection: when it is closed or shut down, the other side is gone.
 //! - Hosts that do not receive their files use a bounded number of the device user's files (`unclaimed`).

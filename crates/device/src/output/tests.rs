@@ -204,8 +204,8 @@ impl Scene {
     }
 }
 
-/// A host reads every byte once and in its position, and none before it is durable, however full its memory is and
-/// whatever is held.
+/// A host reads every byte once and in order, and none before durability, however full the memory is and whatever is
+/// held.
 #[test]
 fn a_host_reads_what_is_durable_as_it_was_written() {
     let dir = tempfile::tempdir_in(".").expect("a directory");

@@ -2,8 +2,8 @@
 //! replies after as many bytes as arrived are durable in that file.
 //!
 //! It parses nothing: every `*` that arrives counts as a request. A connection that has sent `GET` gets a bulk of 256
-//! bytes for each, any other `+OK`. So it works only for keys and values without `*`, as `redis-benchmark` generates
-//! them.
+//! bytes for each, any other `+OK`. So the server works only for keys and values without `*`, such as those of
+//! `redis-benchmark`.
 
 mod durable;
 

@@ -1,4 +1,4 @@
-//! Expiry of keys: EXPIRE and its variants, PERSIST, TTL and its variants.
+//! Expiry of keys: EXPIRE, PERSIST, TTL, and their variants.
 
 use hikv::{Decision, Expiry};
 

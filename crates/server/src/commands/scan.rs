@@ -1,8 +1,8 @@
 //! KEYS, RANDOMKEY, SCAN: iteration without order.
 //!
-//! The cursor is the only state between two calls of SCAN. It is a position among the hashes of keys, so it stays valid
-//! while the store grows, and after a restart. All three commands walk over the keys of all databases and return those
-//! of one.
+//! The cursor is the only state between two calls of SCAN. A cursor is a position among the hashes of keys, so it stays
+//! valid while the store grows, and after a restart. All three commands walk over the keys of all databases and return
+//! those of one.
 
 use crate::connections::output::FULL_BYTES;
 use crate::errors::Refusal;

@@ -8,7 +8,8 @@
 //! All backlogs together may use `maxmemory-clients` bytes. A client's backlog may grow while it is smaller than the
 //! unused part of that limit. So a single client gets half of the limit, two clients get a third each, and some memory
 //! is always left for a later client. A client whose backlog may not grow is *held back*: its requests are neither
-//! executed nor read until it, or another client, has read replies. A client that is not logged in gets no backlog.
+//! executed nor read until this client, or another one, has read replies. A client that is not logged in gets no
+//! backlog.
 //!
 //! # Which client is disconnected
 //! A client is *stuck* if its backlog has neither shrunk nor grown for [`STUCK_MIN`]. A client that is held back and

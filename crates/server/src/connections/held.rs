@@ -4,8 +4,9 @@
 //! there behind a ticket; later replies of the connection queue behind them. So a connection's replies keep their
 //! order, one sync serves all waiting connections, and the output's limit also limits held replies.
 //!
-//! If the store can no longer make data durable, the connections that wait for it are closed, because it is unknown how
-//! much of their requests would survive a crash. From then on writes are refused with an error, and reads are answered.
+//! If the store can no longer make data durable, the connections that wait for durability are closed, because nothing
+//! is known about how many requests would survive a crash. From then on writes are refused with an error, and reads are
+//! answered.
 
 use std::collections::VecDeque;
 

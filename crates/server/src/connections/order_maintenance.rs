@@ -13,12 +13,11 @@
 //! the sockets are polled between two groups, and [`hikv::Store::apply_queued`] bounds a group's length.
 //!
 //! # No change is left behind
-//! A loop whose clients have written finds the changes queued before it sleeps, because it queued them itself. It
-//! sleeps only after the changes are applied, by this loop or another thread, or after [`FRUITLESS_MAX`] failed
-//! attempts since it woke. In that case another thread is applying them but does not progress; then that thread, the
-//! next loop that wakes, a scan, or a worker (once the queue is half full) applies them. A loop that executes a long
-//! command while it has the backend role keeps the role but blocks no queue: by rule 2 other loops apply the changes
-//! that they have written.
+//! A loop whose clients have written has queued the changes, and finds them before sleeping. The loop sleeps only after
+//! the changes are applied, by this loop or another thread, or after [`FRUITLESS_MAX`] failed attempts since the last
+//! wake-up. In that case another thread is applying the changes but does not progress; then that thread, the next loop
+//! that wakes, a scan, or a worker (once the queue is half full) applies them. A loop that executes a long command in
+//! the backend role keeps the role but blocks no queue: by rule 2 other loops apply the changes that they have written.
 
 use std::time::Instant;
 

@@ -3,10 +3,10 @@
 //! At [`FULL_BYTES`] the connection stops executing and reading until the client has read. Exception: a client that
 //! sends while its socket accepts nothing may hold more, by [`Output::grow`], as far as `backlog` allows.
 //!
-//! A large value is read from the store in pieces as the client reads them, and nothing else is executed for the client
-//! until it is sent. A client that may hold more has the pieces held like any other reply. A large value is not pinned
-//! in the store for that time; if it is replaced before all of it was read, the connection is closed, because the
-//! length has already been sent.
+//! A large value is read from the store in pieces as the client reads, and nothing else is executed for the client
+//! until the value is sent. A client that may hold more has the pieces held like any other reply. A large value is not
+//! pinned in the store for that time; if the value is replaced before all of it was read, the connection is closed,
+//! because the length has already been sent.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem;

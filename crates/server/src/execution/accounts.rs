@@ -1,4 +1,4 @@
-//! Checks that apply to every command before it is executed, and the bookkeeping after it.
+//! Checks that apply to every command before its execution, and the bookkeeping afterwards.
 
 use std::time::Duration;
 

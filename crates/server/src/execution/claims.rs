@@ -1,5 +1,4 @@
-//! The set of keys that a background job (`background`) uses, so that other commands know whether they have to wait for
-//! it.
+//! The set of keys that a background job (`background`) uses, so that other commands know whether to wait for the job.
 //!
 //! Keys are compared by their client-visible names, whatever the database, so a few commands wait unnecessarily.
 

@@ -1,8 +1,8 @@
 //! Mutual exclusion of commands.
 //!
-//! An event loop holds its own lane's lock while it executes the requests of one turn, and releases it before it reads
-//! or sends. Only a command that needs exclusive access locks the lanes of all loops, in order. So a typical command
-//! costs its loop one uncontended lock per turn, on the loop's own cache line.
+//! An event loop holds its own lane's lock while executing the requests of one turn, and releases the lock before
+//! reading or sending. Only a command that needs exclusive access locks the lanes of all loops, in order. So a typical
+//! command costs its loop one uncontended lock per turn, on the loop's own cache line.
 //!
 //! Background jobs (`background`) take no loop's lane. Each job claims the keys that it uses, one job at a time; before
 //! each request a loop checks whether the claim blocks it. A claim is made in two steps:
@@ -10,7 +10,7 @@
 //! 2. Each lane is locked and released.
 //!
 //! So every request that did not see the claim has finished before the job begins. A command with exclusive access
-//! checks again once it has all lanes: either it sees the claim, or the job waits for it in step 2.
+//! checks again once it has all lanes: either the command sees the claim, or the job waits for the command in step 2.
 //!
 //! # Lock order
 //! The lane of the background jobs, then the claim, then the loops' lanes, in order or one at a time. The holder of a

@@ -1,4 +1,4 @@
-//! `CLIENT PAUSE`: paused requests stay in their pipelines until the pause ends, and nothing is read after them.
+//! `CLIENT PAUSE`: paused requests stay in their pipelines until the pause ends, and nothing further is read.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

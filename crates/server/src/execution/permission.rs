@@ -1,7 +1,7 @@
 //! Access control: whether a client may send a request, and the reply if it may not.
 //!
-//! A request is checked again if it has waited between the check and its execution: for exclusive access, or in the
-//! queue of background jobs. Another client may have killed the sender or reduced the user's rights in that time.
+//! A request is checked again if it has waited between check and execution: for exclusive access, or in the queue of
+//! background jobs. Another client may have killed the sender or reduced the user's rights in that time.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The event loop as its connections see it.
+//! An event loop from the view of its connections.
 
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
 //! Groups of SET without options.
 //!
-//! Consecutive SETs of a pipeline are put together, so that their memory accesses overlap and one sync makes all of
-//! them durable. They are not a batch: other clients may see some of them done, as if they had been executed one after
-//! the other. Each SET is answered with its own outcome. None is executed twice, because a repeated SET would overwrite
-//! values that other clients have written in between.
+//! Consecutive SETs of a pipeline are put together, so that memory accesses overlap and one sync makes all of them
+//! durable. They are not a batch: other clients may see some of the SETs done, as after separate execution. Each SET is
+//! answered with its own outcome. None is executed twice, because a repeated SET would overwrite values that other
+//! clients have written in between.
 
 use std::borrow::Cow;
 use std::time::Instant;

@@ -68,7 +68,7 @@ fn is_marked(key: &[u8]) -> bool {
     matches!(key, [MARK, namespace, ..] if *namespace <= DATABASE_COUNT as u8)
 }
 
-/// Returns the tighter upper bound. If the range has its own bound, it is on its side of the other.
+/// Returns the tighter upper bound of the range's own bound and the namespace's.
 fn lesser(own: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     match (&own, &other) {
         (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) if a < b => own,

@@ -1,4 +1,4 @@
-//! Channels, their subscribers, and publishing to them.
+//! Channels and their subscribers, and publishing.
 //!
 //! One table for all event loops records which clients subscribe to a channel or pattern, and their places. A published
 //! message is encoded once and sent once to each loop that has receivers.

@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// A new command with these flags must declare which keys it uses, or that it uses all of them.
+    /// A new command with these flags must declare the keys that it uses, or all keys.
     #[test]
     fn a_command_that_reads_or_writes_says_what() {
         // It draws a picture, or refers to functions, which do not exist here.

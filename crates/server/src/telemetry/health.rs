@@ -1,4 +1,4 @@
-//! The server's health: whether it serves, and the reason if it does not.
+//! The server's health: the status, and the reason if the server does not serve.
 
 use hikv::{Error, MediumError, Standing, Stats};
 use serde::Serialize;

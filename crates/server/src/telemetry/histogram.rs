@@ -1,6 +1,6 @@
 //! Latency histograms with eight buckets per doubling, so a percentile is accurate to an eighth.
 //!
-//! `hdrhistogram` is not used because its buckets cannot be read while another thread adds to them; these are words of
+//! `hdrhistogram` is not used because the buckets cannot be read while another thread adds to them; these are words of
 //! a fixed array.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Clients that send an entire pipeline before they read, and the limits on their unread replies.
+//! Clients that send an entire pipeline before reading, and the limits on their unread replies.
 
 use std::sync::Barrier;
 use std::thread;

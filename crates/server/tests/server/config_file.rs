@@ -1,4 +1,4 @@
-//! The configuration file: its effects, and its contents after `CONFIG REWRITE`.
+//! The configuration file: effects, and the contents after `CONFIG REWRITE`.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

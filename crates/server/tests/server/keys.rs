@@ -1,4 +1,4 @@
-//! Keys, their expiry, and their databases.
+//! Keys, expiry, and databases.
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 

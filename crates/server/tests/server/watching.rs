@@ -1,4 +1,4 @@
-//! The HTTP port: its contents are correct, and only permitted users see them.
+//! The HTTP port: correct contents, which only permitted users see.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,7 +1,7 @@
 //! Processing of the messages to an event loop.
 //!
-//! The loop takes all messages out of its mailbox and processes as many as it has time for. Messages to clients that
-//! are left count as unread bytes of their receivers, like their outputs. So a client is disconnected for everything
+//! The loop takes all messages out of its mailbox and processes as many as time permits. Messages to clients that are
+//! left count as unread bytes of the receivers, like the receivers' outputs. So a client is disconnected for everything
 //! that was published to it, before the remaining messages are copied.
 
 use std::sync::Arc;

@@ -11,17 +11,17 @@
 //! | a disk | `holders` | a wake-up by the store, or the result of [`Holders::ask`] |
 //! | the end of a pause | `postponed` | the timeout, or a wake-up by the thread that changed it |
 //! | space in the mailboxes | `postponed` | a wake-up by the loop that made space |
-//! | its own background job, or a job that blocks it | its session | the message with the reply |
+//! | its own background job, or a job that blocks the connection | its session | the message with the reply |
 //! | messages that a turn had no time for | `taken` | nothing: the loop does not sleep |
 //! | nothing, but another thread acts on it | the message | the wake-up after every message |
 //!
-//! A wake-up is a separate event in the poller. It follows its cause: the message is in the mailbox, or the log is
-//! synced. So a wake-up that arrives while the loop works is found before the loop next sleeps, together with its
+//! A wake-up is a separate event in the poller, and follows the cause: the message is in the mailbox, or the log is
+//! synced. So a wake-up that arrives while the loop works is found before the loop next sleeps, together with the
 //! cause.
 //!
 //! A disk is the hard case, because it can become ready between any two steps. Four rules ensure that no holder is
 //! forgotten:
-//! 1. A connection begins to hold replies only where its requests are executed or a message is added to its output, and
+//! 1. A connection begins to hold replies only where its requests are executed or a message is added to the output, and
 //!    both happen before the end of `execute` in one of that connection's turns. A message behind a streamed value
 //!    counts as held ([`Output`]).
 //! 2. At the end of `execute` a connection that holds anything is among the holders, and all that it holds is owed,

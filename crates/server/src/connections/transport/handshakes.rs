@@ -1,6 +1,6 @@
 //! The running TLS handshakes of one event loop, so that none lasts forever.
 //!
-//! All handshakes have the same time limit, so they expire in the order in which they began.
+//! All handshakes have the same time limit, so the first one that began expires first.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Estimates how long a request will take, before it is executed.
 //!
 //! The estimate is in bytes copied, or in work of about the same cost. A transaction is estimated as a whole, from the
-//! values before it. That suffices: the first of its commands that reads or creates a long value uses only values from
-//! before the transaction, so it is recognised as long.
+//! values before it. That suffices: the first command that reads or creates a long value uses only values from before
+//! the transaction, so this command is recognised as long.
 
 use resp::Request;
 
