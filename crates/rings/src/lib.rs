@@ -7,7 +7,7 @@
 //!        the ring to the host, RING_BYTES
 //! ```
 //!
-//! The device creates the memory for each connection accepted on a Unix socket (`handover`) and seals its length, so
+//! The device creates the memory for each connection accepted on a Unix socket (`handover`) and seals the length, so
 //! that no host can truncate it. The socket's permissions decide which users may connect.
 //!
 //! # Rules
