@@ -32,7 +32,8 @@ pub struct Options {
     pub entry_count: u16,
     /// Digests of transferred data.
     pub digests: Digests,
-    /// Maximum time to retry connecting after a connection breaks, and to retry a command on new connections that break.
+    /// Maximum time to retry connecting after a connection breaks, and to retry a command on new connections that
+    /// break.
     pub reconnect_max: Duration,
     /// Maximum time for a response; unlimited if `None`. After a timeout the command's outcome is unknown, and it is
     /// not repeated.
@@ -231,8 +232,8 @@ impl Client {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// Like [`Client::run`], and calls `on_outcome` with the number and outcome of each operation as soon as it is known. A
-    /// value is passed in place, without a copy.
+    /// Like [`Client::run`], and calls `on_outcome` with the number and outcome of each operation as soon as it is
+    /// known. A value is passed in place, without a copy.
     ///
     /// # Errors
     /// As for [`Client::run`]; some outcomes may have been reported.
@@ -263,8 +264,8 @@ impl Client {
         on_outcome.ok_or(Error::Unexpected("an operation without an outcome"))
     }
 
-    /// After an error: prepares a retry if `may_retry`, and if the pending operations can be repeated; otherwise returns
-    /// the error.
+    /// After an error: prepares a retry if `may_retry`, and if the pending operations can be repeated; otherwise
+    /// returns the error.
     fn recover(&mut self, error: Error, may_retry: bool, are_repeatable: bool) -> Result<(), Error> {
         if !error.is_of_connection() {
             return Err(error);

@@ -349,7 +349,7 @@ mod tests {
         assert!(device.stage(b"bytes") && host.is_marked_asleep());
         device.publish(5);
         assert!(!host.is_marked_asleep());
-        assert_eq!(host.read(&mut [0; 10]).expect("it was told"), 5);
+        assert_eq!(host.read(&mut [0; 10]).expect("it is published"), 5);
     }
 
     /// A late host has signalled for bytes that were already read, and cleared the word of a later sleep.

@@ -11,8 +11,8 @@
 //! that no host can truncate it. The socket's permissions decide which users may connect.
 //!
 //! # Rules
-//! - Neither side trusts the other: an end keeps a private copy of the position and never reads the shared one back. The
-//!   other's position is accepted only within the ring's length; otherwise the connection is over ([`Broken`]).
+//! - Neither side trusts the other: an end keeps a private copy of the position and never reads the shared one back.
+//!   The other's position is accepted only within the ring's length; otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before they are interpreted. Later changes by the other side have no effect.
 //! - An end without data polls for a bounded time (`spin`). Then the end sets a word to announce the sleep, polls once
 //!   more, and sleeps. The other end moves its position and then checks the word (`ring`). So two awake ends exchange

@@ -106,7 +106,7 @@ impl Sender {
 
     /// Writes as much as there is space for. Nothing must be staged.
     pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
-        debug_assert_eq!(self.tail, self.published, "what was staged is told first");
+        debug_assert_eq!(self.tail, self.published, "staged bytes are published first");
         let len = bytes.len().min(self.known_space(ring, bytes.len())? as usize);
         self.write(ring, &bytes[..len]);
         self.publish(ring, len);

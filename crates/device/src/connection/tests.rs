@@ -91,7 +91,7 @@ fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
     let (mut connection, mut peer) = connected(&shared, &controller);
     send_store(&mut peer, b"old");
     for configuration in [Configuration(0), Configuration::ENABLED] {
-        controller.configure(configuration).expect("it is told");
+        controller.configure(configuration).expect("it is accepted");
     }
     shared.store.put("k", "new").expect("it is written");
     turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
@@ -109,7 +109,7 @@ fn a_queue_has_the_turn_while_it_carries_out_a_command() {
     clock.advance(Duration::from_millis(1));
     let ((sender, receiver), asked) = (mpsc::channel(), Arc::clone(&controller));
     let callback = move |_: &[u8]| sender.send(asked.is_in_turn()).expect("it is listened to");
-    shared.store.on_expired(Some(Arc::new(callback))).expect("it is told");
+    shared.store.on_expired(Some(Arc::new(callback))).expect("it is accepted");
     assert!(!controller.is_in_turn());
     send_store(&mut peer, b"new");
     turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
@@ -117,8 +117,8 @@ fn a_queue_has_the_turn_while_it_carries_out_a_command() {
     assert!(!controller.is_in_turn());
 }
 
-/// A shared-memory host has stored data that is not durable. Returns the bytes that it receives before and after the data is
-/// durable, with `then` in between. `None` if the disk has no journal.
+/// A shared-memory host has stored data that is not durable. Returns the bytes that it receives before and after the
+/// data is durable, with `then` in between. `None` if the disk has no journal.
 fn output_of_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Option<[(Turn, Vec<u8>); 2]> {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     // Without background threads, data becomes durable only when it is waited for.
@@ -158,7 +158,7 @@ fn why_a_connection_ends_is_told_when_what_was_stored_before_is_durable() {
 #[test]
 fn what_was_stored_before_a_reset_and_is_not_durable_is_never_told() {
     let Some(told) = output_of_store(|controller, _| {
-        controller.configure(Configuration(0)).expect("it is told");
+        controller.configure(Configuration(0)).expect("it is accepted");
     }) else {
         return;
     };

@@ -196,8 +196,8 @@ impl Scene {
         }
         let room = [1, 7, 100, 5000, 3 * rings::RING_BYTES][self.random.usize(..5)];
         let mut bytes = vec![0; room];
-        let len = self.host.read(&mut bytes).expect("it was told");
-        assert_eq!(len, room.min(self.published - self.read), "what may be told is there, and no more");
+        let len = self.host.read(&mut bytes).expect("it is published");
+        assert_eq!(len, room.min(self.published - self.read), "exactly the published bytes are readable");
         let is_right = bytes[..len].iter().zip(self.read..).all(|(byte, place)| *byte == byte_at(place));
         assert!(is_right, "between {} and {}", self.read, self.read + len);
         self.read += len;

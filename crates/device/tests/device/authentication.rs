@@ -45,7 +45,7 @@ pub(crate) fn authentication(_: &Bench) {
         assert!(matches!(refused, Err(Error::Authentication(_))), "{refused:?}");
     }
     // Discovery needs no secret, and neither do hosts with permission to use the socket.
-    assert_eq!(discover(bench.addr).expect("it tells").entries.len(), 1);
+    assert_eq!(discover(bench.addr).expect("the device answers").entries.len(), 1);
     Client::connect_shm(&bench.shm, Options::default()).expect("it connects").store("k", "w").expect("it stores");
 }
 
@@ -157,7 +157,7 @@ fn a_controller_hears_its_host_when_that_has_shown_who_it_is() {
     let mut controller = bench.controller_of(&host, 0);
     let number = controller.admin.controller;
     let silent = Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 300, save: false };
-    controller.admin(silent, 0, 0).expect("it is told");
+    controller.admin(silent, 0, 0).expect("the device accepts it");
     let (is_over, unproven) = (AtomicBool::new(false), Host { secrets: None, ..host.clone() });
     thread::scope(|scope| {
         scope.spawn(|| {

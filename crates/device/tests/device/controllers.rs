@@ -16,7 +16,7 @@ fn identify(page: u8, command_set: u8) -> Admin {
 }
 
 pub(crate) fn discovery(bench: &Bench) {
-    let log = discover_at(&bench.endpoint()).expect("it tells");
+    let log = discover_at(&bench.endpoint()).expect("the device answers");
     let entries: Vec<_> = log.entries.iter().map(|entry| (&*entry.subsystem, entry.addr)).collect();
     assert_eq!(entries, [(&*bench.subsystem, bench.addr)]);
 }
@@ -26,42 +26,44 @@ pub(crate) fn discovery_controller(bench: &Bench) {
     let mut controller =
         device_client::Controller::connect(bench.endpoint(), Digests::default(), &host, DISCOVERY_NQN, 0)
             .expect("it connects");
-    let identified = controller.identify().expect("it tells");
+    let identified = controller.identify().expect("the device answers");
     assert_eq!((identified.kind, &*identified.subsystem), (ControllerKind::Discovery, DISCOVERY_NQN));
     assert!(refused(&mut controller, identify(0x02, 0), 0).is(Status::INVALID_FIELD));
     assert!(status_of(controller.log(0x02, 0, 512)).is(Status::INVALID_LOG_PAGE));
-    let pages = controller.log(0x00, 0, 1024).expect("it tells");
+    let pages = controller.log(0x00, 0, 1024).expect("the device answers");
     assert_eq!([0x00, 0x01, 0x02, 0x70].map(|page| pages[4 * page]), [1, 1, 0, 1]);
     assert!(status_of(controller.queue(1, 8)).is(Status::CONNECT_INVALID));
     controller.keep_alive().expect("it hears");
     // It does not become endless, either.
     controller
         .admin(Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 0, save: false }, 0, 0)
-        .expect("it is told");
-    let told = controller.admin(Admin::GetFeature { number: Feature::KEEP_ALIVE, select: 0 }, 0, 0).expect("it tells");
+        .expect("the device accepts it");
+    let told = controller
+        .admin(Admin::GetFeature { number: Feature::KEEP_ALIVE, select: 0 }, 0, 0)
+        .expect("the device answers");
     assert_eq!(told.result, 120_000);
 }
 
 pub(crate) fn properties(bench: &Bench) {
     let host = Host::new();
     let mut controller = bench.controller_of(&host, 0);
-    let capabilities = controller.property(Property::Capabilities).expect("it tells");
+    let capabilities = controller.property(Property::Capabilities).expect("the device answers");
     assert_eq!(capabilities & 0xffff, u64::from(limits::QUEUE_ENTRIES_MAX) - 1);
     assert_eq!(capabilities >> (37 + 6) & 1, 1, "several command sets");
-    assert_eq!(controller.property(Property::Version).expect("it tells"), 0x0002_0000);
+    assert_eq!(controller.property(Property::Version).expect("the device answers"), 0x0002_0000);
     let status = |controller: &mut device_client::Controller| {
-        StatusRegister::of_bits(controller.property(Property::Status).expect("it tells") as u32)
+        StatusRegister::of_bits(controller.property(Property::Status).expect("the device answers") as u32)
     };
     assert!(status(&mut controller).is_ready);
     let mut queue = controller.queue(1, 8).expect("it connects");
     run(&mut queue, Kv::Flush, &[], 0);
     // A shutdown completes immediately; a reset closes queues, and the controller can be enabled again.
-    controller.set(Property::Configuration, 0x46_4061).expect("it is told");
+    controller.set(Property::Configuration, 0x46_4061).expect("the device accepts it");
     assert_eq!(status(&mut controller).shutdown, nvme::ShutdownState::Complete);
-    controller.set(Property::Configuration, 0).expect("it is told");
+    controller.set(Property::Configuration, 0).expect("the device accepts it");
     assert_eq!(status(&mut controller), StatusRegister::default());
     assert!(queue.complete().is_err(), "the queue is closed");
-    controller.set(Property::Configuration, nvme::Configuration::ENABLED.0.into()).expect("it is told");
+    controller.set(Property::Configuration, nvme::Configuration::ENABLED.0.into()).expect("the device accepts it");
     let mut queue = controller.queue(1, 8).expect("it connects");
     assert!(run(&mut queue, Kv::Flush, &[], 0).status.is_success());
     for wrong in [Property::Capabilities, Property::Version, Property::Status] {
@@ -85,7 +87,9 @@ pub(crate) fn shutdown(bench: &Bench) {
         other => panic!("{other:?}"),
     });
     let Ready { id, tag, .. } = ready.expect("it asks");
-    controller.set(Property::Configuration, u64::from(nvme::Configuration::ENABLED.0) | NORMAL).expect("it is told");
+    controller
+        .set(Property::Configuration, u64::from(nvme::Configuration::ENABLED.0) | NORMAL)
+        .expect("the device accepts it");
     let data = Data { id, tag, offset: 0, is_last: true, is_success: false, bytes: b"late" };
     queue.wire().write(|writer, out| writer.data(out, &data));
     assert!(completion(queue.wire()).status.is(Status::COMMAND_SEQUENCE_ERROR));
@@ -93,10 +97,10 @@ pub(crate) fn shutdown(bench: &Bench) {
     assert!(status_of(controller.queue(2, 8)).is(Status::COMMAND_SEQUENCE_ERROR));
     assert!(refused(&mut controller, Admin::KeepAlive, 0).is(Status::COMMAND_SEQUENCE_ERROR));
     assert_eq!(bench.store.len().expect("it counts"), 0);
-    let status = StatusRegister::of_bits(controller.property(Property::Status).expect("it tells") as u32);
+    let status = StatusRegister::of_bits(controller.property(Property::Status).expect("the device answers") as u32);
     assert_eq!(status.shutdown, nvme::ShutdownState::Complete, "properties are read as before");
     for configuration in [0, nvme::Configuration::ENABLED.0] {
-        controller.set(Property::Configuration, configuration.into()).expect("it is told");
+        controller.set(Property::Configuration, configuration.into()).expect("the device accepts it");
     }
     let mut queue = controller.queue(1, 8).expect("it connects");
     assert!(run(&mut queue, store, b"next", 0).status.is_success(), "a reset makes it ready again");
@@ -107,9 +111,13 @@ pub(crate) fn paths(bench: &Bench) {
     const SEVERAL_CONTROLLERS: u8 = 2;
     let (host, other) = (Host::new(), Host::new());
     let mut paths = [&host, &host, &other].map(|host| bench.controller_of(host, 0));
-    let page = paths[0].admin(identify(0x01, 0), 0, 4096).expect("it tells").data;
+    let page = paths[0].admin(identify(0x01, 0), 0, 4096).expect("the device answers").data;
     assert_eq!(page[76], SEVERAL_CONTROLLERS);
-    assert_eq!(paths[0].admin(identify(0x08, 1), 1, 4096).expect("it tells").data[1], 1, "the namespace is shared");
+    assert_eq!(
+        paths[0].admin(identify(0x08, 1), 1, 4096).expect("the device answers").data[1],
+        1,
+        "the namespace is shared"
+    );
     let mut queues = [0, 1, 2].map(|number: usize| paths[number].queue(1, 8).expect("it connects"));
     let numbers = [0, 1, 2].map(|number: usize| paths[number].admin.controller);
     let store = |number: u8| Kv::Store { key: key([number]), value_bytes: 1, when: StoreIf::Always };
@@ -179,7 +187,7 @@ pub(crate) fn order(bench: &Bench) {
 
 pub(crate) fn identify_controller(bench: &Bench) {
     let mut controller = bench.controller();
-    let identified = controller.identify().expect("it tells");
+    let identified = controller.identify().expect("the device answers");
     assert_eq!(identified.kind, ControllerKind::Io);
     assert_eq!(identified.controller, controller.admin.controller);
     assert_eq!(identified.subsystem, bench.subsystem);
@@ -191,7 +199,7 @@ pub(crate) fn identify_controller(bench: &Bench) {
 
 pub(crate) fn identify_pages(bench: &Bench) {
     let mut controller = bench.controller();
-    let mut page = |admin, namespace| controller.admin(admin, namespace, 4096).expect("it tells").data;
+    let mut page = |admin, namespace| controller.admin(admin, namespace, 4096).expect("the device answers").data;
     assert_eq!(page(identify(0x00, 0), 1), [0; 4096]);
     assert_eq!(page(identify(0x02, 0), 0)[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(page(identify(0x07, 1), 0)[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
@@ -202,7 +210,7 @@ pub(crate) fn identify_pages(bench: &Bench) {
     assert_eq!(page(identify(0x06, 1), 0), [0; 4096]);
     assert_eq!(page(identify(0x08, 1), 1)[14], 1, "it is ready");
     assert_eq!(page(identify(0x1c, 0), 0)[0], 2);
-    let namespace = controller.identify_namespace(1).expect("it tells");
+    let namespace = controller.identify_namespace(1).expect("the device answers");
     assert_eq!(namespace.value_bytes_max, limits::VALUE_BYTES_MAX);
     assert!(namespace.used_bytes < namespace.size_bytes);
     for (page, command_set, namespace, status) in [
@@ -224,24 +232,24 @@ pub(crate) fn logs(bench: &Bench) {
     client.store("k", "v").expect("it stores");
     client.retrieve("k").expect("it reads");
     let mut controller = bench.controller();
-    let supported = controller.log(0x00, 0, 1024).expect("it tells");
+    let supported = controller.log(0x00, 0, 1024).expect("the device answers");
     let pages: Vec<usize> = (0..256).filter(|page| supported[4 * page] & 1 != 0).collect();
     assert_eq!(pages, [0x00, 0x01, 0x02, 0x03, 0x05, 0x12, 0x13]);
     for page in 0..=u8::MAX {
         let is_there = controller.log(page, 0, 64).is_ok();
         assert_eq!(is_there, pages.contains(&page.into()), "page {page:#x}");
     }
-    let features = controller.log(0x12, 0, 1024).expect("it tells");
+    let features = controller.log(0x12, 0, 1024).expect("the device answers");
     let scope = |number: u8| u32::from_le_bytes(*features[4 * usize::from(number)..].first_chunk().expect("a dword"));
     assert_eq!([scope(0x07), scope(0x20), scope(0x06), scope(0x01)], [0x20_0001, 0x10_0001, 0x20_0001, 0]);
-    assert_eq!(controller.log(0x13, 0, 4096).expect("it tells"), [0; 4096]);
-    assert_eq!(controller.log(0x01, 0, 64).expect("it tells"), [0; 64]);
-    let health = Health::decode(&controller.log(0x02, 0, 512).expect("it tells"));
+    assert_eq!(controller.log(0x13, 0, 4096).expect("the device answers"), [0; 4096]);
+    assert_eq!(controller.log(0x01, 0, 64).expect("the device answers"), [0; 64]);
+    let health = Health::decode(&controller.log(0x02, 0, 512).expect("the device answers"));
     assert_eq!((health.read_count, health.write_count, health.is_spare_low), (1, 1, false));
     assert_eq!(health.threshold_percent, limits::SPARE_PERCENT_MIN);
-    assert_eq!(controller.log(0x03, 0, 512).expect("it tells")[0], 1);
-    let effects = controller.log(0x05, 0, 4096).expect("it tells");
-    assert_eq!(controller.log(0x05, 1028, 4).expect("it tells"), effects[1028..1032]);
+    assert_eq!(controller.log(0x03, 0, 512).expect("the device answers")[0], 1);
+    let effects = controller.log(0x05, 0, 4096).expect("the device answers");
+    assert_eq!(controller.log(0x05, 1028, 4).expect("the device answers"), effects[1028..1032]);
     assert_eq!(effects[1028], 3, "store changes contents");
     assert!(status_of(controller.log(0x70, 0, 1024)).is(Status::INVALID_LOG_PAGE));
     assert!(status_of(controller.log(0x02, 513, 4)).is(Status::INVALID_FIELD));
@@ -252,15 +260,15 @@ pub(crate) fn features(bench: &Bench) {
     let mut controller = bench.controller();
     let set = |number, value| Admin::SetFeature { number, value, save: false };
     let get = |number, select| Admin::GetFeature { number, select };
-    assert_eq!(controller.set_queue_count(4).expect("it is told"), 4);
-    assert_eq!(controller.set_queue_count(1000).expect("it is told"), limits::QUEUE_COUNT_MAX);
+    assert_eq!(controller.set_queue_count(4).expect("the device accepts it"), 4);
+    assert_eq!(controller.set_queue_count(1000).expect("the device accepts it"), limits::QUEUE_COUNT_MAX);
     assert!(refused(&mut controller, set(Feature::QUEUE_COUNT, 0xffff), 0).is(Status::INVALID_FIELD));
     for (number, value) in [(Feature::EVENTS, 9), (Feature::KEEP_ALIVE, 60_000), (Feature::KEY_VALUE, 1)] {
-        let mut told = |select| controller.admin(get(number, select), 1, 0).expect("it tells").result;
+        let mut told = |select| controller.admin(get(number, select), 1, 0).expect("the device answers").result;
         let can = if number == Feature::KEY_VALUE { 6 } else { 4 };
         assert_eq!([told(0), told(1), told(3)], [0, 0, can], "feature {number:#x}");
-        controller.admin(set(number, value), 1, 0).expect("it is told");
-        assert_eq!(controller.admin(get(number, 0), 1, 0).expect("it tells").result, u64::from(value));
+        controller.admin(set(number, value), 1, 0).expect("the device accepts it");
+        assert_eq!(controller.admin(get(number, 0), 1, 0).expect("the device answers").result, u64::from(value));
     }
     assert!(refused(&mut controller, set(Feature::KEY_VALUE, 2), 1).is(Status::INVALID_FIELD));
     assert!(refused(&mut controller, set(0x01, 1), 0).is(Status::INVALID_FIELD));
@@ -276,8 +284,8 @@ pub(crate) fn write_cache(asked: &Bench) {
     let get = |select| Admin::GetFeature { number: Feature::WRITE_CACHE, select };
     // This one's completions survive the end of the process only.
     let mut controller = asked.controller();
-    assert!(controller.identify().expect("it tells").has_volatile_cache);
-    let told = [0, 1, 3].map(|select| controller.admin(get(select), 0, 0).expect("it tells").result);
+    assert!(controller.identify().expect("the device answers").has_volatile_cache);
+    let told = [0, 1, 3].map(|select| controller.admin(get(select), 0, 0).expect("the device answers").result);
     assert_eq!(told, [1, 1, 0], "it is in use, and cannot be changed");
     assert!(refused(&mut controller, set, 0).is(Status::NOT_CHANGEABLE));
     // This one's survive a power failure, if there is a disk.
@@ -285,7 +293,7 @@ pub(crate) fn write_cache(asked: &Bench) {
     let Ok(store) = hikv::Options::new().durability(hikv::Durability::Power).open(dir.path()) else { return };
     let bench = Bench::of(dir, store, Config::default()).by_shm(asked.by_shm);
     let mut controller = bench.controller();
-    assert!(!controller.identify().expect("it tells").has_volatile_cache);
+    assert!(!controller.identify().expect("the device answers").has_volatile_cache);
     assert!(refused(&mut controller, get(0), 0).is(Status::INVALID_FIELD));
     assert!(refused(&mut controller, set, 0).is(Status::INVALID_FIELD));
 }
@@ -306,11 +314,11 @@ pub(crate) fn feature_of_namespace(asked: &Bench) {
             assert!(refused(&mut controller, set(value), wrong).is(Status::INVALID_NAMESPACE));
             assert!(refused(&mut controller, get, wrong).is(Status::INVALID_NAMESPACE));
         }
-        controller.admin(set(value), namespace, 0).expect("it is told");
+        controller.admin(set(value), namespace, 0).expect("the device accepts it");
         drop((controller, device));
         let again = started();
         let mut controller = again.controller();
-        assert_eq!(controller.admin(get, 1, 0).expect("it tells").result, u64::from(value));
+        assert_eq!(controller.admin(get, 1, 0).expect("the device answers").result, u64::from(value));
         let deleted = again.client().delete("missing");
         assert_eq!(deleted.is_err(), value == 1, "{deleted:?}");
         assert_eq!(again.client().list("").expect("it lists"), Vec::<Vec<u8>>::new(), "no host sees where it is kept");
@@ -321,7 +329,7 @@ pub(crate) fn keep_alive(bench: &Bench) {
     let mut controller = bench.controller_of(&Host::new(), 0);
     let mut queue = controller.queue(1, 8).expect("it connects");
     let silent = Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 50, save: false };
-    controller.admin(silent, 0, 0).expect("it is told");
+    controller.admin(silent, 0, 0).expect("the device accepts it");
     // Neither sends anything more, and both are closed.
     assert_eq!(queue.wire().socket().read(&mut [0; 8]).expect("it is closed in order"), 0);
     assert_eq!(controller.admin.wire().socket().read(&mut [0; 8]).expect("it is closed in order"), 0);
@@ -338,12 +346,12 @@ pub(crate) fn events(_: &Bench) {
     note(completed.status);
     assert!(completed.status.is(Status::ASYNC_LIMIT_EXCEEDED));
     let wanted = Admin::SetFeature { number: Feature::EVENTS, value: 1, save: false };
-    controller.admin(wanted, 0, 0).expect("it is told");
+    controller.admin(wanted, 0, 0).expect("the device accepts it");
     for id in &ids[..2] {
         let event = controller.admin.complete_one(*id).expect("it is completed");
         assert_eq!((event.status.is_success(), event.result), (true, 0x02_0201), "spare below its threshold");
         // It is reported again after its page was read.
-        assert!(Health::decode(&controller.log(0x02, 0, 512).expect("it tells")).is_spare_low);
+        assert!(Health::decode(&controller.log(0x02, 0, 512).expect("the device answers")).is_spare_low);
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn delete_and_exist(bench: &Bench) {
     assert!(!client.exists("k").expect("it answers"));
     client.delete("k").expect("it need not be there");
     let strict = Admin::SetFeature { number: Feature::KEY_VALUE, value: 1, save: false };
-    client.controller().expect("it is there").admin(strict, 1, 0).expect("it is told");
+    client.controller().expect("it is there").admin(strict, 1, 0).expect("the device accepts it");
     assert!(status_of(client.delete("k")).is(Status::KEY_NOT_FOUND));
     client.store("k", "v").expect("it stores");
     client.delete("k").expect("it is there");
@@ -239,7 +239,8 @@ pub(crate) fn damaged(asked: &Bench) {
 pub(crate) fn full_among_others(asked: &Bench) {
     let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(16 << 20)).by_shm(asked.by_shm);
     let mut client = bench.client();
-    let entries = || bench.store.stats_now().expect("it tells").figure("pmekv_log_entries").expect("its figure");
+    let entries =
+        || bench.store.stats_now().expect("the device answers").figure("pmekv_log_entries").expect("its figure");
     // Only values in their capsules are grouped.
     let name = |round: u32, n: u8| [&round.to_be_bytes()[..], &[n]].concat();
     let mut is_full = false;

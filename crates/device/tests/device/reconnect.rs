@@ -39,7 +39,7 @@ fn a_client_tries_each_address_of_a_name() {
     let addrs = [closed, bench.addr];
     let mut client = Client::connect(&addrs[..], Options::default()).expect("the second takes it");
     client.store("k", "v").expect("it stores");
-    assert_eq!(device_client::discover(&addrs[..]).expect("it tells").entries.len(), 1);
+    assert_eq!(device_client::discover(&addrs[..]).expect("the device answers").entries.len(), 1);
     assert!(Client::connect(&addrs[..1], Options::default()).is_err());
 }
 

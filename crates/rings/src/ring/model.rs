@@ -72,7 +72,7 @@ fn stages_and_tells<W: Words + Send + Sync + 'static>() {
     for _ in 0..2 {
         let mut out = [0; 10];
         let pulled = receiver.pull(&ring, &mut out).unwrap();
-        assert!([0, 5, 10].contains(&(usize::from(at) + pulled)), "what was told");
+        assert!([0, 5, 10].contains(&(usize::from(at) + pulled)), "exactly the published bytes");
         out[..pulled].iter().for_each(|byte| {
             at += 1;
             assert_eq!(*byte, at, "what was written");
@@ -97,7 +97,7 @@ fn reader_sleeps<W: Words + Send + Sync + 'static>() {
     let writer = writes(&owned);
     let sleeps = Receiver::default().may_sleep(&owned.ring()).unwrap();
     let (is_woken, _) = writer.join().unwrap();
-    assert!(is_woken || !sleeps, "it sleeps for ever");
+    assert!(is_woken || !sleeps, "it sleeps forever");
 }
 
 /// A way for a reader that has polled before to go to sleep; returns whether it sleeps.
@@ -114,7 +114,7 @@ fn reader_looks_and_sleeps<W: Words + Send + Sync + 'static>(sleep: Sleep<W>) {
         receiver.has_data(&ring) || !sleep(&receiver, &ring)
     };
     let (is_woken, _) = writer.join().unwrap();
-    assert!(is_woken || finds, "it sleeps for ever");
+    assert!(is_woken || finds, "it sleeps forever");
 }
 
 /// As an end does it.
@@ -142,7 +142,7 @@ fn reader_is_woken_late<W: Words + Send + Sync + 'static>(sleeps_on: Sleep<W>) {
         sleeps = if reads(&mut receiver) { receiver.may_sleep(&ring).unwrap() } else { sleeps_on(&receiver, &ring) };
     }
     assert_eq!(sender.push(&ring, &[1; 8]), Ok(8));
-    assert!(sender.wakes(&ring) || !sleeps, "it sleeps for ever");
+    assert!(sender.wakes(&ring) || !sleeps, "it sleeps forever");
 }
 
 /// As an end does it.
@@ -169,7 +169,7 @@ fn writer_sleeps<W: Words + Send + Sync + 'static>() {
     });
     let sleeps = sender.may_sleep(&owned.ring()).unwrap();
     let is_woken = reader.join().unwrap();
-    assert!(is_woken || !sleeps, "it sleeps for ever");
+    assert!(is_woken || !sleeps, "it sleeps forever");
 }
 
 /// Returns whether a reader that has read wakes the writer.
@@ -195,7 +195,7 @@ fn writer_fills_and_sleeps<W: Words + Send + Sync + 'static>(wakes: Wakes<W>) {
         receiver.pull(&ring, &mut [0; 24]).unwrap();
         is_woken |= wakes(&mut receiver, &ring);
     }
-    assert!(is_woken || !sleeps, "it sleeps for ever");
+    assert!(is_woken || !sleeps, "it sleeps forever");
 }
 
 /// As an end does it.
@@ -224,16 +224,19 @@ fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
 #[test]
 fn broken_variants_are_detected() {
     let is_caught = |scene| is_caught(PREEMPTION_COUNT, scene);
-    assert!(is_caught(transfer::<Weakened<PlacesRelaxed>>), "places without release");
-    assert!(is_caught(stages_and_tells::<Weakened<PlacesRelaxed>>), "places without release");
-    assert!(is_caught(reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
-    assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(announces_only)), "a reader that believes its last look");
+    assert!(is_caught(transfer::<Weakened<PlacesRelaxed>>), "positions without release");
+    assert!(is_caught(stages_and_tells::<Weakened<PlacesRelaxed>>), "positions without release");
+    assert!(is_caught(reader_sleeps::<Weakened<NoFence>>), "a reader whose word is not seen");
+    assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(announces_only)), "a reader that trusts its last poll");
     assert!(
         is_caught(|| reader_looks_and_sleeps::<Weakened<NoFence>>(announces_and_checks)),
-        "a reader that nobody sees"
+        "a reader whose word is not seen"
     );
-    assert!(is_caught(|| reader_is_woken_late::<Modelled>(trusts_its_word)), "a reader that believes its word");
-    assert!(is_caught(writer_sleeps::<Weakened<NoFence>>), "a writer that nobody sees");
+    assert!(is_caught(|| reader_is_woken_late::<Modelled>(trusts_its_word)), "a reader that trusts its word");
+    assert!(is_caught(writer_sleeps::<Weakened<NoFence>>), "a writer whose word is not seen");
     assert!(is_caught(|| writer_fills_and_sleeps::<Modelled>(checks_when_full_now)), "a ring that was full before");
-    assert!(is_caught(|| writer_fills_and_sleeps::<Weakened<NoFence>>(checks_when_full)), "a writer that nobody sees");
+    assert!(
+        is_caught(|| writer_fills_and_sleeps::<Weakened<NoFence>>(checks_when_full)),
+        "a writer whose word is not seen"
+    );
 }

@@ -190,7 +190,7 @@ mod tests {
         clock.advance(Duration::from_millis(1));
         let ((sender, receiver), asked) = (mpsc::channel(), Arc::clone(&databases));
         let callback = move |_: &[u8]| sender.send(asked.noting.is_locked()).expect("it is listened to");
-        store.on_expired(Some(Arc::new(callback))).expect("it is told");
+        store.on_expired(Some(Arc::new(callback))).expect("it is accepted");
         databases.note_use(Items::new(&store, &databases, None), Namespace(3)).expect("it is written");
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [true]);
         assert!(databases.is_used(Namespace(3)) && !databases.noting.is_locked());

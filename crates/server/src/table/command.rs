@@ -7,7 +7,8 @@ use super::flag;
 use super::policy::{Policy, When};
 use super::touches::{Access, Channels, Touches};
 
-/// The way in which a command is executed. Its function is not part of the table: the dispatcher finds it by the command's index.
+/// The way in which a command is executed. Its function is not part of the table: the dispatcher finds it by the
+/// command's index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// By its function.

@@ -109,7 +109,7 @@ fn waiting_bytes(client: &mut Client) -> usize {
     let Value::Bulk(info) = client.say("INFO memory") else { panic!("not a text") };
     let info = String::from_utf8(info).expect("a text");
     let figure = info.lines().find_map(|line| line.strip_prefix("messages_waiting_bytes:"));
-    figure.and_then(|figure| figure.parse().ok()).expect("it is told")
+    figure.and_then(|figure| figure.parse().ok()).expect("it is listed")
 }
 
 /// A loop is kept busy while its client receives more messages than it may leave unread.

@@ -72,7 +72,7 @@ impl Scene {
         let Value::Bulk(text) = self.client.say("INFO persistence") else { panic!("not a text") };
         let text = String::from_utf8(text).expect("a text");
         let line = text.lines().find_map(|line| line.strip_prefix("rdb_changes_since_last_save:"));
-        line.expect("it is told").to_owned()
+        line.expect("it is listed").to_owned()
     }
 
     /// Returns the number of messages before the one of this name.

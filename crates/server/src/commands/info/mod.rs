@@ -183,7 +183,8 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
-/// Lists the threads that serve and that apply changes, and the samples of the last window of operations for that decision.
+/// Lists the threads that serve and that apply changes, and the samples of the last window of operations for that
+/// decision.
 fn threads(shared: &Shared) -> Result<Lines, Refusal> {
     let threads = Threads::of(shared);
     let stats = shared.keyspace.store.stats_now()?;
