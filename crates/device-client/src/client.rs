@@ -232,7 +232,7 @@ impl Client {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// Like [`Client::run`], and calls `on_outcome` with the number and outcome of each operation as soon as it is
+    /// Like [`Client::run`], and calls `on_result` with the number and outcome of each operation as soon as it is
     /// known. A value is passed in place, without a copy.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Client {
     pub fn run_with<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         operations: &[Operation<K, V>],
-        mut on_outcome: impl FnMut(usize, Outcome<&[u8]>),
+        mut on_result: impl FnMut(usize, Outcome<&[u8]>),
     ) -> Result<(), Error> {
         // Checked before the first is sent, so that none is left on the queue.
         operations.iter().try_for_each(|operation| operation.command().map(drop))?;
@@ -248,7 +248,7 @@ impl Client {
         let mut retry_limit = RetryLimit::new(self.options.reconnect_max);
         loop {
             let entry_count = self.options.entry_count;
-            match run_some(&mut self.link()?.queue, entry_count, operations, &mut is_done, &mut on_outcome) {
+            match run_some(&mut self.link()?.queue, entry_count, operations, &mut is_done, &mut on_result) {
                 Ok(()) => return Ok(()),
                 Err((error, submitted)) => {
                     let may_retry = retry_limit.may_retry(is_done.iter().filter(|is_done| **is_done).count());
@@ -259,9 +259,9 @@ impl Client {
     }
 
     fn one(&mut self, operation: Operation<&[u8], &[u8]>) -> Result<Outcome, Error> {
-        let mut on_outcome = None;
-        self.run_with(&[operation], |_, outcome| on_outcome = Some(outcome.to_owned()))?;
-        on_outcome.ok_or(Error::Unexpected("an operation without an outcome"))
+        let mut on_result = None;
+        self.run_with(&[operation], |_, outcome| on_result = Some(outcome.to_owned()))?;
+        on_result.ok_or(Error::Unexpected("an operation without an outcome"))
     }
 
     /// After an error: prepares a retry if `may_retry`, and if the pending operations can be repeated; otherwise

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rings::{HostEnd, Spin};
+use rings::{HostEnd, PollBudget};
 use rustix::net::{RecvFlags, recv};
 
 /// Linux' default timeout of a command.
@@ -65,7 +65,7 @@ impl Endpoint {
                 let mut refused = ErrorKind::NotFound.into();
                 for addr in addrs {
                     match self.open_at(addr) {
-                        Ok(socket) => return Ok(Stream::Tcp(socket, Spin::new(ASK_COUNT))),
+                        Ok(socket) => return Ok(Stream::Tcp(socket, PollBudget::new(ASK_COUNT))),
                         Err(error) => refused = error,
                     }
                 }
@@ -90,7 +90,7 @@ impl Endpoint {
 #[derive(Debug)]
 pub enum Stream {
     /// A socket, and the state of polling it.
-    Tcp(TcpStream, Spin),
+    Tcp(TcpStream, PollBudget),
     /// Shared memory.
     Shm(Box<HostEnd>),
 }
@@ -119,13 +119,13 @@ fn timed_out<T>(outcome: io::Result<T>) -> io::Result<T> {
 }
 
 /// Reads; sleeps only after enough polls.
-fn read(socket: &mut TcpStream, spin: &mut Spin, out: &mut [u8]) -> io::Result<usize> {
+fn read(socket: &mut TcpStream, budget: &mut PollBudget, out: &mut [u8]) -> io::Result<usize> {
     loop {
         match recv(&*socket, &mut *out, RecvFlags::DONTWAIT) {
-            Err(rustix::io::Errno::AGAIN) if !spin.spin_again() => return socket.read(out),
+            Err(rustix::io::Errno::AGAIN) if !budget.try_again() => return socket.read(out),
             Err(rustix::io::Errno::AGAIN) => {}
             read => {
-                spin.found();
+                budget.reset();
                 return Ok(read.map(|(len_bytes, _)| len_bytes)?);
             }
         }
@@ -135,7 +135,7 @@ fn read(socket: &mut TcpStream, spin: &mut Spin, out: &mut [u8]) -> io::Result<u
 impl Read for Stream {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         timed_out(match self {
-            Stream::Tcp(socket, spin) => read(socket, spin, out),
+            Stream::Tcp(socket, budget) => read(socket, budget, out),
             Stream::Shm(end) => end.read(out),
         })
     }

@@ -20,16 +20,16 @@ pub(crate) fn run_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     entry_count: u16,
     operations: &[Operation<K, V>],
     is_done: &mut [bool],
-    on_outcome: &mut impl FnMut(usize, Outcome<&[u8]>),
+    on_result: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), (Error, Vec<usize>)> {
     let mut long = Vec::new();
-    run_at_once(queue, entry_count, operations, (is_done, &mut long), on_outcome)
+    run_at_once(queue, entry_count, operations, (is_done, &mut long), on_result)
         .map_err(|error| (error, queue.pending_numbers().collect()))?;
     for number in long {
         let operation = &operations[number];
         let completed = retrieve_long(queue, operation).map_err(|error| (error, vec![number]))?;
         is_done[number] = true;
-        on_outcome(
+        on_result(
             number,
             completed
                 .as_ref()
@@ -45,7 +45,7 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     entry_count: u16,
     operations: &[Operation<K, V>],
     (is_done, long): (&mut [bool], &mut Vec<usize>),
-    on_outcome: &mut impl FnMut(usize, Outcome<&[u8]>),
+    on_result: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), Error> {
     let count_max = usize::from(entry_count.saturating_sub(1).max(1));
     let (mut next, mut room_bytes, mut is_corrupt) = (0, 0, false);
@@ -76,7 +76,7 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
                 long.push(number);
             } else {
                 is_done[number] = true;
-                on_outcome(number, operation.outcome(completed));
+                on_result(number, operation.outcome(completed));
             }
         };
         queue.complete_with(&mut note)?;

@@ -93,7 +93,7 @@ impl Connection {
     /// Polls for data from its host.
     pub(crate) fn poll(&mut self) -> Readiness {
         let poll = self.socket.poll();
-        self.is_readable |= poll == Readiness::Readable;
+        self.is_readable |= poll == Readiness::Ready;
         poll
     }
 

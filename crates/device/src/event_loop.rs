@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::{Events, Poll, Token, Waker};
-use rings::{Readiness, Spin};
+use rings::{PollBudget, Readiness};
 use slab::Slab;
 
 use crate::accept::{Accepted, Acceptor, Arrival};
@@ -59,7 +59,7 @@ pub(crate) struct EventLoop {
     holders: Keys,
     /// Turns since the last call of the poller.
     unpolled_count: u32,
-    polls: Spin,
+    polls: PollBudget,
     store_waker: hikv::Waker,
     is_woken: bool,
     /// Number of ended queues that have been checked for.
@@ -94,7 +94,7 @@ impl EventLoop {
             awake: Keys::default(),
             holders: Keys::default(),
             unpolled_count: 0,
-            polls: Spin::new(POLL_COUNT),
+            polls: PollBudget::new(POLL_COUNT),
             store_waker,
             is_woken: false,
             ending_count: 0,
@@ -142,12 +142,12 @@ impl EventLoop {
             left_count = left_count.saturating_sub(self.awake.len());
             let (connections, ready) = (&mut self.connections, &mut self.ready);
             self.awake.retain(|key| match connections.get_mut(key).map(Connection::poll) {
-                Some(Readiness::Nothing) => true,
-                Some(Readiness::Readable) => {
+                Some(Readiness::Pending) => true,
+                Some(Readiness::Ready) => {
                     ready.insert(key);
                     false
                 }
-                Some(Readiness::Sleeps) | None => false,
+                Some(Readiness::Sleeping) | None => false,
             });
             if !self.ready.is_empty() {
                 break;
@@ -161,14 +161,14 @@ impl EventLoop {
     fn poll(&mut self, events: &mut Events) -> io::Result<()> {
         self.unpolled_count = 0;
         let timeout = self.timeout();
-        let is_spinning = timeout != Some(Duration::ZERO) && self.polls.spin_again();
+        let is_spinning = timeout != Some(Duration::ZERO) && self.polls.try_again();
         match self.poll.poll(events, if is_spinning { Some(Duration::ZERO) } else { timeout }) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => self.note(events),
         }
         self.now = Instant::now();
         if is_spinning && !events.is_empty() {
-            self.polls.found();
+            self.polls.reset();
         }
         if mem::take(&mut self.is_accepting) {
             self.accept();

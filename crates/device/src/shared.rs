@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_taken_from_the_host_that_was_silent_longest() {
+    fn longest_silent_host_makes_way() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let store = options.open(dir.path()).expect("a store");
@@ -240,7 +240,7 @@ mod tests {
 
     /// Commands that a host has sent to an abandoned controller are not executed after those sent to its next one.
     #[test]
-    fn a_host_ends_its_other_controllers_and_nobody_elses() {
+    fn host_ends_only_its_own_controllers() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let shared =

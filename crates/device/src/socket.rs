@@ -48,7 +48,7 @@ impl Socket {
     /// Polls for data to read.
     pub(crate) fn poll(&mut self) -> Readiness {
         match self {
-            Socket::Tcp(_) => Readiness::Sleeps,
+            Socket::Tcp(_) => Readiness::Sleeping,
             Socket::Shm(end) => end.poll(),
         }
     }

@@ -143,7 +143,7 @@ mod tests {
 
     /// Enough keys that are too long, each with a different prefix, to block a loop's other connections for long.
     #[test]
-    fn a_turn_passes_over_a_bounded_number_of_long_keys() {
+    fn turn_skips_bounded_number_of_long_keys() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let store = options.open(dir.path()).expect("a store");
@@ -167,7 +167,7 @@ mod tests {
 
     /// An engine that builds the order on first use, and a store without threads to build it.
     #[test]
-    fn a_walk_does_not_wait_for_the_order_to_be_made() {
+    fn walk_does_not_wait_for_order() {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
         let options = Options::new().engine(EngineKind::HiKv).durability(Durability::Process).background(false);
         let store = options.open(dir.path()).expect("a store");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_shows_a_bounded_number_of_items() {
+    fn turn_shows_bounded_number_of_items() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let store = options.open(dir.path()).expect("a store");

@@ -13,15 +13,15 @@ use rustix::net::{RecvFlags, recv};
 use rustix::thread::futex;
 
 use crate::memory::{Direction, Memory, futex_of};
+use crate::poll_budget::PollBudget;
 use crate::ring::{Receiver, Ring, Sender};
-use crate::spin::Spin;
 use crate::unclaimed::Unclaimed;
 
 /// Interval at which a waiting host checks whether the device still exists.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Polls of a position, with a processor pause each, before sleeping.
-const LOOK_COUNT: u32 = 4096;
+const POLL_COUNT: u32 = 4096;
 
 /// Returns whether the other side has closed the socket, on which nothing is ever sent.
 fn is_closed(socket: &UnixStream) -> io::Result<bool> {
@@ -38,15 +38,15 @@ fn is_closed(socket: &UnixStream) -> io::Result<bool> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readiness {
     /// A read finds data.
-    Readable,
+    Ready,
     /// No data yet; poll again.
-    Nothing,
+    Pending,
     /// No data for so long that the host was asked to signal: the poller reports new data.
-    Sleeps,
+    Sleeping,
 }
 
 /// The device's end, which never blocks: it is polled by [`DeviceEnd::fds`] once [`DeviceEnd::poll`] has returned
-/// `Sleeps`. A read without data must be followed by polls, otherwise new data is not noticed.
+/// `Sleeping`. A read without data must be followed by polls, otherwise new data is not noticed.
 #[derive(Debug)]
 pub struct DeviceEnd {
     memory: Memory,
@@ -56,7 +56,7 @@ pub struct DeviceEnd {
     sender: Sender,
     receiver: Receiver,
     unclaimed: Arc<Unclaimed>,
-    spin: Spin,
+    budget: PollBudget,
     /// The host knows that this end sleeps.
     is_asleep: bool,
     /// The socket has to be checked for whether the host still exists.
@@ -80,8 +80,8 @@ impl DeviceEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, unclaimed: &Arc<Unclaimed>) -> DeviceEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
         let (socket, unclaimed) = (Arc::new(socket), Arc::clone(unclaimed));
-        let (spin, is_asleep, may_be_closed) = (Spin::new(LOOK_COUNT), false, false);
-        DeviceEnd { memory, socket, bell, sender, receiver, unclaimed, spin, is_asleep, may_be_closed }
+        let (budget, is_asleep, may_be_closed) = (PollBudget::new(POLL_COUNT), false, false);
+        DeviceEnd { memory, socket, bell, sender, receiver, unclaimed, budget, is_asleep, may_be_closed }
     }
 
     /// Returns whether it has to be polled, because the host does not signal.
@@ -94,15 +94,15 @@ impl DeviceEnd {
     pub fn poll(&mut self) -> Readiness {
         let ring = self.memory.ring(Direction::ToDevice);
         if self.receiver.has_data(&ring) {
-            self.spin.found();
-            return Readiness::Readable;
+            self.budget.reset();
+            return Readiness::Ready;
         }
-        if self.spin.spin_again() {
-            return Readiness::Nothing;
+        if self.budget.try_again() {
+            return Readiness::Pending;
         }
         // The read detects an invalid position.
         self.is_asleep = self.receiver.may_sleep(&ring).unwrap_or(false);
-        if self.is_asleep { Readiness::Sleeps } else { Readiness::Readable }
+        if self.is_asleep { Readiness::Sleeping } else { Readiness::Ready }
     }
 
     /// Writes all of the bytes to the host's ring if there is space, without publishing them. Staged and unpublished
@@ -200,14 +200,14 @@ pub struct HostEnd {
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
-    spin: Spin,
+    budget: PollBudget,
     timeout: Option<Duration>,
 }
 
 impl HostEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
-        HostEnd { memory, socket, bell, sender, receiver, spin: Spin::new(LOOK_COUNT), timeout }
+        HostEnd { memory, socket, bell, sender, receiver, budget: PollBudget::new(POLL_COUNT), timeout }
     }
 
     /// Sets the maximum time of a read or a write; `None` means unlimited.
@@ -255,7 +255,7 @@ impl HostEnd {
             }
         }
         began.get_or_insert_with(Instant::now);
-        let slice = futex::Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
+        let slice = futex::Timespec { tv_sec: 0, tv_nsec: CHECK_INTERVAL.subsec_nanos().into() };
         // Woken, no longer asleep, or a check is due: the caller polls again.
         let _ = futex::wait(futex_of(word), futex::Flags::empty(), 1, Some(&slice));
         Ok(())
@@ -263,13 +263,13 @@ impl HostEnd {
 }
 
 /// Polls for data to read, as long as it is worthwhile.
-fn found(spin: &mut Spin, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
+fn found(budget: &mut PollBudget, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
     loop {
         if receiver.has_data(ring) {
-            spin.found();
+            budget.reset();
             return true;
         }
-        if !spin.spin_again() {
+        if !budget.try_again() {
             return false;
         }
         spin_loop();
@@ -291,7 +291,7 @@ impl Read for HostEnd {
                 }
                 return Ok(len_bytes);
             }
-            if !found(&mut self.spin, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
+            if !found(&mut self.budget, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
                 match self.sleep(ring.reader, &mut began) {
                     // Data that the device sent last is read first.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => {

@@ -14,7 +14,7 @@
 //! - Neither side trusts the other: an end keeps a private copy of the position and never reads the shared one back.
 //!   The other's position is accepted only within the ring's length; otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before they are interpreted. Later changes by the other side have no effect.
-//! - An end without data polls for a bounded time (`spin`). Then the end sets a word to announce the sleep, polls once
+//! - An end without data polls for a bounded time (`poll_budget`). Then the end sets a word to announce the sleep, polls once
 //!   more, and sleeps. The other end moves its position and then checks the word (`ring`). So two awake ends exchange
 //!   only bytes, without system calls.
 //! - The device never waits for a host. A host is woken by a futex, which does not block; a host wakes the device by an
@@ -27,14 +27,14 @@
 mod end;
 mod handover;
 mod memory;
+mod poll_budget;
 mod ring;
-mod spin;
 mod unclaimed;
 
 pub use end::{DeviceEnd, HostEnd, Readiness};
 pub use handover::{ListenError, Listener};
+pub use poll_budget::PollBudget;
 pub use ring::Broken;
-pub use spin::Spin;
 
 /// The length of each ring.
 pub const RING_BYTES: usize = 128 << 10;

@@ -61,7 +61,7 @@ pub(crate) struct Ring<'m, W> {
 impl<W: Words> Ring<'_, W> {
     /// Returns the maximum number of unread bytes: one word less than the ring's length, because the writer's partly
     /// filled word is written as a whole and must not be the word that the reader is in.
-    fn room_bytes(&self) -> u64 {
+    fn capacity_bytes(&self) -> u64 {
         ((self.words.len() - 1) * WORD_BYTES) as u64
     }
 
@@ -97,17 +97,17 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// Returns the free space.
-    fn room<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
+    fn free_bytes<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let head = ring.head.load(Acquire);
-        let room = ring.room_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
+        let free_bytes = ring.capacity_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
         self.head = head;
-        Ok(room)
+        Ok(free_bytes)
     }
 
     /// Writes as much as there is space for. Nothing must be staged.
     pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
         debug_assert_eq!(self.tail, self.published, "staged bytes are published first");
-        let len = bytes.len().min(self.known_space(ring, bytes.len())? as usize);
+        let len = bytes.len().min(self.known_free_bytes(ring, bytes.len())? as usize);
         self.write(ring, &bytes[..len]);
         self.publish(ring, len);
         Ok(len)
@@ -116,12 +116,12 @@ impl Sender {
     /// Writes all of the bytes without publishing them, if there is space. Several staged pieces may be published
     /// together.
     pub(crate) fn stage<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<bool, Broken> {
-        let has_room = self.known_space(ring, bytes.len())? >= bytes.len() as u64;
-        if has_room {
+        let has_space = self.known_free_bytes(ring, bytes.len())? >= bytes.len() as u64;
+        if has_space {
             self.write(ring, bytes);
             self.expect(ring, STAGE_AHEAD_BYTES, bytes.len());
         }
-        Ok(has_room)
+        Ok(has_space)
     }
 
     /// Publishes `len_bytes` staged bytes to the reader.
@@ -131,9 +131,9 @@ impl Sender {
     }
 
     /// Returns the free space: the last known one if it is enough for `len`.
-    fn known_space<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
-        let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
-        if known < len as u64 { self.room(ring) } else { Ok(known) }
+    fn known_free_bytes<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
+        let known = ring.capacity_bytes() - self.tail.wrapping_sub(self.head);
+        if known < len as u64 { self.free_bytes(ring) } else { Ok(known) }
     }
 
     /// Writes bytes for which there is space.
@@ -167,7 +167,7 @@ impl Sender {
     /// Prefetches the lines for `len_bytes`, from `ahead_bytes` after the next byte, as far as the reader is known to
     /// have finished with them. They are in the reader's cache.
     pub(crate) fn expect<W: Words>(&self, ring: &Ring<'_, W>, ahead_bytes: u64, len_bytes: usize) {
-        let known = (ring.room_bytes() - self.tail.wrapping_sub(self.head)).saturating_sub(ahead_bytes);
+        let known = (ring.capacity_bytes() - self.tail.wrapping_sub(self.head)).saturating_sub(ahead_bytes);
         let words = ring.words_from(self.tail.wrapping_add(ahead_bytes));
         let count = (len_bytes.min(known as usize) / WORD_BYTES).min(words.len());
         W::expect(&words[..count]);
@@ -182,7 +182,7 @@ impl Sender {
     pub(crate) fn may_sleep<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
         ring.writer.store(1, Relaxed);
         W::fence(SeqCst);
-        let may = self.room(ring)? == 0;
+        let may = self.free_bytes(ring)? == 0;
         if !may {
             ring.writer.store(0, Relaxed);
         }
@@ -197,14 +197,14 @@ pub(crate) struct Receiver {
     /// The writer's position when it was last loaded.
     tail: u64,
     /// The position after whose fence the writer's word was last checked.
-    looked: u64,
+    read_head: u64,
 }
 
 impl Receiver {
     /// Returns the number of readable bytes.
     fn available<W: Words>(&self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let available = ring.tail.load(Acquire).wrapping_sub(self.head);
-        if available > ring.room_bytes() { Err(Broken) } else { Ok(available) }
+        if available > ring.capacity_bytes() { Err(Broken) } else { Ok(available) }
     }
 
     /// Copies the readable bytes that fit.
@@ -254,10 +254,10 @@ impl Receiver {
 
     /// Returns whether the writer has to be woken.
     pub(crate) fn wakes<W: Words>(&mut self, ring: &Ring<'_, W>) -> bool {
-        if self.tail.wrapping_sub(self.looked) < ring.room_bytes() {
+        if self.tail.wrapping_sub(self.read_head) < ring.capacity_bytes() {
             return false;
         }
-        self.looked = self.head;
+        self.read_head = self.head;
         clear_sleeper(ring.writer)
     }
 
@@ -312,19 +312,19 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let len = (random >> 33) as usize % 30;
             let bytes: Vec<u8> = (0..len).map(|at| next.wrapping_add(at as u8)).collect();
-            let room = 56 - model.len();
+            let free_bytes = 56 - model.len();
             let written = match random >> 62 {
                 0 => {
                     sender.publish(&ring, std::mem::take(&mut staged));
                     let pushed = sender.push(&ring, &bytes).expect("nobody lies");
-                    assert_eq!(pushed, len.min(room));
+                    assert_eq!(pushed, len.min(free_bytes));
                     pushed
                 }
                 1 => {
-                    let has_room = sender.stage(&ring, &bytes).expect("nobody lies");
-                    assert_eq!(has_room, len <= room);
-                    staged += if has_room { len } else { 0 };
-                    if has_room { len } else { 0 }
+                    let has_space = sender.stage(&ring, &bytes).expect("nobody lies");
+                    assert_eq!(has_space, len <= free_bytes);
+                    staged += if has_space { len } else { 0 };
+                    if has_space { len } else { 0 }
                 }
                 2 => {
                     sender.publish(&ring, len.min(staged));

@@ -58,7 +58,7 @@ fn transfer<W: Words + Send + Sync + 'static>() {
 
 /// A writer stages bytes, also partial words, and publishes some of them, then the others: exactly the published bytes
 /// are readable.
-fn stages_and_tells<W: Words + Send + Sync + 'static>() {
+fn stages_and_publishes<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let shared = Arc::clone(&owned);
     let writer = thread::spawn(move || {
@@ -206,14 +206,14 @@ fn checks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bo
 /// A broken variant: it treats each position as one after whose fence it has checked.
 fn checks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
     let is_woken = receiver.wakes(ring);
-    receiver.looked = receiver.head;
+    receiver.read_head = receiver.head;
     is_woken
 }
 
 #[test]
-fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
+fn no_early_read_and_no_lost_wakeup() {
     explore(PREEMPTION_COUNT, transfer::<Modelled>);
-    explore(PREEMPTION_COUNT, stages_and_tells::<Modelled>);
+    explore(PREEMPTION_COUNT, stages_and_publishes::<Modelled>);
     explore(PREEMPTION_COUNT, reader_sleeps::<Modelled>);
     explore(PREEMPTION_COUNT, || reader_looks_and_sleeps::<Modelled>(announces_and_checks));
     explore(PREEMPTION_COUNT, || reader_is_woken_late::<Modelled>(announces_again));
@@ -225,7 +225,7 @@ fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
 fn broken_variants_are_detected() {
     let is_caught = |scene| is_caught(PREEMPTION_COUNT, scene);
     assert!(is_caught(transfer::<Weakened<PlacesRelaxed>>), "positions without release");
-    assert!(is_caught(stages_and_tells::<Weakened<PlacesRelaxed>>), "positions without release");
+    assert!(is_caught(stages_and_publishes::<Weakened<PlacesRelaxed>>), "positions without release");
     assert!(is_caught(reader_sleeps::<Weakened<NoFence>>), "a reader whose word is not seen");
     assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(announces_only)), "a reader that trusts its last poll");
     assert!(

@@ -181,7 +181,7 @@ mod tests {
     /// If two namespaces are first used at the same time, the table must not lose one. A table with an expiry triggers
     /// the expiry callback at the end of the write.
     #[test]
-    fn a_namespace_is_noted_while_no_other_is() {
+    fn namespace_is_noted_while_no_other_is() {
         let (dir, clock) = (tempfile::tempdir().expect("a directory"), Clock::manual(1));
         let options = Options::new().durability(Durability::Buffered).background(false).clock(clock.clone());
         let store = options.open(dir.path()).expect("it opens");

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keys_wait_for_is_told() {
+    fn key_wait_reason_is_reported() {
         let health = Health::judged(None, None, order(false), false);
         assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "building the order of keys: 33 %"));
         assert_eq!((health.ready.as_slice(), health.waiting.as_slice()), (&[READS, WRITES][..], &[RANGES, COUNTS][..]));
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_store_without_order_has_nothing_to_wait_for() {
+    fn store_without_order_never_waits_for_order() {
         let health = Health::judged(None, None, None, true);
         assert_eq!((health.status, health.ready.as_slice()), (Status::Serving, &[READS, WRITES, COUNTS][..]));
         assert!(health.is_serving() && health.waiting.is_empty());
     }
 
     #[test]
-    fn a_failed_disk_leaves_reads() {
+    fn failed_disk_leaves_reads() {
         let poison = Error::Medium(MediumError::Poisoned { errno: 5 });
         let health = Health::judged(Some(poison), None, order(true), true);
         assert_eq!((health.status, health.waiting.as_slice()), (Status::Poisoned, &[WRITES][..]));

@@ -57,7 +57,7 @@ fn one_that_is_refused_spoils_no_other() {
 /// The other SETs of the group are executed, exactly once: a repetition would overwrite values that other clients have
 /// written.
 #[test]
-fn one_that_finds_no_room_spoils_no_other_and_none_is_done_twice() {
+fn failed_put_spoils_no_other() {
     let options = Options::new().region_bytes_max(16 << 20).durability(Durability::Buffered);
     let server = TestServer::of(&options, Config { threads: 1, ..Config::default() });
     let (ordered, mut client) = (server.store.ordered().expect("order is kept"), server.client());
@@ -112,7 +112,7 @@ fn each_is_told_of_to_who_listens_or_watches() {
 }
 
 #[test]
-fn a_database_is_there_again_that_they_used_first() {
+fn first_used_database_returns() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([("SELECT 5", ok())]);

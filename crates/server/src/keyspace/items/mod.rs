@@ -37,8 +37,8 @@ impl<'a> Items<'a> {
         Items { store, databases, pending }
     }
 
-    /// Runs before each put, because the first key of a namespace marks the namespace as used. An engine without order
-    /// skips this, because it does not count keys of several namespaces.
+    /// Marks the key's namespace as used. Only puts do this, because an engine without order cannot count keys once
+    /// several namespaces are used.
     #[inline]
     fn prepare(self, key: &[u8]) -> Result<(), Refusal> {
         Namespace::beyond_first(key).map_or(Ok(()), |namespace| self.databases.note_use(self, namespace))

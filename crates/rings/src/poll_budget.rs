@@ -31,7 +31,7 @@ static IS_OF_USE: LazyLock<bool> = LazyLock::new(|| available_parallelism().map_
 
 /// The state of adaptive polling.
 #[derive(Debug)]
-pub struct Spin {
+pub struct PollBudget {
     whole_count: u32,
     /// Of one wait.
     count: u32,
@@ -39,21 +39,21 @@ pub struct Spin {
     fruitless_count: u32,
 }
 
-impl Spin {
+impl PollBudget {
     /// Creates waits of at most `whole_count` polls. They should take about 50 us, the time to wake a thread whose
     /// processor is idle.
     #[must_use]
-    pub fn new(whole_count: u32) -> Spin {
-        Spin::of(if *IS_OF_USE { whole_count } else { 0 })
+    pub fn new(whole_count: u32) -> PollBudget {
+        PollBudget::of(if *IS_OF_USE { whole_count } else { 0 })
     }
 
-    fn of(whole_count: u32) -> Spin {
-        Spin { whole_count, count: whole_count, made_count: 0, fruitless_count: 0 }
+    fn of(whole_count: u32) -> PollBudget {
+        PollBudget { whole_count, count: whole_count, made_count: 0, fruitless_count: 0 }
     }
 
     /// Called when no data was found: returns whether to poll again. If not, the wait is over, and the next one is
     /// shorter.
-    pub fn spin_again(&mut self) -> bool {
+    pub fn try_again(&mut self) -> bool {
         let is_whole = self.fruitless_count % WHOLE_EVERY_COUNT == WHOLE_EVERY_COUNT - 1;
         if self.made_count < if is_whole { self.whole_count } else { self.count } {
             self.made_count += 1;
@@ -69,7 +69,7 @@ impl Spin {
     }
 
     /// Ends the wait, because data was found.
-    pub fn found(&mut self) {
+    pub fn reset(&mut self) {
         self.count = self.count.max(self.made_count.saturating_mul(4)).min(self.whole_count);
         self.made_count = 0;
     }
@@ -80,49 +80,49 @@ mod tests {
     use super::*;
 
     /// Returns the number of polls in a wait in vain.
-    fn vain(spin: &mut Spin) -> u32 {
-        std::iter::repeat_with(|| spin.spin_again()).take_while(|goes_on| *goes_on).count() as u32
+    fn vain(budget: &mut PollBudget) -> u32 {
+        std::iter::repeat_with(|| budget.try_again()).take_while(|goes_on| *goes_on).count() as u32
     }
 
     #[test]
     fn waits_are_bounded_and_short_where_nothing_comes() {
-        let mut spin = Spin::of(1024);
-        assert_eq!(vain(&mut spin), 1024);
-        let next: Vec<u32> = (0..7).map(|_| vain(&mut spin)).collect();
+        let mut budget = PollBudget::of(1024);
+        assert_eq!(vain(&mut budget), 1024);
+        let next: Vec<u32> = (0..7).map(|_| vain(&mut budget)).collect();
         assert_eq!(next, [512, 256, 128, 64, 32, 16, 16]);
-        let later: Vec<u32> = (0..WHOLE_EVERY_COUNT).map(|_| vain(&mut spin)).collect();
+        let later: Vec<u32> = (0..WHOLE_EVERY_COUNT).map(|_| vain(&mut budget)).collect();
         assert_eq!(later.iter().filter(|count| **count == 1024).count(), 1, "{later:?}");
         assert_eq!(later.iter().filter(|count| **count == 16).count() as u32, WHOLE_EVERY_COUNT - 1, "{later:?}");
     }
 
     /// Finds data after `made` polls.
-    fn found(spin: &mut Spin, made: u32) {
-        assert!((0..made).all(|_| spin.spin_again()));
-        spin.found();
+    fn found(budget: &mut PollBudget, made: u32) {
+        assert!((0..made).all(|_| budget.try_again()));
+        budget.reset();
     }
 
     #[test]
     fn waits_are_as_long_as_what_is_found_takes() {
-        let mut spin = Spin::of(1024);
-        (0..8).for_each(|_| _ = vain(&mut spin));
-        found(&mut spin, 3);
-        found(&mut spin, 10);
-        assert_eq!(vain(&mut spin), 40);
-        while vain(&mut spin) != 16 {}
+        let mut budget = PollBudget::of(1024);
+        (0..8).for_each(|_| _ = vain(&mut budget));
+        found(&mut budget, 3);
+        found(&mut budget, 10);
+        assert_eq!(vain(&mut budget), 40);
+        while vain(&mut budget) != 16 {}
         // An end that is always woken late polls long once in a while, and then again.
-        while spin.fruitless_count % WHOLE_EVERY_COUNT != WHOLE_EVERY_COUNT - 1 {
-            vain(&mut spin);
+        while budget.fruitless_count % WHOLE_EVERY_COUNT != WHOLE_EVERY_COUNT - 1 {
+            vain(&mut budget);
         }
-        found(&mut spin, 300);
-        spin.fruitless_count += 1;
-        found(&mut spin, 300);
-        assert_eq!(vain(&mut spin), 1024);
+        found(&mut budget, 300);
+        budget.fruitless_count += 1;
+        found(&mut budget, 300);
+        assert_eq!(vain(&mut budget), 1024);
     }
 
     #[test]
     fn one_processor_is_the_other_sides() {
-        let mut spin = Spin::of(0);
-        spin.found();
-        assert!((0..2 * WHOLE_EVERY_COUNT).all(|_| vain(&mut spin) == 0));
+        let mut budget = PollBudget::of(0);
+        budget.reset();
+        assert!((0..2 * WHOLE_EVERY_COUNT).all(|_| vain(&mut budget) == 0));
     }
 }
