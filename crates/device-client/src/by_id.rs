@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_found_by_their_identifiers_and_by_no_others() {
+    fn values_are_found_by_identifier() {
         let (mut by_id, mut model, mut id, mut random) = (ById::default(), HashMap::new(), 65_000u16, 1u64);
         for number in 0..200_000u32 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

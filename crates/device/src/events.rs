@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_told_once_until_its_page_is_read() {
+    fn event_is_reported_once_until_read() {
         let mut events = Events { wanted: Events::KNOWN, ..Events::default() };
         assert_eq!(events.next(|_| true), None, "nobody waits");
         (1..=4).for_each(|id| events.wait(id).expect("there is room"));

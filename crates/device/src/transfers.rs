@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn spoilt_value_is_taken_to_its_end() {
+    fn corrupt_value_is_received_completely() {
         let mut transfers = Transfers::default();
         transfers.add(transfer(7, 6)).expect("it is the first");
         let tag = transfers.next_ready().expect("there is room").tag;

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_ring_goes_both_ways_and_an_end_is_told() {
+    fn transfers_exceed_ring_and_end_is_reported() {
         let (_dir, _listener, mut device, mut host) = pair();
         let bytes: Vec<u8> = (0..3 * crate::RING_BYTES + 5).map(|at| (at % 251) as u8).collect();
         let len = bytes.len();

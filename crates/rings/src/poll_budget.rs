@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_as_long_as_what_is_found_takes() {
+    fn waits_adapt_to_response_time() {
         let mut budget = PollBudget::of(1024);
         (0..8).for_each(|_| _ = vain(&mut budget));
         found(&mut budget, 3);

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_out_as_they_went_in_once_they_are_told() {
+    fn published_bytes_arrive_unchanged() {
         let owned = Owned::<AtomicU64>::new(8);
         let ring = owned.ring();
         let (mut sender, mut receiver) = (Sender::default(), Receiver::default());

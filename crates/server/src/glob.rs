@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_match_as_others_do() {
+    fn binary_bytes_match() {
         assert!(matches(b"\xff*[\x80-\xfe]?", b"\xff\0\x90\xff"));
         assert!(!matches(b"[\x80-\xfe]", b"\xff"));
     }

@@ -167,7 +167,7 @@ fn undurable_store_before_reset_is_never_completed() {
 
 /// A host receives nothing after the reason why its connection ends.
 #[test]
-fn no_event_is_told_behind_the_end() {
+fn no_event_after_the_end() {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
     let store = volatile().open(dir.path()).expect("a store");
     store.put("k", "v").expect("it stores");

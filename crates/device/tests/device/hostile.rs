@@ -136,7 +136,7 @@ fn more_commands_than_entries_end_a_queue() {
 
 /// A header with a wrong digest cannot be trusted, so it ends the connection. Corrupted data affects only its command.
 #[test]
-fn spoilt_header_ends_a_connection() {
+fn corrupt_header_ends_connection() {
     let bench = Bench::new();
     for (digests, is_header) in
         [(Digests { header: true, data: false }, true), (Digests { header: false, data: true }, false)]
@@ -195,13 +195,13 @@ fn half_open(bench: &Bench, count: usize) {
 }
 
 #[test]
-fn half_open_connections_hold_up_nobody() {
+fn half_open_connections_block_no_host() {
     half_open(&Bench::new(), 100);
 }
 
 #[test]
 #[ignore = "as many files as a process may have, perhaps"]
-fn as_many_connections_as_may_be_hold_up_nobody() {
+fn maximum_connections_block_no_host() {
     let bench = Bench::new();
     let mut client = bench.client();
     client.store("k", "v").expect("it stores");

@@ -236,7 +236,7 @@ pub(crate) fn damaged(asked: &Bench) {
 
 /// Stores that are sent together share a turn: one that finds no space is refused, the others are done exactly once. A
 /// repeated store would restore a value that was replaced in between.
-pub(crate) fn full_among_others(asked: &Bench) {
+pub(crate) fn full_in_a_group(asked: &Bench) {
     let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(16 << 20)).by_shm(asked.by_shm);
     let mut client = bench.client();
     let entries =

@@ -199,7 +199,7 @@ fn client_does_not_connect_for_ever() {
 
 /// A corrupted value is sent again although the store is conditional: the device has reported that nothing was done.
 #[test]
-fn spoilt_value_is_sent_again() {
+fn corrupt_value_is_sent_again() {
     let bench = Bench::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let addr = listener.local_addr().expect("it listens");

@@ -77,7 +77,7 @@ pub(crate) fn ready_to_transfer(bench: &Bench) {
 }
 
 /// Corrupted data is not stored, and the connection continues: in a capsule, and after a request for data.
-pub(crate) fn spoilt_data(bench: &Bench) {
+pub(crate) fn corrupt_data(bench: &Bench) {
     let digests = Digests { header: false, data: true };
     let host = Host::new();
     let controller = Controller::connect(bench.endpoint(), digests, &host, &bench.subsystem, 0).expect("it connects");

@@ -10,7 +10,7 @@ use crate::support::Bench;
 
 /// Random operations in groups in which each key occurs once, so that their order does not matter. Most have the same
 /// kind as the one before, so that the device groups them.
-fn groups_do_what_a_map_does(bench: &Bench, digests: Digests, group_count: usize) {
+fn groups_match_a_map(bench: &Bench, digests: Digests, group_count: usize) {
     let mut map = BTreeMap::<Vec<u8>, Vec<u8>>::new();
     let mut client = bench.client_with(Options { digests, ..Options::default() });
     let mut random = fastrand::Rng::with_seed(11);
@@ -65,10 +65,10 @@ fn value(random: &mut fastrand::Rng) -> Vec<u8> {
 const PLAIN: Digests = Digests { header: false, data: false };
 
 #[test]
-fn groups_of_commands_do_what_a_map_does() {
+fn command_groups_match_a_map() {
     for by_shm in [false, true] {
         for digests in [PLAIN, Digests { header: true, data: true }] {
-            groups_do_what_a_map_does(&Bench::new().by_shm(by_shm), digests, 50);
+            groups_match_a_map(&Bench::new().by_shm(by_shm), digests, 50);
         }
     }
 }
@@ -80,7 +80,7 @@ fn grouped_commands_on_disk_match_map() {
         let dir = tempfile::tempdir_in(".").expect("a directory");
         // Without a journal nothing waits.
         let Ok(store) = hikv::Options::new().durability(hikv::Durability::Power).open(dir.path()) else { return };
-        groups_do_what_a_map_does(&Bench::of(dir, store, Config::default()).by_shm(by_shm), PLAIN, 25);
+        groups_match_a_map(&Bench::of(dir, store, Config::default()).by_shm(by_shm), PLAIN, 25);
     }
 }
 

@@ -39,7 +39,7 @@ fn keys_that_have_no_name_hold_up_no_list() {
 /// A list takes several turns of the only loop, and another host is served in between: a key that is stored then is in
 /// the list. The poller reports no data of a shared-memory host.
 #[test]
-fn other_hosts_are_served_beside_a_list() {
+fn other_hosts_are_served_during_a_list() {
     const TURN_COUNT: usize = 400;
     for by_shm in [false, true] {
         let config = Config { thread_count: 1, ..Config::default() };

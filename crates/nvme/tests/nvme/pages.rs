@@ -15,7 +15,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lists_hold_what_there_is_room_for(items in items(), room_bytes in 4usize..600) {
+    fn lists_fill_the_buffer(items in items(), room_bytes in 4usize..600) {
         let mut writer = ListWriter::new(room_bytes);
         let key_count = items.iter().take_while(|(key, _)| writer.push(key)).count();
         let list = writer.take();

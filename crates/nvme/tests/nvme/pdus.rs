@@ -229,7 +229,7 @@ fn data_says_how_long_it_is_once() {
 
 /// The header can be trusted: a receiver can report which command has lost its data.
 #[test]
-fn spoilt_data_names_its_command() {
+fn corrupt_data_identifies_its_command() {
     let digests = Digests { header: true, data: true };
     let framing = framing(Side::Controller, digests);
     let writer = writer(Side::Controller, digests, 0);

@@ -73,6 +73,6 @@ mod tests {
         std::fs::write(&file, b"\xef\xbb\xbf\xff").unwrap();
         assert!(read_text(&file).is_err());
         let endless = read_unmarked(Path::new("/dev/zero")).unwrap_err();
-        assert!(endless.to_string().contains("more than 67108864 bytes"), "{endless}");
+        assert!(endless.to_string().contains("larger than 67108864 bytes"), "{endless}");
     }
 }

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_bounded_and_what_is_left_out_is_counted() {
+    fn lines_are_limited_and_drops_counted() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         assert!((0..LINE_COUNT_MAX).all(|_| throttle.pass_at(now) == Some(0)));
         assert_eq!([throttle.pass_at(now), throttle.pass_at(now)], [None, None]);

@@ -144,13 +144,13 @@ impl Acceptor {
             administration
                 .log
                 .client_refused(&peer, "protected mode: no password is set, and the client is on another host");
-            self.turn_away(accepted, PROTECTED);
+            self.refuse(accepted, PROTECTED);
             return;
         }
         let Some(admission) = Admission::try_new(&self.shared.telemetry.loops, administration.settings.clients_max())
         else {
             administration.log.client_refused(&peer, "maxclients reached");
-            self.turn_away(accepted, b"-ERR max number of clients reached\r\n");
+            self.refuse(accepted, b"-ERR max number of clients reached\r\n");
             return;
         };
         tracing::debug!(addr = %peer, client = admission.client_id, "client connected");
@@ -166,7 +166,7 @@ impl Acceptor {
     }
 
     /// Sends the reason for the refusal, which only a client without TLS can read.
-    fn turn_away(&self, accepted: AcceptedSocket, why: &[u8]) {
+    fn refuse(&self, accepted: AcceptedSocket, why: &[u8]) {
         if self.certificates.is_none() {
             // Best effort: the client may be gone, and is dropped in any case.
             let _ = accepted.plain().write(why);

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_of_both_protocols_stand_beside_each_other() {
+    fn wildcards_of_both_protocols_coexist() {
         let addrs = listen(&["0.0.0.0:0", "-[::]:0"]).expect("the second may be unknown");
         assert!(addrs.len() == 1 || addrs[0].port() == addrs[1].port(), "{addrs:?}");
     }

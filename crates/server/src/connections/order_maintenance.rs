@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_beside_the_stores_threads_apply_nothing() {
+    fn loops_with_worker_threads_apply_nothing() {
         let (server, _dir) = testing::server_with(Sharing::Beside);
         let shared = Arc::clone(server.shared());
         let mut order_maintenance = OrderMaintenance::of(&shared, 0);

@@ -120,7 +120,7 @@ mod tests {
         assert!(!path.exists());
         fs::write(&path, "precious").expect("a file");
         let refused = bind(&path, None).err().expect("it is no socket");
-        assert!(refused.to_string().contains("no socket") && path.exists(), "{refused}");
+        assert!(refused.to_string().contains("not a socket") && path.exists(), "{refused}");
     }
 
     #[test]

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_what_is_wanted_most() {
+    fn preferred_media_type_is_used() {
         let wants = |accept: &str| {
             let head = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n");
             let Parsed::Whole(request) = parse(head.as_bytes()) else { panic!("it is whole") };

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_shown_in_their_order() {
+    fn class_letters_are_ordered() {
         let shown = |text: &str| parse(text.as_bytes()).map(text_of);
         assert_eq!(shown("KEg").as_deref(), Some("gKE"));
         assert_eq!(shown("KEA").as_deref(), Some("AKE"));

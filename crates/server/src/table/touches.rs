@@ -246,7 +246,7 @@ mod tests {
 
     /// A new command with these flags must declare the keys that it uses, or all keys.
     #[test]
-    fn command_that_reads_or_writes_says_what() {
+    fn commands_declare_their_keys() {
         // It draws a picture, or refers to functions, which do not exist here.
         let is_exempt = |name: &str| name == "lolwut" || name.starts_with("function|");
         for command in table::entries().iter().map(|entry| entry.command) {

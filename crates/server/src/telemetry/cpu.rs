@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_told_apart() {
+    fn thread_roles_are_distinguished() {
         assert_eq!(Role::of(7, "hikv-worker", &[7]), Role::Serving);
         assert_eq!(Role::of(8, "hikv-worker", &[7]), Role::Backend);
         assert_eq!(Role::of(8, "hikv-sync", &[7]), Role::Journal);

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_one_another_and_hold_what_is_theirs() {
+    fn buckets_are_contiguous() {
         let mut last = 0;
         for ns in (0..4096).chain((12..40).flat_map(|octave| [(1 << octave) - 1, 1 << octave, (1 << octave) + 1])) {
             let bucket = bucket_of(ns);

@@ -241,7 +241,7 @@ fn sweep(server: &TestServer, name: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn no_command_tells_of_keys_that_a_user_may_not_read() {
+fn no_command_reveals_forbidden_keys() {
     let server = TestServer::start();
     server
         .client()

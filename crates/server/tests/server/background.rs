@@ -53,7 +53,7 @@ fn stopping_server_waits_for_no_sleeper() {
 }
 
 #[test]
-fn errands_keep_the_order_of_a_pipeline() {
+fn background_jobs_keep_pipeline_order() {
     let server = TestServer::start();
     let mut client = server.client();
     let long = (9 << 20).to_string();
@@ -85,7 +85,7 @@ fn errands_keep_the_order_of_a_pipeline() {
 /// Commands with exclusive access keep it alongside background jobs: none is lost, and no postponed client is
 /// forgotten.
 #[test]
-fn transactions_are_alone_beside_errands() {
+fn transactions_are_isolated_from_background_jobs() {
     const COUNT: i64 = 60;
     let server = TestServer::start();
     let len = (8 << 20).to_string();
@@ -160,7 +160,7 @@ fn transaction_respects_direct_store_write() {
 
 /// Clients that come later with longer commands are not served first.
 #[test]
-fn errands_are_done_in_the_order_in_which_they_come() {
+fn background_jobs_keep_arrival_order() {
     let server = TestServer::debugging();
     let (mut first, mut second, mut third, mut other) =
         (server.client(), server.client(), server.client(), server.client());
@@ -202,7 +202,7 @@ fn stream_of_long_commands_starves_no_transaction() {
 
 /// A long request is queued for `EXEC` like any other, and clients that want no replies get none.
 #[test]
-fn errands_of_transactions_and_of_clients_without_replies() {
+fn background_jobs_in_transactions() {
     let server = TestServer::start();
     let mut client = server.client();
     let long = "x".repeat(9 << 20);
@@ -232,7 +232,7 @@ fn client_state_survives_background_job() {
     client.send(b"MULTI\r\nKEYS *\r\nEXEC\r\n");
     assert_eq!((client.reply(), client.reply(), client.reply()), (ok(), queued(), Value::Null));
     client.send(format!("{FOR_EVER}\r\n").as_bytes());
-    while !other.is_told_of("cmd=debug") {
+    while !other.is_listed("cmd=debug") {
         std::thread::yield_now();
     }
     drop(client);
@@ -244,7 +244,7 @@ fn client_state_survives_background_job() {
 /// Waits until a client's `EXEC` is running, so that it has claimed its keys. A command of that name would appear too
 /// early: when it is queued.
 fn wait_for_transaction(other: &mut Client) {
-    while !other.is_told_of("cmd=exec") {
+    while !other.is_listed("cmd=exec") {
         std::thread::yield_now();
     }
 }
@@ -254,7 +254,7 @@ fn queued() -> Value {
 }
 
 #[test]
-fn debug_is_for_nobody_unless_the_server_was_told() {
+fn debug_needs_permission() {
     let refused = error(
         "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local \
          connection, otherwise you need to set this option in the configuration file, and then restart the server.",

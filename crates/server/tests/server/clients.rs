@@ -167,7 +167,7 @@ fn latencies_are_kept_from_a_threshold_on() {
 }
 
 #[test]
-fn keys_of_requests_are_told() {
+fn getkeys_finds_keys() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([
@@ -297,7 +297,7 @@ fn pause_is_not_weakened_by_another() {
 }
 
 #[test]
-fn nothing_is_redirected_and_nobody_is_blocked() {
+fn replies_without_redirection_or_blocking() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([

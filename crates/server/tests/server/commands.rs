@@ -82,7 +82,7 @@ fn hello_chooses_the_protocol() {
 }
 
 #[test]
-fn hello_refuses_what_it_does_not_know() {
+fn hello_refuses_unknown_options() {
     let server = TestServer::start();
     let mut client = server.client();
     assert_eq!(client.say("HELLO 4"), error("NOPROTO unsupported protocol version"));
@@ -171,7 +171,7 @@ fn command_describes_the_table() {
 }
 
 #[test]
-fn documentation_says_what_commands_take() {
+fn documentation_lists_arguments() {
     let server = TestServer::start();
     let mut client = server.client();
     client.say("HELLO 3");
@@ -195,7 +195,7 @@ fn documentation_says_what_commands_take() {
 }
 
 #[test]
-fn info_tells_of_server_and_store() {
+fn info_shows_server_and_store() {
     let server = TestServer::start();
     let mut client = server.client();
     client.say("SET a 1");

@@ -285,7 +285,7 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Returns whether a line of CLIENT LIST contains this word.
-    pub(crate) fn is_told_of(&mut self, word: &str) -> bool {
+    pub(crate) fn is_listed(&mut self, word: &str) -> bool {
         let Value::Bulk(list) = self.say("CLIENT LIST") else { panic!("not a text") };
         String::from_utf8(list).expect("a text").split_whitespace().any(|other| other == word)
     }

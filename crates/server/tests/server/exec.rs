@@ -91,11 +91,11 @@ fn contents(client: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn transaction_does_what_its_commands_do() {
-    EngineKind::ALL.iter().for_each(|&engine| does_what_its_commands_do(engine));
+fn transaction_has_effects_of_its_commands() {
+    EngineKind::ALL.iter().for_each(|&engine| transaction_equals_its_commands(engine));
 }
 
-fn does_what_its_commands_do(engine: EngineKind) {
+fn transaction_equals_its_commands(engine: EngineKind) {
     let server = || TestServer::of(&Options::new().engine(engine), Config { threads: 2, ..Config::default() });
     let (together, apart) = (server(), server());
     let (mut client, mut other) = (together.client(), apart.client());
@@ -147,7 +147,7 @@ fn queue_too_much(client: &mut Client) {
     (0..8).for_each(|number| client.converse([(&format!("SETRANGE large:{number} 4194304 x")[..], queued())]));
 }
 
-fn is_refused_for_want_of_room(reply: &Value) -> bool {
+fn is_refused_for_lack_of_space(reply: &Value) -> bool {
     matches!(reply, Value::Error(text) if text.starts_with("EXECABORT Transaction discarded because of: no space left: "))
 }
 
@@ -159,7 +159,7 @@ fn transaction_without_space_changes_nothing() {
     client.converse([("SWAPDB 0 1", queued()), ("SELECT 0", queued())]);
     queue_too_much(&mut client);
     let reply = client.say("EXEC");
-    assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
+    assert!(is_refused_for_lack_of_space(&reply), "{reply:?}");
     client.converse([("SELECT 0", ok()), ("GET k", bulk("before")), ("DBSIZE", int(1))]);
     client.converse([("SELECT 1", ok()), ("DBSIZE", int(0)), ("SET k there", ok()), ("DBSIZE", int(1))]);
     client.converse([("MULTI", ok()), ("SET k after", queued()), ("EXEC", array([ok()])), ("GET k", bulk("after"))]);
@@ -183,7 +183,7 @@ fn transaction_of_one_delete_needs_no_space() {
         }
         client.converse([("MULTI", ok()), ("DEL 30000:0", queued()), ("DEL 4000:0", queued())]);
         let reply = client.say("EXEC");
-        assert!(is_refused_for_want_of_room(&reply), "{engine}: {reply:?}");
+        assert!(is_refused_for_lack_of_space(&reply), "{engine}: {reply:?}");
         client.converse([("MULTI", ok()), ("STRLEN 4000:1", queued()), ("DEL 4000:1", queued())]);
         assert_eq!(client.say("EXEC"), array([int(4_000), int(1)]), "{engine}");
         client.converse([("WATCH 4000:2", ok()), ("MULTI", ok()), ("UNLINK 4000:2", queued())]);
@@ -226,7 +226,7 @@ fn everything_is_deleted_and_put_anew() {
 
 /// No client is notified of a change before it is made, or of one that is not made.
 #[test]
-fn listeners_hear_of_what_was_done() {
+fn listeners_receive_executed_changes() {
     let server = small();
     let (mut client, mut listener) = (server.client(), server.client());
     client.converse([("CONFIG SET notify-keyspace-events KEA", ok()), ("SET x 1", ok())]);
@@ -235,7 +235,7 @@ fn listeners_hear_of_what_was_done() {
     client.converse([("MULTI", ok()), ("SET b 0", queued())]);
     queue_too_much(&mut client);
     let reply = client.say("EXEC");
-    assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
+    assert!(is_refused_for_lack_of_space(&reply), "{reply:?}");
     client.converse([("MULTI", ok()), ("SET a 1", queued()), ("RENAME a b", queued()), ("EXEC", array([ok(), ok()]))]);
     for (event, key) in [("set", "a"), ("rename_to", "b")] {
         let wanted = array([bulk("message"), bulk(format!("__keyevent@0__:{event}")), bulk(key)]);

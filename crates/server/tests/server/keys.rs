@@ -32,7 +32,7 @@ fn keys_expire_under_conditions() {
 
 /// Clients of two loops, repeatedly at the same time: exactly one of them has removed the expiry.
 #[test]
-fn one_of_two_is_told_that_it_made_the_key_stay() {
+fn one_of_two_persists_succeeds() {
     let server = TestServer::start();
     let mut clients = [server.client(), server.client()];
     for _ in 0..500 {
@@ -180,7 +180,7 @@ fn options_about_time_may_repeat() {
 }
 
 #[test]
-fn ranges_tell_what_is_asked() {
+fn ranges_return_requested_parts() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([

@@ -126,7 +126,7 @@ fn queued_messages_count_for_subscribers() {
     busy.say("CLIENT SETNAME busy");
     let stalled = Arc::new(RwLock::new(()));
     let end_of_stall = stalled.write().expect("nobody panics");
-    stall_who_finds_expired_keys(&server, &stalled);
+    stall_expiry(&server, &stalled);
     busy.send(b"SET k w\r\n");
     while !has_line(&mut other, [" name=busy ", " cmd=set "]) {
         std::thread::yield_now();
@@ -142,7 +142,7 @@ fn queued_messages_count_for_subscribers() {
 }
 
 /// Makes every thread that removes an expired key wait for `stalled`; the reaper already does, and `k` has expired.
-fn stall_who_finds_expired_keys(server: &TestServer, stalled: &Arc<RwLock<()>>) {
+fn stall_expiry(server: &TestServer, stalled: &Arc<RwLock<()>>) {
     let (began, begins) = std::sync::mpsc::channel();
     let (began, stalled) = (Mutex::new(began), Arc::clone(stalled));
     let told = move |_: &[u8]| {

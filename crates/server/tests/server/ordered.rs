@@ -75,7 +75,7 @@ fn range_is_read_page_by_page() {
 }
 
 #[test]
-fn range_sees_what_was_acknowledged_before_it() {
+fn range_sees_acknowledged_writes() {
     let server = TestServer::start();
     let (mut writer, mut reader) = (server.client(), server.client());
     for number in 0..500 {

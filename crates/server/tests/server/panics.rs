@@ -49,7 +49,7 @@ fn transaction_selects_no_database_that_is_missing() {
             };
             assert!(matches!(replies[0], Value::Error(_)), "{number}: {replies:?}");
         }
-        assert!(client.is_told_of("db=0"), "{number}");
+        assert!(client.is_listed("db=0"), "{number}");
         client.say("FLUSHALL");
         client.say("SET k value");
     }

@@ -66,7 +66,7 @@ fn client_of_resp3_gets_pushes_between_replies() {
 }
 
 #[test]
-fn changes_of_keys_are_told() {
+fn key_changes_are_published() {
     let server = TestServer::start();
     let (mut client, mut listener) = (server.client(), server.client());
     assert_eq!(client.say("CONFIG SET notify-keyspace-events KEA"), ok());

@@ -23,7 +23,7 @@ fn the_last_value_of_a_key_is_the_one_that_stays() {
 }
 
 #[test]
-fn reads_between_them_see_what_came_before() {
+fn reads_between_writes_see_earlier_ones() {
     let server = TestServer::start();
     let mut client = server.client();
     let turn = |i: usize| {
@@ -96,7 +96,7 @@ fn each_needs_the_right_to_its_key() {
 }
 
 #[test]
-fn each_is_told_of_to_who_listens_or_watches() {
+fn events_reach_subscribers_and_watchers() {
     let server = TestServer::start();
     let (mut listener, mut watcher, mut client) = (server.client(), server.client(), server.client());
     client.converse([("CONFIG SET notify-keyspace-events E$", ok())]);

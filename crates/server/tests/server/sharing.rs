@@ -174,7 +174,7 @@ fn are_applied(client: &mut Client) -> bool {
 }
 
 #[test]
-fn loops_leave_no_change_behind_though_nobody_scans() {
+fn loops_apply_all_changes_without_scans() {
     let mut queued = Vec::new();
     for split in ["adaptive", "adaptive-without-updates", "beside"] {
         let server = server(&alone(), split);
@@ -189,7 +189,7 @@ fn loops_leave_no_change_behind_though_nobody_scans() {
 }
 
 #[test]
-fn the_split_follows_what_clients_do() {
+fn split_follows_the_workload() {
     let options = Options::new().durability(Durability::Buffered);
     let server = server(&options, "adaptive");
     let mut client = server.client();
@@ -210,7 +210,7 @@ fn the_split_follows_what_clients_do() {
 }
 
 #[test]
-fn the_split_is_told_as_it_was_given() {
+fn split_is_shown_as_configured() {
     let server = server(&alone(), "adaptive-without-updates");
     let split = "adaptive-without-updates";
     let mut client = server.client();

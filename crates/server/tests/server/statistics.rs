@@ -112,7 +112,7 @@ fn reset_has_info_count_again() {
 }
 
 #[test]
-fn memory_is_told_beside_its_limit() {
+fn memory_is_shown_with_its_limit() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([("CONFIG SET maxmemory 100mb", ok()), ("DBSIZE", int(0))]);
@@ -184,7 +184,7 @@ fn slow_command_is_in_late_bucket() {
 }
 
 #[test]
-fn percentiles_are_told_unless_they_are_not_wanted() {
+fn percentiles_can_be_disabled() {
     let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([("DEBUG SLEEP 0.02", ok())]);
@@ -256,7 +256,7 @@ fn memory_commands_are_answered() {
 }
 
 #[test]
-fn info_has_what_tools_read() {
+fn info_has_fields_that_tools_read() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([("SET k v", ok()), ("INCR n", int(1)), ("GET k", bulk("v"))]);

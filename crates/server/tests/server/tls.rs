@@ -118,7 +118,7 @@ fn refusal(server: &TestServer, config: ClientConfig) -> io::Error {
 }
 
 #[test]
-fn both_versions_are_served_beside_clients_without() {
+fn tls_and_plain_clients_are_served() {
     let authority = Authority::new();
     let server = authority.serve(ClientCertificate::No);
     let mut plain = server.client();

@@ -133,7 +133,7 @@ fn caching_is_for_the_next_request() {
 }
 
 #[test]
-fn another_client_is_told() {
+fn another_client_is_notified() {
     let (server, mut client, mut other) = scene();
     let mut subscriber = server.client();
     let id = |client: &mut Client| {

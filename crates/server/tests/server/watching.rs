@@ -56,7 +56,7 @@ fn get_with(server: &TestServer, path: &str, headers: &str) -> Answer {
 }
 
 #[test]
-fn metrics_count_what_was_done() {
+fn metrics_count_requests() {
     let server = watched();
     let mut client = server.client();
     for number in 0..10 {
@@ -107,7 +107,7 @@ fn metrics_count_what_was_done() {
 }
 
 #[test]
-fn journaled_store_tells_what_its_log_did() {
+fn journaled_store_counts_log_writes() {
     let server = watched();
     let journal = server.store.stats().journal.expect("this directory needs a journal");
     assert_eq!(server.client().say("SET key value"), ok());
@@ -117,7 +117,7 @@ fn journaled_store_tells_what_its_log_did() {
 }
 
 #[test]
-fn snapshots_show_what_they_keep() {
+fn snapshots_show_retained_items() {
     let server = watched();
     let mut client = server.client();
     client.say("SET key old");
@@ -207,7 +207,7 @@ fn the_split_and_its_samples_are_shown() {
 }
 
 #[test]
-fn health_says_what_is_ready() {
+fn health_lists_available_operations() {
     let config = Config { http: Some("127.0.0.1:0".into()), ..Config::default() };
     let port = HttpPort::open(&config).expect("a free port binds").expect("the configuration has it");
     for path in ["/health", "/health/serving", "/metrics", "/live.json", "/"] {
@@ -260,7 +260,7 @@ fn password_protects_all_but_health() {
 }
 
 #[test]
-fn an_address_for_others_needs_a_password() {
+fn remote_address_needs_password() {
     let open = |config: Config| HttpPort::open(&Config { http: Some("0.0.0.0:0".into()), ..config });
     let refused = open(Config::default()).map(|_| ()).expect_err("it is protected");
     assert!(refused.to_string().contains("0.0.0.0"), "{refused}");
@@ -283,7 +283,7 @@ fn requests_that_are_none_are_refused_and_long_ones_too() {
 }
 
 #[test]
-fn connections_that_say_nothing_keep_nobody_out() {
+fn silent_connections_block_no_client() {
     let server = watched();
     let addr = server.http.as_ref().expect("it is watched").local_addr();
     let silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(addr).expect("the port listens")).collect();

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_values_are_what_they_may_be() {
+    fn defaults_are_valid() {
         for parameter in &PARAMETERS {
             assert_eq!(parameter.kind.canonical(parameter.first.as_bytes()).as_deref(), Ok(parameter.first));
         }

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_at_once() {
+    fn all_errors_are_reported_together() {
         let text = "timeout soon\nport 7\nnonsense x\nuser ada +nothing\ndir \"\ntcp-backlog 511\n";
         let error = parse(text).expect_err("it is wrong").to_string();
         let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap_or_default()).collect();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_tells_no_secret() {
+    fn errors_contain_no_secrets() {
         for text in ["masterauth hush", "requirepas hush", "requirepass hush hush", "user ada <hush"] {
             let error = parse(text).expect_err("it is wrong").to_string();
             assert!(!error.contains("hush"), "{error}");

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_what_the_process_occupies() {
+    fn resident_memory_is_read() {
         assert!(0 < rss_bytes() && rss_bytes() < machine_bytes());
     }
 }

@@ -28,7 +28,7 @@ impl Connection {
     }
 
     /// Returns whether the client sends while its socket accepts nothing and its output is full.
-    fn wants_more_room(&self) -> bool {
+    fn needs_more_space(&self) -> bool {
         let is_known = || self.session.login.user().is_some();
         self.readable && !self.output.writable && self.output.is_full() && self.session.can_execute() && is_known()
     }
@@ -36,7 +36,7 @@ impl Connection {
     /// Returns whether more replies may be held for a client that needs it.
     pub(crate) fn may_grow(&self) -> bool {
         let bytes_max = self.shared.administration.settings.backlog_bytes_max();
-        self.wants_more_room() && self.shared.backlogs.allow(self.output.backlog_bytes(), bytes_max)
+        self.needs_more_space() && self.shared.backlogs.allow(self.output.backlog_bytes(), bytes_max)
     }
 
     /// Allows more replies to be held for the client.
@@ -47,7 +47,7 @@ impl Connection {
 
     /// Returns whether the client is held back because the backlogs are full.
     pub(crate) fn is_held_back(&self) -> bool {
-        self.wants_more_room() && !self.may_grow()
+        self.needs_more_space() && !self.may_grow()
     }
 
     /// Returns whether the client is held back and does not read.

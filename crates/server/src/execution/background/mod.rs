@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn errands_are_judged_again_behind_the_queue() {
+    fn queued_jobs_are_checked_again() {
         assert!(is_done(|_, _| {}), "nothing has changed");
         assert!(!is_done(|_, session| session.record.kill()), "killed");
         let change_user = |shared: &Shared, rule: &[u8]| {

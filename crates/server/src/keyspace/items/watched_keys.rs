@@ -221,7 +221,7 @@ mod tests {
 
     /// A value whose hash collides with the watched one's replaces it.
     #[test]
-    fn forged_value_breaks_premises() {
+    fn forged_value_breaks_transaction() {
         const RETURN_COUNT: usize = 8;
         const WRITE_COUNT_MAX: usize = 100_000;
         let ((store, _dir), watched) = (store(), [7; 100]);
