@@ -77,7 +77,7 @@ fn what_cannot_be_offered_makes_no_store() {
         (&["--tcp", "127.0.0.1"], &["--tcp '127.0.0.1'", "HOST:PORT"]),
         (&["--tcp", &taken], &[&taken, "in use"]),
         (&["--host-nqn", "two words"], &["two words"]),
-        (&["--shm", file], &["--shm", "no socket"]),
+        (&["--shm", file], &["--shm", "not a socket"]),
         (&["--shm", nowhere], &["--shm", nowhere]),
         (&["--dhchap-key", nowhere], &[nowhere]),
     ];
