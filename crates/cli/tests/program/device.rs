@@ -181,7 +181,7 @@ const ALONE_COUNT: usize = 1000;
 const OTHER_CALLS_MAX: usize = 400;
 
 /// Whether a line of strace's is a look before a sleep, which has found nothing, or lets others run between two: so many come as the other
-/// side takes time, up to a bound (`rings::Spin`).
+/// side takes time, up to a bound (`rings::PollBudget`).
 fn is_look(line: &str) -> bool {
     line.contains("sched_yield(")
         || line.contains("epoll_wait(") && line.contains(", 0)") && line.trim_end().ends_with("= 0")
