@@ -102,7 +102,7 @@ const RANDOM_COUNT_MIN: usize = 64;
 /// more likely than others.
 fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
     let namespace = call.namespace();
-    let mut cursor = call.store().walk_somewhere(fastrand::u64(..))?;
+    let mut cursor = call.store().random_cursor(fastrand::u64(..))?;
     let (mut found, mut is_whole_pass) = (Vec::new(), false);
     while found.len() < RANDOM_COUNT_MIN {
         if cursor == 0 {

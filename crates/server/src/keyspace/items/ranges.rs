@@ -18,7 +18,7 @@ type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 impl<'a> Items<'a> {
     /// Like [`hikv::Store::walk_somewhere`].
-    pub(crate) fn walk_somewhere(self, seed: u64) -> Result<u64, Refusal> {
+    pub(crate) fn random_cursor(self, seed: u64) -> Result<u64, Refusal> {
         Ok(self.store.walk_somewhere(seed)?)
     }
 
