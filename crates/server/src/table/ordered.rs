@@ -19,7 +19,7 @@ pub(super) static ROWS: &[Command] = &[
         Action::Apply,
     )
     .in_categories(category::STRING)
-    .documented("string", "0.2.0", "Set the value of a key if it holds another", "O(1)"),
+    .documented("string", "0.2.0", "Set the value of a key if the current value is the expected one", "O(1)"),
     Command::new("countrange", 3, READONLY, policy(Kind::Range, Range, Open, Usual, Keys, Order), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented(
@@ -33,7 +33,7 @@ pub(super) static ROWS: &[Command] = &[
         .documented(
             "generic",
             "0.1.0",
-            "Return the keys that begin with a prefix, and their values, in order",
+            "Return the keys with a prefix in order, with their values",
             "O(log(N)+M) where N is the number of keys, and M the number of those returned",
         ),
     Command::new("range", -3, READONLY, policy(Kind::Range, Range, Open, Usual, Ranges, Order), Action::Apply)
@@ -41,7 +41,7 @@ pub(super) static ROWS: &[Command] = &[
         .documented(
             "generic",
             "0.1.0",
-            "Return the keys between two keys, and their values, in order",
+            "Return the keys between two keys in order, with their values",
             "O(log(N)+M) where N is the number of keys, and M the number of those returned",
         ),
 ];

@@ -62,7 +62,7 @@ pub(super) static ROWS: &[Command] = &[
         .documented("string", "2.6.0", "Set the value and expiration in milliseconds of a key", "O(1)"),
     Command::new("set", -3, WRITE | DENYOOM, policy(Kind::Set, Touches::SET, Open, Usual, ValuesIf("get"), Any), Action::Put)
         .in_categories(category::STRING)
-        .documented("string", "1.0.0", "Set the string value of a key; with DURABLE power|buffered|process as durably as that says", "O(1)"),
+        .documented("string", "1.0.0", "Set the string value of a key; DURABLE power|buffered|process selects the durability of this write", "O(1)"),
     Command::new("setex", 4, WRITE | DENYOOM, policy(Kind::Set, key(Access::Overwrite), Open, Usual, Moment, Expiry), Action::Apply)
         .in_categories(category::STRING)
         .documented("string", "2.0.0", "Set the value and expiration of a key", "O(1)"),
