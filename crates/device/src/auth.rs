@@ -111,7 +111,7 @@ impl Auth {
     }
 
     /// Returns the message that the host requests.
-    pub(crate) fn give(&mut self) -> Result<Vec<u8>, Status> {
+    pub(crate) fn next_message(&mut self) -> Result<Vec<u8>, Status> {
         let phase = std::mem::replace(&mut self.phase, Phase::Failed);
         let (message, phase) = match phase {
             Phase::Challenge(challenge) => (challenge.encode(), Phase::Asked(challenge)),

@@ -273,7 +273,7 @@ impl EventLoop {
         for key in &ready {
             self.conclude(*key, is_durable);
         }
-        self.ready.give_back(ready);
+        self.ready.reuse(ready);
     }
 
     fn conclude(&mut self, key: usize, is_durable: bool) {

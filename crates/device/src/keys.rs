@@ -48,7 +48,7 @@ impl Keys {
     }
 
     /// Returns a drained list for reuse of its capacity, if no number was added since.
-    pub(crate) fn give_back(&mut self, mut drained: Vec<usize>) {
+    pub(crate) fn reuse(&mut self, mut drained: Vec<usize>) {
         if self.keys.is_empty() {
             drained.clear();
             self.keys = drained;
@@ -73,7 +73,7 @@ mod tests {
         let drained = keys.drain();
         assert_eq!(drained, [7, 3, 1]);
         keys.insert(2);
-        keys.give_back(drained);
+        keys.reuse(drained);
         assert_eq!(keys.drain(), [2]);
     }
 }

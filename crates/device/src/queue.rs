@@ -217,7 +217,7 @@ impl Queue {
                 self.take_number().map(|()| Some(0))
             }
             (Fabrics::AuthReceive { len_bytes }, Some(auth), _) => {
-                let mut message = auth.give()?;
+                let mut message = auth.next_message()?;
                 self.take_number()?;
                 message.truncate(len_bytes as usize);
                 reply.page(command, &message);

@@ -50,7 +50,7 @@ impl InProcess {
         let place = Place { loop_index: 0, key: 0, client_id: self.client_count };
         let addr = Peer::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let shared = Arc::clone(self.server.shared());
-        let mut session = shared.welcome(Arc::new(Record::new(place, addr.clone(), addr)));
+        let mut session = shared.new_session(Arc::new(Record::new(place, addr.clone(), addr)));
         session.may_use_background = true;
         let mut worker = Worker {
             shared: &shared,

@@ -37,7 +37,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Creates the session of a new client.
-    pub(crate) fn welcome(&self, record: Arc<Record>) -> Session {
+    pub(crate) fn new_session(&self, record: Arc<Record>) -> Session {
         self.clients.add(&record);
         let mut session = Session::new(record);
         session.log_in(self.administration.acl.initial_login());

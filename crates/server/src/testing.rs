@@ -30,5 +30,5 @@ pub(crate) fn server_with(split: Sharing) -> (Server, TempDir) {
 pub(crate) fn session(shared: &Shared) -> Session {
     let addr = Peer::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let place = Place { loop_index: 0, key: 0, client_id: 1 };
-    shared.welcome(Arc::new(Record::new(place, addr.clone(), addr)))
+    shared.new_session(Arc::new(Record::new(place, addr.clone(), addr)))
 }

@@ -204,7 +204,7 @@ pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
             continue;
         }
         record.kill();
-        call.shared.mailboxes.give(record.place.loop_index, LoopMessage::Close(record.place));
+        call.shared.mailboxes.send_to_loop(record.place.loop_index, LoopMessage::Close(record.place));
     }
     if call.session.awaits_job {
         // In a background job the caller has no exclusive access.

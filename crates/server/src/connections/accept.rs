@@ -161,7 +161,7 @@ impl Acceptor {
         }
         // On failure the socket is dropped, which closes it.
         if let Ok(transport) = accepted.transport(self.certificates.as_deref()) {
-            self.shared.mailboxes.give(admission.loop_index, LoopMessage::Arrival(transport, peer, admission));
+            self.shared.mailboxes.send_to_loop(admission.loop_index, LoopMessage::Arrival(transport, peer, admission));
         }
     }
 

@@ -55,7 +55,7 @@ impl Buffers {
     }
 
     /// Has the allocator return freed memory to the system, if it is much.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn trim(&mut self) {
         if self.freed_bytes >= FREED_BYTES_MIN {
             self.freed_bytes = 0;
             trim();

@@ -89,7 +89,7 @@ impl Connection {
         shared: Arc<Shared>,
     ) -> Connection {
         let record = Arc::new(Record::new(place, addr.clone(), transport.local_addr().map_or(addr, Peer::Ip)));
-        let mut session = shared.welcome(record);
+        let mut session = shared.new_session(record);
         session.may_use_background = true;
         Connection {
             transport,
@@ -209,8 +209,8 @@ impl Connection {
             self.abandoned = true;
             self.note_failure(&error, worker.shared);
         }
-        self.input.give_back(worker.buffers);
-        self.pipeline.give_back(worker.buffers);
+        self.input.return_buffer(worker.buffers);
+        self.pipeline.return_buffer(worker.buffers);
     }
 
     /// Logs a failed handshake, for the operator of that client. Other connection failures are not logged.
@@ -250,7 +250,7 @@ impl Connection {
         self.note_sent(sent_bytes);
         self.check_unread();
         self.show();
-        self.output.give_back(buffers);
+        self.output.return_buffer(buffers);
         if self.abandoned { Turn::Close } else { self.next_turn() }
     }
 

@@ -93,7 +93,7 @@ impl Holders {
     }
 
     /// Records that replies are held behind `ticket`, which the loop requests before it sleeps.
-    pub(crate) fn owe(&mut self, ticket: Ticket) {
+    pub(crate) fn defer(&mut self, ticket: Ticket) {
         self.owed = self.owed.and(ticket);
     }
 
@@ -103,7 +103,7 @@ impl Holders {
     }
 
     /// Requests the owed ticket, and returns whether it is already durable, or never will be.
-    pub(crate) fn ask(&mut self) -> bool {
+    pub(crate) fn request(&mut self) -> bool {
         let owed = std::mem::take(&mut self.owed);
         owed != Ticket::default() && self.waker.ask(owed).unwrap_or(true)
     }

@@ -33,7 +33,7 @@ impl Input {
     }
 
     /// Returns the loop's buffer after a turn, and keeps the remaining bytes in the connection's own buffer.
-    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn return_buffer(&mut self, buffers: &mut Buffers) {
         if self.pending().len() <= MOVED_BYTES_MAX {
             let rest = self.pending().to_vec();
             buffers.keep_input(mem::replace(&mut self.bytes, rest));

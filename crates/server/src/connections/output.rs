@@ -65,7 +65,7 @@ impl Output {
     }
 
     /// Returns the buffer after a turn if everything was sent.
-    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn return_buffer(&mut self, buffers: &mut Buffers) {
         if self.unsent().is_empty() {
             self.sent = 0;
             buffers.keep_output(mem::take(&mut self.bytes));

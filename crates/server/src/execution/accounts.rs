@@ -36,7 +36,7 @@ pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared)
 #[inline]
 pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> Result<(), Refusal> {
     let keyspace = &shared.keyspace;
-    let Some(what) = entry.command.policy.needs.lacking(&keyspace.features) else { return Ok(()) };
+    let Some(what) = entry.command.policy.needs.missing(&keyspace.features) else { return Ok(()) };
     counters(shared, session).note_rejected(entry.number);
     Err(Error::Unsupported { engine: keyspace.engine.name(), what }.into())
 }

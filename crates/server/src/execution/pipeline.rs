@@ -42,7 +42,7 @@ impl Pipeline {
     }
 
     /// Returns the loop's request list after a turn, unless requests are pending.
-    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn return_buffer(&mut self, buffers: &mut Buffers) {
         if self.is_done() {
             let mut requests = mem::take(&mut self.requests);
             requests.clear();

@@ -22,7 +22,7 @@ impl Mailbox {
     }
 
     /// Sends a message. If the loop has ended, the message is dropped, and with it a new client.
-    pub(crate) fn give(&self, message: LoopMessage) {
+    pub(crate) fn send(&self, message: LoopMessage) {
         let _ = self.sender.send(message);
         self.wake();
     }

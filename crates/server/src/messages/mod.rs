@@ -49,8 +49,8 @@ impl Mailboxes {
     }
 
     /// Sends a message to loop number `loop_index`.
-    pub(crate) fn give(&self, loop_index: usize, message: LoopMessage) {
-        self.mailboxes[loop_index].give(message);
+    pub(crate) fn send_to_loop(&self, loop_index: usize, message: LoopMessage) {
+        self.mailboxes[loop_index].send(message);
     }
 
     /// Sends a message to clients.
@@ -60,7 +60,7 @@ impl Mailboxes {
             let receivers: Vec<Place> = places.iter().filter(|place| place.loop_index == index).copied().collect();
             if !receivers.is_empty() {
                 self.waiting_bytes.fetch_add(bytes_of(&receivers, &message), Ordering::SeqCst);
-                mailbox.give(LoopMessage::Deliver { receivers, message: Arc::clone(&message) });
+                mailbox.send(LoopMessage::Deliver { receivers, message: Arc::clone(&message) });
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) enum Needs {
 impl Needs {
     /// Returns the feature that an engine lacks, with the engine's name.
     #[inline]
-    pub(crate) fn lacking(self, features: &Features) -> Option<&'static str> {
+    pub(crate) fn missing(self, features: &Features) -> Option<&'static str> {
         if self == Needs::Any { None } else { self.looked_up(features) }
     }
 
@@ -62,8 +62,8 @@ mod tests {
             (Needs::Expiry, Features { expiry: false, ..all }, "keys that expire"),
         ];
         for (needs, features, what) in cases {
-            assert_eq!((needs.lacking(&all), needs.lacking(&features)), (None, Some(what)), "{needs:?}");
-            assert_eq!(Needs::Any.lacking(&features), None);
+            assert_eq!((needs.missing(&all), needs.missing(&features)), (None, Some(what)), "{needs:?}");
+            assert_eq!(Needs::Any.missing(&features), None);
         }
     }
 }

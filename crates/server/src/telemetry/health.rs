@@ -83,26 +83,31 @@ impl Health {
             done: stats.order_done,
             total: stats.order_total,
         });
-        let lacking = shared.telemetry.space.lacking(stats, disk_free_bytes);
-        let health = Health::judged(shared.keyspace.store.health().err(), lacking, order, stats.counted);
+        let out_of_space = shared.telemetry.space.out_of_space(stats, disk_free_bytes);
+        let health = Health::from_parts(shared.keyspace.store.health().err(), out_of_space, order, stats.counted);
         match shared.keyspace.store.look_at_files() {
             Standing::Moved if health.reason.is_empty() => Health { reason: MOVED.into(), ..health },
             _ => health,
         }
     }
 
-    fn judged(poison: Option<Error>, lacking: Option<String>, order: Option<Steps>, is_counted: bool) -> Health {
+    fn from_parts(
+        poison: Option<Error>,
+        out_of_space: Option<String>,
+        order: Option<Steps>,
+        is_counted: bool,
+    ) -> Health {
         let is_ordered = order.is_none_or(|order| order.is_ready);
         let parts = [
             (READS, true, true),
-            (WRITES, poison.is_none() && lacking.is_none(), true),
+            (WRITES, poison.is_none() && out_of_space.is_none(), true),
             (RANGES, is_ordered, order.is_some()),
             (COUNTS, is_counted, true),
         ];
         let named = |wanted: bool| {
             parts.iter().filter(|(_, is_ready, exists)| *exists && *is_ready == wanted).map(|part| part.0).collect()
         };
-        let (status, reason) = match (poison, lacking, order) {
+        let (status, reason) = match (poison, out_of_space, order) {
             (Some(error @ Error::Medium(MediumError::Removed)), ..) => (Status::Removed, error.to_string()),
             (Some(error), ..) => (Status::Poisoned, error.to_string()),
             (None, Some(reason), _) => (Status::Full, reason),
@@ -148,7 +153,7 @@ mod tests {
 
     #[test]
     fn key_wait_reason_is_reported() {
-        let health = Health::judged(None, None, order(false), false);
+        let health = Health::from_parts(None, None, order(false), false);
         assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "building the order of keys: 33 %"));
         assert_eq!((health.ready.as_slice(), health.waiting.as_slice()), (&[READS, WRITES][..], &[RANGES, COUNTS][..]));
         assert!(health.accepts_requests() && !health.is_serving());
@@ -156,7 +161,7 @@ mod tests {
 
     #[test]
     fn store_without_order_never_waits_for_order() {
-        let health = Health::judged(None, None, None, true);
+        let health = Health::from_parts(None, None, None, true);
         assert_eq!((health.status, health.ready.as_slice()), (Status::Serving, &[READS, WRITES, COUNTS][..]));
         assert!(health.is_serving() && health.waiting.is_empty());
     }
@@ -164,18 +169,18 @@ mod tests {
     #[test]
     fn failed_disk_leaves_reads() {
         let poison = Error::Medium(MediumError::Poisoned { errno: 5 });
-        let health = Health::judged(Some(poison), None, order(true), true);
+        let health = Health::from_parts(Some(poison), None, order(true), true);
         assert_eq!((health.status, health.waiting.as_slice()), (Status::Poisoned, &[WRITES][..]));
         assert!(health.reason.contains("error number 5"), "{}", health.reason);
         assert!(!health.accepts_requests() && !health.is_serving());
     }
     #[test]
     fn lack_of_space_and_removal_leave_reads() {
-        for (poison, lacking, status) in [
+        for (poison, out_of_space, status) in [
             (None, Some("no space left".to_owned()), Status::Full),
             (Some(MediumError::Removed.into()), None, Status::Removed),
         ] {
-            let health = Health::judged(poison, lacking, None, true);
+            let health = Health::from_parts(poison, out_of_space, None, true);
             assert_eq!((health.status, health.waiting.as_slice()), (status, &[WRITES][..]));
             assert!(!health.reason.is_empty() && !health.accepts_requests() && !health.is_serving());
         }

@@ -51,7 +51,7 @@ impl Space {
     }
 
     /// Returns the reason why writes that need space are refused, if they are.
-    pub(super) fn lacking(&self, stats: &Stats, disk_free_bytes: Option<u64>) -> Option<String> {
+    pub(super) fn out_of_space(&self, stats: &Stats, disk_free_bytes: Option<u64>) -> Option<String> {
         let mut refused = self.0.lock();
         let last = refused.as_ref()?;
         if last.at.elapsed() < COUNTS_FOR || !last.has_space(stats, disk_free_bytes) {

@@ -37,7 +37,7 @@ impl EventLoop {
         let shared = &self.shared;
         if let Some(place) = shared.backlogs.choose(&shared.clients) {
             shared.administration.log.evicted(place.client_id);
-            shared.mailboxes.give(place.loop_index, LoopMessage::Close(place));
+            shared.mailboxes.send_to_loop(place.loop_index, LoopMessage::Close(place));
         }
     }
 }

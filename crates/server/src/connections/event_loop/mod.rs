@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | its socket | `readable` and `writable`, until the socket returns `WouldBlock` | an event of the poller |
 //! | other connections' turns | [`Turn::Again`] | nothing: it is queued immediately |
-//! | a disk | `holders` | a wake-up by the store, or the result of [`Holders::ask`] |
+//! | a disk | `holders` | a wake-up by the store, or the result of [`Holders::request`] |
 //! | the end of a pause | `postponed` | the timeout, or a wake-up by the thread that changed it |
 //! | space in the mailboxes | `postponed` | a wake-up by the loop that made space |
 //! | its own background job, or a job that blocks the connection | its session | the message with the reply |
@@ -206,7 +206,7 @@ impl EventLoop {
                 self.release();
             }
             self.run_turns(woke);
-            self.buffers.give_back();
+            self.buffers.trim();
             order_maintenance.end_round(woke);
         }
         Ok(())
@@ -314,7 +314,7 @@ impl EventLoop {
         let mut rest = &ready[..];
         while !rest.is_empty() {
             let (group, behind) = rest.split_at(self.execute(rest, woke));
-            if self.holders.ask() {
+            if self.holders.request() {
                 self.release();
             }
             group.iter().for_each(|&key| self.conclude(key));
@@ -337,7 +337,7 @@ impl EventLoop {
                 caught.note("none", shared);
             }
             if slot.connection.holds() {
-                self.holders.owe(slot.connection.held_ticket());
+                self.holders.defer(slot.connection.held_ticket());
                 if !mem::replace(&mut slot.holds, true) {
                     self.holders.add(key);
                 }

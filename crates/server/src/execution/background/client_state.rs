@@ -28,7 +28,7 @@ pub(crate) struct JobResult {
 
 impl ClientState {
     /// Drops finished requests here, because freeing a long request would take an event loop too long.
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn drop_finished(&mut self) {
         if self.pipeline.is_done() {
             self.input.consume(self.pipeline.restart());
             self.input.shrink();

@@ -82,11 +82,11 @@ impl QueuedJob {
             shared.observers.tracking.announce(shared.message_access());
         });
         let ticket = ticket.and(std::mem::take(&mut client_state.session.observed));
-        client_state.tidy();
+        client_state.drop_finished();
         let place: Place = client_state.session.record.place;
         shared.telemetry.loops[place.loop_index].add(event_counts);
         let done = JobResult { client_state, reply: output.into_bytes(), ticket, counts: event_counts.batch, woke };
-        shared.mailboxes.give(place.loop_index, LoopMessage::JobDone(place, Box::new(done)));
+        shared.mailboxes.send_to_loop(place.loop_index, LoopMessage::JobDone(place, Box::new(done)));
     }
 }
 
