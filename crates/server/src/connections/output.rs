@@ -40,7 +40,9 @@ pub(crate) struct Output {
     held: Held,
     /// The value that follows the bytes.
     value: Option<StreamedValue>,
-    /// Messages that came while a value was being sent, and what they wait for.
+    /// The last reply is an array, of which more values follow.
+    is_within_reply: bool,
+    /// Messages that came within a reply, and what they wait for.
     pushed: Vec<u8>,
     pushed_ticket: Ticket,
     /// What [`Output::grow`] has allowed beyond [`FULL_BYTES`].
@@ -85,13 +87,28 @@ impl Output {
 
     /// Adds something whole, a message or a reply, to be sent when `ticket` is durable.
     pub(crate) fn push(&mut self, message: [&[u8]; 2], ticket: Ticket) {
-        if self.value.is_none() {
+        if self.value.is_none() && !self.is_within_reply {
             let start = self.bytes.len();
             message.iter().for_each(|part| self.bytes.extend_from_slice(part));
             self.hold(start, ticket);
         } else {
             message.iter().for_each(|part| self.pushed.extend_from_slice(part));
             self.pushed_ticket = self.pushed_ticket.and(ticket);
+        }
+    }
+
+    /// Notes whether the last reply is complete. A message comes before a reply or behind it, never within it.
+    pub(crate) fn set_within_reply(&mut self, is_within_reply: bool) {
+        self.is_within_reply = is_within_reply;
+        self.append_pushed();
+    }
+
+    fn append_pushed(&mut self) {
+        if self.value.is_none() && !self.is_within_reply && !self.pushed.is_empty() {
+            let start = self.bytes.len();
+            self.bytes.append(&mut self.pushed);
+            let ticket = mem::take(&mut self.pushed_ticket);
+            self.hold(start, ticket);
         }
     }
 
@@ -256,10 +273,7 @@ impl Output {
         if value.missing_bytes == 0 {
             self.value = None;
             self.reply(Protocol::default()).bulk_end();
-            let start = self.bytes.len();
-            self.bytes.append(&mut self.pushed);
-            let ticket = mem::take(&mut self.pushed_ticket);
-            self.hold(start, ticket);
+            self.append_pushed();
         }
         Ok(())
     }

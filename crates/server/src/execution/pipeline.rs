@@ -55,6 +55,16 @@ impl Pipeline {
         self.cursor.request == self.requests.len() && self.breach.is_none()
     }
 
+    /// Makes request number `number` the next one again.
+    pub(crate) fn return_to(&mut self, number: usize) {
+        self.cursor = Cursor { request: number, key: 0 };
+    }
+
+    /// Whether the output ends within a reply: an array of values, of which the others follow.
+    pub(crate) fn is_within_reply(&self) -> bool {
+        self.cursor.key > 0
+    }
+
     /// Forgets the requests that are done and returns how many bytes of input they were.
     pub(crate) fn restart(&mut self) -> usize {
         self.requests.clear();

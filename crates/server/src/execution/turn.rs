@@ -94,6 +94,12 @@ impl Pipeline {
         let request = self.requests.get(first, input);
         let entry = match permission::admit(&request, session) {
             Ok(entry) => entry,
+            Err(refusal) if self.is_within_reply() => {
+                // Its right was taken away. The array that has begun can neither go on nor be replaced by an error.
+                permission::note_refused(&refusal, session, shared);
+                session.closing = true;
+                return;
+            }
             Err(refusal) => {
                 if !cross_protocol::ends(request.name(), session, shared) {
                     permission::refuse(refusal, &request, session, shared, output, tally);
@@ -106,10 +112,11 @@ impl Pipeline {
             session.is_postponed = true;
             return;
         }
-        // A read of many keys that is answered in part goes on.
-        let is_kept_out =
-            self.cursor.key == 0 && session.may_be_away && shared.gate.keeps_out(entry, &request, session);
-        if entry.command.is_read() && session.is_plain() && shared.observers.monitors.is_empty() && !is_kept_out {
+        // A read of many keys that is answered in part goes on, whatever has changed since it began.
+        let goes_on = self.is_within_reply();
+        let is_kept_out = !goes_on && session.may_be_away && shared.gate.keeps_out(entry, &request, session);
+        let may_read = || session.is_plain() && shared.observers.monitors.is_empty() && !is_kept_out;
+        if entry.command.is_read() && (goes_on || may_read()) {
             session.record.command.store(entry.number, Ordering::Relaxed);
             self.read(input, session, shared, output, tally);
             return;
