@@ -63,6 +63,7 @@ impl Databases {
     /// Makes them what the store has, after a transaction that changed them did not happen: what they were before it, where the
     /// store cannot tell.
     pub(crate) fn reload(&self, store: &Store, before: &Table) {
+        let _none_is_noted = self.noting.lock();
         match store.get(TABLE_KEY) {
             Ok(None) => self.forget(),
             found => {
@@ -115,13 +116,16 @@ impl Databases {
         self.stored.load(Ordering::Acquire)
     }
 
-    /// Makes it known that `namespace` has keys, before it has.
+    /// Makes it known that `namespace` has keys, before it has. The store has the note at once, even within a transaction, because other
+    /// clients go by it from then on, and add notes of their own. Exception: a transaction that has swapped databases, or deleted
+    /// everything, keeps the table with its changes. Until it ends, no other client's command touches a key.
     pub(crate) fn note_use(&self, items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
         if self.is_used(namespace) {
             return Ok(());
         }
         let _one_at_a_time = self.noting.lock();
         let used = self.used.load(Ordering::Acquire) | 1 << namespace.0;
+        let items = if items.has_changed(&TABLE_KEY) { items } else { items.of_store() };
         items.put(TABLE_KEY, self.table(used))?;
         self.stored.store(true, Ordering::Release);
         self.used.store(used, Ordering::Release);

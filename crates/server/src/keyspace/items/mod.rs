@@ -37,6 +37,16 @@ impl<'a> Items<'a> {
         Items { store, databases, pending }
     }
 
+    /// The items of the store, without what a transaction has changed so far.
+    pub(crate) fn of_store(self) -> Items<'a> {
+        Items { pending: None, ..self }
+    }
+
+    /// Whether this is a transaction that has changed the key.
+    pub(crate) fn has_changed(self, key: &[u8]) -> bool {
+        self.pending.is_some_and(|pending| pending.knows(key))
+    }
+
     /// Precedes each put: the first key of a namespace makes that one which has keys. Nothing else does, since an engine without
     /// order counts no keys of several namespaces.
     #[inline]
