@@ -90,7 +90,8 @@ fn overtaken(call: &mut Call<'_>) {
 /// refusal stands in place of the replies.
 fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
     let shared = call.shared;
-    let Some(told) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
+    let Some((told, touched)) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
+    touched.iter().for_each(|(db, key)| shared.observers.watches.touch(*db, key));
     for Told { change_count, class, event, db, namespace, key } in told {
         accounts::note_changes(change_count, shared, call.session);
         notify::tell_changed(shared, class, event, (db, namespace, &key), call.session.id);

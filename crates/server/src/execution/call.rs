@@ -80,6 +80,23 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Marks the clients that watch a key for which `is_changed` returns true. Those of a transaction are marked once it is written.
+    pub(crate) fn touch_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) {
+        let watches = &self.shared.observers.watches;
+        let names = watches.names_where(is_changed);
+        match self.pending {
+            None => names.iter().for_each(|(db, key)| watches.touch(*db, key)),
+            Some(pending) => pending.touch_later(names),
+        }
+    }
+
+    /// An errand is executed alongside the loops, whatever its command. Waits until each loop has ended the turn that it is at now.
+    pub(crate) fn await_turns_if_away(&self) {
+        if self.session.is_away {
+            self.shared.gate.await_turns();
+        }
+    }
+
     pub(crate) fn ok(&mut self) {
         self.reply.simple("OK");
     }

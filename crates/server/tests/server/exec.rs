@@ -165,6 +165,25 @@ fn a_transaction_for_which_there_is_no_room_changes_nothing() {
     client.converse([("MULTI", ok()), ("SET k after", queued()), ("EXEC", array([ok()])), ("GET k", bulk("after"))]);
 }
 
+/// A watched key is there before, and nothing has happened to it.
+#[test]
+fn a_refused_transaction_touches_no_watched_key() {
+    for line in ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1"] {
+        let server = small();
+        let (mut client, mut watcher) = (server.client(), server.client());
+        watcher.converse([("SET k v", ok()), ("WATCH k", ok())]);
+        client.converse([("MULTI", ok()), (line, queued())]);
+        queue_too_much(&mut client);
+        let reply = client.say("EXEC");
+        assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
+        watcher.converse([("MULTI", ok()), ("GET k", queued()), ("EXEC", array([bulk("v")]))]);
+        // One that is carried out touches it.
+        watcher.converse([("WATCH k", ok()), ("MULTI", ok()), ("GET k", queued())]);
+        client.converse([("MULTI", ok()), (line, queued()), ("EXEC", array([ok()]))]);
+        assert_eq!(watcher.say("EXEC"), Value::Null, "{line}");
+    }
+}
+
 /// Two keys need a record, for which there is no room; one needs none, whatever the transaction has seen of it.
 #[test]
 fn a_transaction_that_deletes_one_key_needs_no_room() {

@@ -26,6 +26,7 @@ use crate::errors::Refusal;
 use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::Class;
+use crate::observers::watch::Name;
 
 /// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: all clients wait while
 /// they are walked and deleted together, for a second or less.
@@ -46,6 +47,8 @@ pub(crate) struct Told {
 pub(crate) struct Pending {
     changes: RefCell<Changes>,
     told: RefCell<Vec<Told>>,
+    /// Watched keys that commands have touched which report no change of single keys.
+    touched: RefCell<Vec<Name>>,
     /// It became too much, at so many bytes: nothing is kept any more, and nothing will be written.
     spoilt_bytes: Cell<Option<u64>>,
     /// The highest level that was asked for.
@@ -173,9 +176,14 @@ impl Pending {
         self.told.borrow_mut().push(told);
     }
 
-    /// Writes the changes, as the module's head says, and returns what is to be told; `None`, and nothing was written, if what the
-    /// transaction rests on does not hold.
-    pub(crate) fn commit(self, store: &Store) -> Result<Option<Vec<Told>>, Refusal> {
+    /// Keeps watched keys whose watchers are marked once the changes are written.
+    pub(crate) fn touch_later(&self, names: Vec<Name>) {
+        self.touched.borrow_mut().extend(names);
+    }
+
+    /// Writes the changes, as the module's head says, and returns what is to be told, and the touched keys; `None`, and nothing was
+    /// written, if what the transaction rests on does not hold.
+    pub(crate) fn commit(self, store: &Store) -> Result<Option<(Vec<Told>, Vec<Name>)>, Refusal> {
         let (changes, mut premises) = (self.changes.into_inner(), self.premises);
         if !premises.are_met() {
             return Ok(None);
@@ -192,7 +200,7 @@ impl Pending {
             }
         };
         let is_written = store.at(level, write).map_err(refused)?;
-        Ok(is_written.then(|| self.told.into_inner()))
+        Ok(is_written.then(|| (self.told.into_inner(), self.touched.into_inner())))
     }
 }
 
