@@ -194,8 +194,8 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Closes the connections of clients. Once this has returned no request of theirs begins: not even one that the server has read. The
-/// caller runs alone; the client itself gets its reply first. An errand of a killed client that has begun is carried out.
+/// Closes the connections of clients. Once this has returned none of their requests is executed: not even one that the server has read. The
+/// caller runs alone, and after the errand that is under way; the client itself gets its reply first.
 pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
     for record in records {
         if record.place.client_id == call.session.id {
@@ -205,10 +205,7 @@ pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
         record.kill();
         call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
     }
-    if call.session.is_away {
-        // An errand is executed beside the loops, whatever its command.
-        call.shared.gate.await_turns();
-    }
+    call.await_turns_if_away();
 }
 
 /// Reading leaves no trace in a key anyway.

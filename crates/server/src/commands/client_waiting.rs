@@ -10,6 +10,7 @@ use crate::execution::call::{Call, Function};
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("client|pause", pause), ("client|unblock", unblock), ("client|unpause", unpause)];
 
+/// Runs alone: once it has answered, nothing that it holds back is executed.
 fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     let holds_all = match call.request.arguments().nth(2) {
         None => true,
@@ -22,6 +23,7 @@ fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     // Its end must be a time of the clock.
     times::now_ms().checked_add_unsigned(length_ms).ok_or(Sentence::TimeoutRange)?;
     call.shared.pause.begin(Duration::from_millis(length_ms), holds_all);
+    call.await_turns_if_away();
     wake_all(call);
     call.ok();
     Ok(())

@@ -21,8 +21,9 @@ pub(crate) struct Claim {
     writes: bool,
     /// It is several steps, which others must not see, and between which they must change nothing.
     is_alone: bool,
-    /// It changes what every command depends on: rights.
-    changes_rights: bool,
+    /// It decides which commands may be executed at all: by rights, or because it ends or holds back clients. What it forbids has not begun
+    /// and begins no more once it has answered.
+    decides_for_all: bool,
 }
 
 impl Claim {
@@ -55,7 +56,8 @@ impl Claim {
                 self.writes_all |= writes;
             }
             Touches::Nothing | Touches::Channels(_) | Touches::OthersRequests => {
-                self.changes_rights |= entry.command.runs_alone() && entry.command.name.starts_with("acl|");
+                let decides = || matches!(entry.command.name, "client|kill" | "client|pause") || is_about_rights(entry);
+                self.decides_for_all |= entry.command.runs_alone() && decides();
             }
         }
         self.writes |= writes;
@@ -67,7 +69,7 @@ impl Claim {
 
     /// Whether the two must come one after the other.
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
-        if self.changes_rights || other.changes_rights {
+        if self.decides_for_all || other.decides_for_all {
             return true;
         }
         let changes_what_it_sees =
@@ -77,6 +79,10 @@ impl Claim {
                 || changes_what_it_sees(other, self)
                 || (self.writes || other.writes) && !self.keys.is_disjoint(&other.keys))
     }
+}
+
+fn is_about_rights(entry: Entry) -> bool {
+    entry.command.name.starts_with("acl|")
 }
 
 #[cfg(test)]
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn only_those_wait_for_each_other_who_would_see_half_of_a_command() {
-        let cases: [(&[&str], &[&str], bool); 14] = [
+        let cases: [(&[&str], &[&str], bool); 17] = [
             (&["RENAME", "a", "b"], &["GET", "b"], true),
             (&["RENAME", "a", "b"], &["GET", "c"], false),
             (&["RENAME", "a", "b"], &["KEYS", "*"], true),
@@ -109,6 +115,9 @@ mod tests {
             // Who may listen is decided by nobody else meanwhile.
             (&["ACL", "SETUSER", "ada"], &["SUBSCRIBE", "a"], true),
             (&["ACL", "SETUSER", "ada"], &["GET", "a"], true),
+            (&["SET", "a", "1"], &["CLIENT", "PAUSE", "100"], true),
+            (&["SET", "a", "1"], &["CLIENT", "KILL", "ID", "1"], true),
+            (&["SET", "a", "1"], &["CLIENT", "LIST"], false),
             // Each is one step of the store.
             (&["SETRANGE", "a", "1", "x"], &["SET", "a", "1"], false),
             (&["KEYS", "*"], &["SET", "a", "1"], false),

@@ -140,6 +140,59 @@ fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
     server.join().expect("the server ends without an error");
 }
 
+/// Each notes the first use of its database, in the table that they share.
+#[test]
+fn a_database_is_noted_that_is_first_used_beside_a_long_transaction() {
+    let server = TestServer::debugging();
+    let (mut long, mut other, mut third) = (server.client(), server.client(), server.client());
+    assert_eq!(long.say("SELECT 5"), ok());
+    long.send(b"MULTI\r\nSET mine 1\r\nDEBUG SLEEP 0.3\r\nEXEC\r\n");
+    assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+    wait_for_transaction(&mut other);
+    other.converse([("SELECT 6", ok()), ("SET yours 1", ok())]);
+    third.converse([("SELECT 5", ok()), ("SET theirs 1", ok())]);
+    assert_eq!(long.reply(), array([ok(), ok()]));
+    let server = server.restarted();
+    let mut client = server.client();
+    client.converse([("SELECT 6", ok()), ("DBSIZE", int(1)), ("EXPIRE yours 1000", int(1)), ("FLUSHDB", ok())]);
+    client.converse([("GET yours", Value::Null), ("SELECT 5", ok()), ("DBSIZE", int(2)), ("FLUSHDB", ok())]);
+    client.converse([("GET mine", Value::Null), ("GET theirs", Value::Null)]);
+}
+
+/// What the client has watched is written meanwhile, so that the transaction is refused, and its table of databases forgotten.
+#[test]
+fn a_database_stays_noted_that_is_first_used_beside_a_refused_transaction() {
+    let server = TestServer::debugging();
+    let (mut long, mut other, mut third) = (server.client(), server.client(), server.client());
+    long.converse([("WATCH watched", ok()), ("SELECT 5", ok())]);
+    long.send(b"MULTI\r\nSET mine 1\r\nDEBUG SLEEP 0.3\r\nEXEC\r\n");
+    assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+    wait_for_transaction(&mut other);
+    third.converse([("SELECT 5", ok()), ("SET theirs 1", ok())]);
+    assert_eq!(other.say("SET watched 1"), ok());
+    assert_eq!(long.reply(), Value::Null);
+    third.converse([("DBSIZE", int(1)), ("PERSIST theirs", int(0)), ("EXPIRE theirs 1000", int(1))]);
+    let server = server.restarted();
+    server.client().converse([("SELECT 5", ok()), ("DBSIZE", int(1)), ("PERSIST theirs", int(1))]);
+}
+
+/// The transaction is executed when the other command comes, which waits for its end.
+#[test]
+fn kills_and_pauses_wait_for_a_transaction_under_way() {
+    for line in ["CLIENT KILL ID 2", "CLIENT KILL TYPE normal", "CLIENT PAUSE 1000000 WRITE"] {
+        let server = TestServer::debugging();
+        let (mut admin, mut long) = (server.client(), server.client());
+        assert_eq!(admin.say("PING"), Value::Simple("PONG".into()));
+        assert_eq!(long.say("CLIENT ID"), int(2));
+        long.send(b"MULTI\r\nSET mine 1\r\nDEBUG SLEEP 0.3\r\nEXEC\r\n");
+        assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+        wait_for_transaction(&mut admin);
+        let reply = admin.say(line);
+        assert!(matches!(reply, Value::Integer(_)) || reply == ok(), "{reply:?}");
+        assert!(server.store.contains("mine").expect("the store answers"), "{line} has answered too early");
+    }
+}
+
 /// What the client has watched is written by the program that embeds the server, while the transaction sleeps.
 #[test]
 fn a_transaction_is_not_written_over_what_was_written_past_the_server_meanwhile() {

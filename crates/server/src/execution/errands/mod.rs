@@ -59,6 +59,10 @@ impl Job {
                 if !permission::stays(session, shared) {
                     return;
                 }
+                if shared.pause.holds(entry, session) {
+                    session.is_postponed = true;
+                    return;
+                }
                 match permission::admit(&request, session) {
                     Ok(_) => Execution::answered(entry, request, session, shared, &mut output, &mut tally),
                     Err(refusal) => {
@@ -72,6 +76,10 @@ impl Job {
             }
             shared.observers.tracking.announce(shared.ways());
         });
+        if desk.session.is_postponed {
+            // The client's loop has the request wait for the end of the pause.
+            desk.pipeline.return_to(number);
+        }
         let ticket = ticket.and(std::mem::take(&mut desk.session.heard));
         desk.tidy();
         let place: Place = desk.session.record.place;
@@ -155,7 +163,7 @@ impl Errands {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::administration::acl::User;
@@ -180,6 +188,7 @@ mod tests {
     #[test]
     fn errands_are_judged_again_behind_the_queue() {
         assert!(is_done(|_, _| {}), "nothing has changed");
+        assert!(!is_done(|shared, _| shared.pause.begin(Duration::from_secs(60), false)), "paused");
         assert!(!is_done(|_, session| session.record.kill()), "killed");
         let change_user = |shared: &Shared, rule: &[u8]| {
             let user = shared.administration.acl.user("default").expect("it is there");
