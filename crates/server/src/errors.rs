@@ -318,7 +318,7 @@ impl Refusal {
             Refusal::Negative => b"ERR value is out of range, must be positive".into(),
             Refusal::Cursor => b"ERR invalid cursor".into(),
             Refusal::ReplyLength { len_bytes_max } => {
-                format!("ERR the reply would have more than {len_bytes_max} bytes; ask for less at a time, with LIMIT")
+                format!("ERR the reply would have more than {len_bytes_max} bytes; ask for less at a time")
                     .into()
             }
             Refusal::KeyLength { len_bytes, len_bytes_max } => {

@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering;
 use crate::clients::session::Transaction;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::accounts;
-use crate::execution::call::{Call, Function};
+use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::execution::dispatch::Execution;
 use crate::execution::permission;
 use crate::keyspace::databases::Table;
-use crate::keyspace::items::{Pending, Premises, Seen, Told};
+use crate::keyspace::items::{Pending, Premises, Seen};
+use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::notify;
 use crate::observers::watch::Watched;
 use crate::shared::Shared;
@@ -53,9 +54,11 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut databases =
         UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
     call.session.is_executing = true;
-    execute_all(call, &transaction, &pending);
+    let announcements = Announcements::default();
+    let executed = execute_all(call, &transaction, (&pending, &announcements));
     call.session.is_executing = false;
-    databases.is_written = write(call, pending)?;
+    executed?;
+    databases.is_written = write(call, pending, announcements)?;
     if !databases.is_written {
         call.reply.truncate(start);
         overtaken(call);
@@ -88,13 +91,21 @@ fn overtaken(call: &mut Call<'_>) {
 
 /// Writes what the commands have changed; false if a watched key was changed meanwhile. If that fails, nothing of it has happened: the
 /// refusal stands in place of the replies.
-fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
+fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Result<bool, Refusal> {
     let shared = call.shared;
-    let Some((told, touched)) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
+    if !pending.commit(&shared.keyspace.store)? {
+        return Ok(false);
+    }
+    let (announcements, touched) = announcements.into_parts();
     touched.iter().for_each(|(db, key)| shared.observers.watches.touch(*db, key));
-    for Told { change_count, class, event, db, namespace, key } in told {
-        accounts::note_changes(change_count, shared, call.session);
-        notify::tell_changed(shared, class, event, (db, namespace, &key), call.session.id);
+    for announcement in announcements {
+        match announcement {
+            Announcement::Changed(Changed { change_count, class, event, db, namespace, key }) => {
+                accounts::note_changes(change_count, shared, call.session);
+                notify::tell_changed(shared, class, event, (db, namespace, &key), call.session.id);
+            }
+            Announcement::Published(messages) => shared.observers.pubsub.send(&shared.post, messages),
+        }
     }
     Ok(true)
 }
@@ -111,8 +122,13 @@ fn premises(call: &Call<'_>) -> Result<Option<Premises>, Refusal> {
     Ok(premises.hold(&call.shared.keyspace.store)?.then_some(premises))
 }
 
-fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending) {
-    let requests = &transaction.requests;
+/// Executes the commands, and replies. A transaction whose replies become too long is refused, and nothing of it is written.
+fn execute_all(
+    call: &mut Call<'_>,
+    transaction: &Transaction,
+    (pending, announcements): (&Pending, &Announcements),
+) -> Result<(), Refusal> {
+    let (requests, start) = (&transaction.requests, call.reply.len_bytes());
     call.reply.array(requests.len());
     for index in 0..requests.len() {
         let (request, reply_start) = (requests.get(index, &[]), call.reply.len_bytes());
@@ -123,6 +139,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
             reply: call.reply.reborrow(),
             tally: &mut *call.tally,
             pending: Some(pending),
+            announcements: Some(announcements),
         };
         let outcome =
             permission::admit_kept(&request, step.session).and_then(|entry| Execution::new(entry, &mut step).run());
@@ -136,7 +153,11 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
         }
         // It may have been changed by HELLO.
         call.reply.switch_to(call.session.protocol);
+        if call.is_reply_too_long(start) {
+            return Err(Refusal::ExecAbort(format!("its replies have more than {REPLY_BYTES_MAX} bytes")));
+        }
     }
+    Ok(())
 }
 
 /// Runs alone, so that no change of the key is half way.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use resp::Reply;
 
 use crate::errors::Refusal;
-use crate::execution::call::{Call, Function};
+use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::telemetry::Tally;
 
 /// By the names of their rows.
@@ -19,18 +19,23 @@ fn mget(call: &mut Call<'_>) -> Result<(), Refusal> {
     answer(call, true)
 }
 
-/// Replies with copies of the values.
+/// Replies with copies of the values, as long as the reply is no longer than one may be.
 fn answer(call: &mut Call<'_>, is_array: bool) -> Result<(), Refusal> {
     let namespace = call.namespace();
     let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| namespace.raw(key)).collect();
-    let values = call.store().multi_get(&keys)?;
+    let (items, start) = (call.store(), call.reply.len_bytes());
     if is_array {
-        call.reply.array(values.len());
+        call.reply.array(keys.len());
     }
-    for value in values {
-        answer_value(value.as_deref(), &mut call.reply, call.tally);
+    items.multi_get_with(&keys, |value| {
+        if !call.is_reply_too_long(start) {
+            answer_value(value, &mut call.reply, call.tally);
+        }
+    })?;
+    match call.is_reply_too_long(start) {
+        true => Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX }),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Answers with what a key holds, and counts whether it was there.

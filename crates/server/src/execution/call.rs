@@ -4,16 +4,22 @@ use std::borrow::Cow;
 
 use resp::{Reply, Request};
 
+use crate::clients::Kind;
 use crate::clients::session::Session;
 use crate::errors::Refusal;
 use crate::execution::accounts;
 use crate::keyspace::database::Database;
-use crate::keyspace::items::{Items, Pending, Told};
+use crate::keyspace::items::{Items, Pending};
 use crate::keyspace::namespace::Namespace;
+use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::events::Class;
 use crate::observers::notify;
+use crate::observers::pubsub::Message;
 use crate::shared::Shared;
 use crate::telemetry::Tally;
+
+/// What a reply may have before its last value: as much as the longest request.
+pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
 
 /// Executes a request. It replies once, or refuses before it has replied.
 pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
@@ -26,6 +32,8 @@ pub(crate) struct Call<'a> {
     pub(crate) tally: &'a mut Tally,
     /// What the transaction has changed that the request is part of.
     pub(crate) pending: Option<&'a Pending>,
+    /// What that transaction announces.
+    pub(crate) announcements: Option<&'a Announcements>,
 }
 
 impl<'a> Call<'a> {
@@ -69,24 +77,42 @@ impl<'a> Call<'a> {
     /// As [`Call::changed`], of any key, and of so many changes. Those of a transaction are reported once they are written.
     pub(crate) fn changed_key(&self, change_count: u64, class: Class, event: &'static str, db: Database, key: &[u8]) {
         let namespace = self.shared.keyspace.namespace(db);
-        match self.pending {
+        match self.announcements {
             None => {
                 accounts::note_changes(change_count, self.shared, self.session);
                 notify::tell_changed(self.shared, class, event, (db, namespace, key), self.session.id);
             }
-            Some(pending) => {
-                pending.tell_later(Told { change_count, class, event, db, namespace, key: key.to_vec() });
+            Some(announcements) => {
+                let changed = Changed { change_count, class, event, db, namespace, key: key.to_vec() };
+                announcements.add(Announcement::Changed(changed));
             }
         }
+    }
+
+    /// Whether the reply, which began when the output had `start` bytes, may have no further value.
+    pub(crate) fn is_reply_too_long(&self, start: usize) -> bool {
+        self.reply.len_bytes() - start > REPLY_BYTES_MAX
+    }
+
+    /// Sends a message to all subscribers, and returns the number of receivers. A transaction sends it once it is written.
+    pub(crate) fn publish(&self, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
+        let pubsub = &self.shared.observers.pubsub;
+        let Some(announcements) = self.announcements else {
+            return pubsub.publish(&self.shared.post, kind, channel, message);
+        };
+        let messages = pubsub.messages(kind, channel, message);
+        let receiver_count = messages.iter().map(Message::receiver_count).sum();
+        announcements.add(Announcement::Published(messages));
+        receiver_count
     }
 
     /// Marks the clients that watch a key for which `is_changed` returns true. Those of a transaction are marked once it is written.
     pub(crate) fn touch_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) {
         let watches = &self.shared.observers.watches;
         let names = watches.names_where(is_changed);
-        match self.pending {
+        match self.announcements {
             None => names.iter().for_each(|(db, key)| watches.touch(*db, key)),
-            Some(pending) => pending.touch_later(names),
+            Some(announcements) => announcements.add_touched(names),
         }
     }
 

@@ -42,7 +42,9 @@ impl<'e, 'c> Execution<'e, 'c> {
         tally: &mut Tally,
     ) {
         let reply = output.reply(session.protocol);
-        Execution::new(entry, &mut Call { shared, session, request, reply, tally, pending: None }).answer();
+        let (pending, announcements) = (None, None);
+        let mut call = Call { shared, session, request, reply, tally, pending, announcements };
+        Execution::new(entry, &mut call).answer();
     }
 
     /// Answers with what the command says, or keeps the request for later. A refusal takes the place of whatever the command has

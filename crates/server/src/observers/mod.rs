@@ -1,10 +1,11 @@
 //! Clients that are told of what others do: they watch keys, keep copies, subscribe to channels or see all requests.
 
+pub(crate) mod announcements;
 pub(crate) mod events;
 pub(crate) mod expired;
 mod monitors;
 pub(crate) mod notify;
-mod pubsub;
+pub(crate) mod pubsub;
 pub(crate) mod tracking;
 pub(crate) mod watch;
 

@@ -34,6 +34,22 @@ impl Table {
             Kind::Shard => &mut self.shards,
         }
     }
+
+    fn messages(&mut self, kind: Kind, channel: &[u8], message: &[u8]) -> Vec<Message> {
+        let verb: &[u8] = if kind == Kind::Shard { b"smessage" } else { b"message" };
+        let mut messages = Vec::new();
+        if let Some(places) = self.of(kind).get(channel) {
+            messages.push(Message { receivers: places.clone(), parcel: Parcel::of_parts(&[verb, channel, message]) });
+        }
+        if kind != Kind::Shard {
+            let patterns = self.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel));
+            messages.extend(patterns.map(|(pattern, places)| Message {
+                receivers: places.clone(),
+                parcel: Parcel::of_parts(&[b"pmessage", pattern, channel, message]),
+            }));
+        }
+        messages
+    }
 }
 
 impl PubSub {
@@ -82,33 +98,42 @@ impl PubSub {
         table.of(kind).keys().filter(matches).cloned().collect()
     }
 
-    /// Sends a message to all subscribers of the channel, and says how often it was sent.
-    pub(crate) fn publish(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
+    /// Sends a message to all subscribers of the channel, or of the shard's channel, and returns the number of receivers.
+    pub(crate) fn publish(&self, post: &Post, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
         if self.count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
         // The lock is held while letters are given, so that all subscribers see messages in one order.
-        let table = self.table.lock();
-        let mut sent_count = 0;
-        if let Some(places) = table.channels.get(channel) {
-            post.send(places, Parcel::of_parts(&[b"message", channel, message]));
-            sent_count += places.len();
-        }
-        for (pattern, places) in table.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
-            post.send(places, Parcel::of_parts(&[b"pmessage", pattern, channel, message]));
-            sent_count += places.len();
-        }
-        sent_count
+        let mut table = self.table.lock();
+        let messages = table.messages(kind, channel, message);
+        messages.into_iter().map(|message| message.send(post)).sum()
     }
 
-    /// Sends a message to all subscribers of the shard's channel, and says how many they are.
-    pub(crate) fn publish_to_shard(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return 0;
-        }
-        let table = self.table.lock();
-        let places = table.shards.get(channel).map_or(&[][..], Vec::as_slice);
-        post.send(places, Parcel::of_parts(&[b"smessage", channel, message]));
-        places.len()
+    /// The messages for the clients that subscribe now, to be sent later.
+    pub(crate) fn messages(&self, kind: Kind, channel: &[u8], message: &[u8]) -> Vec<Message> {
+        self.table.lock().messages(kind, channel, message)
+    }
+
+    /// Sends messages that were kept, in one order for all subscribers.
+    pub(crate) fn send(&self, post: &Post, messages: Vec<Message>) {
+        let _table = self.table.lock();
+        messages.into_iter().for_each(|message| _ = message.send(post));
+    }
+}
+
+/// A message for the subscribers of one name.
+pub(crate) struct Message {
+    receivers: Vec<Place>,
+    parcel: Parcel,
+}
+
+impl Message {
+    fn send(self, post: &Post) -> usize {
+        post.send(&self.receivers, self.parcel);
+        self.receivers.len()
+    }
+
+    pub(crate) fn receiver_count(&self) -> usize {
+        self.receivers.len()
     }
 }

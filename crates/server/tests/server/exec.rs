@@ -1,6 +1,6 @@
 //! What `EXEC` does: the same as its commands one after the other, as one step, or nothing.
 
-use crate::common::{Client, TestServer, Value, array, bulk, int, ok};
+use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 use fastrand::Rng;
 use hikv::{EngineKind, Options};
 use server::Config;
@@ -184,6 +184,34 @@ fn a_refused_transaction_touches_no_watched_key() {
     }
 }
 
+/// In the order of its commands, and once it is written.
+#[test]
+fn a_transaction_publishes_what_it_has_done_and_nothing_that_is_refused() {
+    let server = small();
+    let (mut client, mut subscriber) = (server.client(), server.client());
+    assert_eq!(client.say("CONFIG SET notify-keyspace-events KEA"), ok());
+    subscriber.say("PSUBSCRIBE __keyevent@0__:set jobs");
+    subscriber.say("SSUBSCRIBE jobs");
+    let reply = subscriber.reply();
+    assert_eq!(reply, array([bulk("ssubscribe"), bulk("jobs"), int(1)]));
+    client.converse([("MULTI", ok()), ("SET k 1", queued()), ("PUBLISH jobs refused", queued())]);
+    client.converse([("SPUBLISH jobs refused", queued())]);
+    queue_too_much(&mut client);
+    let reply = client.say("EXEC");
+    assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
+    client.converse([("MULTI", ok()), ("SET k 1", queued()), ("PUBLISH jobs done", queued())]);
+    client.converse([("SET l 1", queued()), ("SPUBLISH jobs done", queued()), ("PUBLISH others x", queued())]);
+    assert_eq!(client.say("EXEC"), array([ok(), int(1), ok(), int(1), int(0)]));
+    let of_key = |key: &str| {
+        let channel = "__keyevent@0__:set";
+        array([bulk("pmessage"), bulk(channel), bulk(channel), bulk(key)])
+    };
+    assert_eq!(subscriber.reply(), of_key("k"));
+    assert_eq!(subscriber.reply(), array([bulk("pmessage"), bulk("jobs"), bulk("jobs"), bulk("done")]));
+    assert_eq!(subscriber.reply(), of_key("l"));
+    assert_eq!(subscriber.reply(), array([bulk("smessage"), bulk("jobs"), bulk("done")]));
+}
+
 /// Two keys need a record, for which there is no room; one needs none, whatever the transaction has seen of it.
 #[test]
 fn a_transaction_that_deletes_one_key_needs_no_room() {
@@ -223,6 +251,24 @@ fn a_transaction_of_too_many_bytes_changes_nothing() {
     assert!(refused.starts_with("EXECABORT Transaction discarded because of: the batch has 1073"), "{refused}");
     assert!(refused.ends_with("512 for each operation; the limit is 1073741824"), "{refused}");
     client.converse([("GET k", bulk("before")), ("DBSIZE", int(1))]);
+}
+
+/// The replies are given up beyond the limit, and so are the changes. A client that tracks keys has all values copied as well.
+#[test]
+#[ignore = "gigabytes of memory"]
+fn a_transaction_of_too_long_replies_changes_nothing() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SET k before", ok()), ("SETRANGE large 268435455 x", int(1 << 28)), ("MULTI", ok())]);
+    assert_eq!(client.say("SET k after"), queued());
+    (0..200).for_each(|_| assert_eq!(client.say("GET large"), queued()));
+    let refused = "EXECABORT Transaction discarded because of: its replies have more than 1073741824 bytes";
+    client.converse([("EXEC", error(refused)), ("GET k", bulk("before"))]);
+    client.say("HELLO 3");
+    client.converse([("CLIENT TRACKING ON", ok())]);
+    let refused = "ERR the reply would have more than 1073741824 bytes; ask for less at a time";
+    assert_eq!(client.say(&format!("MGET{}", " large".repeat(200))), error(refused));
+    assert_eq!(client.say("GET k"), bulk("before"));
 }
 
 /// A store of very many keys is cleared as a whole first.

@@ -15,7 +15,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::keyspace::databases::Databases;
 use crate::keyspace::namespace::Namespace;
 
-pub(crate) use pending::{Pending, Told};
+pub(crate) use pending::Pending;
 pub(crate) use premises::{Premises, Seen};
 
 /// What becomes of a key.
@@ -83,11 +83,21 @@ impl<'a> Items<'a> {
         }
     }
 
-    pub(crate) fn multi_get<K: AsRef<[u8]>>(self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Refusal> {
-        match self.pending {
-            None => Ok(self.store.multi_get(keys)?),
-            Some(_) => keys.iter().map(|key| self.get(key)).collect(),
+    /// Shows each key's value, in the order of the keys.
+    pub(crate) fn multi_get_with<K: AsRef<[u8]>>(
+        self,
+        keys: &[K],
+        mut found: impl FnMut(Option<&[u8]>),
+    ) -> Result<(), Refusal> {
+        if self.pending.is_none() {
+            return Ok(self.store.multi_get_with(keys, |_, value| found(value))?);
         }
+        for key in keys {
+            if self.get_with(key, |value| found(Some(value)))?.is_none() {
+                found(None);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn contains(self, key: impl AsRef<[u8]>) -> Result<bool, Refusal> {

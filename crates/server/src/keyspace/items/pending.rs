@@ -10,8 +10,7 @@
 //! | the same, with more keys | what was there; nothing; or what it put: it is two steps |
 //! | deletes everything, and no more | what was there, or nothing |
 //!
-//! What is to be told of the changes (keyspace notifications, watched and tracked keys) waits until they are written. Where they
-//! cannot be, nothing has changed and no client is told.
+//! What other clients receive of the transaction waits until the changes are written (`observers/announcements.rs`).
 //!
 //! Changes are written only if what the transaction rests on holds (`premises.rs`): a condition of the batch, where there is one; otherwise
 //! the premises are looked at before the store is cleared, or at the end of a transaction that changes nothing.
@@ -23,32 +22,14 @@ use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
 use super::{Change, Premises};
 use crate::errors::Refusal;
-use crate::keyspace::database::Database;
-use crate::keyspace::namespace::Namespace;
-use crate::observers::events::Class;
-use crate::observers::watch::Name;
 
 /// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: all clients wait while
 /// they are walked and deleted together, for a second or less.
 const DELETED_COUNT_MAX: usize = 100_000;
 
-/// A change of a key that others are told of.
-pub(crate) struct Told {
-    /// The number of changes that the event stands for.
-    pub(crate) change_count: u64,
-    pub(crate) class: Class,
-    pub(crate) event: &'static str,
-    pub(crate) db: Database,
-    pub(crate) namespace: Namespace,
-    pub(crate) key: Vec<u8>,
-}
-
 #[derive(Default)]
 pub(crate) struct Pending {
     changes: RefCell<Changes>,
-    told: RefCell<Vec<Told>>,
-    /// Watched keys that commands have touched which report no change of single keys.
-    touched: RefCell<Vec<Name>>,
     /// It became too much, at so many bytes: nothing is kept any more, and nothing will be written.
     spoilt_bytes: Cell<Option<u64>>,
     /// The highest level that was asked for.
@@ -171,22 +152,11 @@ impl Pending {
         self.level.set(self.level.get().max(Some(level)));
     }
 
-    /// Keeps what is to be told until the changes are written.
-    pub(crate) fn tell_later(&self, told: Told) {
-        self.told.borrow_mut().push(told);
-    }
-
-    /// Keeps watched keys whose watchers are marked once the changes are written.
-    pub(crate) fn touch_later(&self, names: Vec<Name>) {
-        self.touched.borrow_mut().extend(names);
-    }
-
-    /// Writes the changes, as the module's head says, and returns what is to be told, and the touched keys; `None`, and nothing was
-    /// written, if what the transaction rests on does not hold.
-    pub(crate) fn commit(self, store: &Store) -> Result<Option<(Vec<Told>, Vec<Name>)>, Refusal> {
+    /// Writes the changes, as the module's head says; false, and nothing was written, if what the transaction rests on does not hold.
+    pub(crate) fn commit(self, store: &Store) -> Result<bool, Refusal> {
         let (changes, mut premises) = (self.changes.into_inner(), self.premises);
         if !premises.are_met() {
-            return Ok(None);
+            return Ok(false);
         }
         if let Some(len_bytes) = self.spoilt_bytes.get() {
             return Err(too_long(len_bytes));
@@ -199,8 +169,7 @@ impl Pending {
                 changes.write(store, &[], &mut premises)
             }
         };
-        let is_written = store.at(level, write).map_err(refused)?;
-        Ok(is_written.then(|| (self.told.into_inner(), self.touched.into_inner())))
+        store.at(level, write).map_err(refused)
     }
 }
 
