@@ -236,7 +236,7 @@ pub(crate) enum Refusal {
     /// An argument that is no cursor.
     Cursor,
     /// What was asked for is too much for one reply.
-    ReplyLength { len_bytes_max: usize },
+    ReplyLength { len_bytes_max: usize, takes_limit: bool },
     /// A key that is longer than keys of its database may be.
     KeyLength { len_bytes: usize, len_bytes_max: usize },
     /// A database that there is not.
@@ -317,9 +317,9 @@ impl Refusal {
             Refusal::NotAnInteger => b"ERR value is not an integer or out of range".into(),
             Refusal::Negative => b"ERR value is out of range, must be positive".into(),
             Refusal::Cursor => b"ERR invalid cursor".into(),
-            Refusal::ReplyLength { len_bytes_max } => {
-                format!("ERR the reply would have more than {len_bytes_max} bytes; ask for less at a time")
-                    .into()
+            Refusal::ReplyLength { len_bytes_max, takes_limit } => {
+                let how = if *takes_limit { ", with LIMIT" } else { "" };
+                format!("ERR the reply would have more than {len_bytes_max} bytes; ask for less at a time{how}").into()
             }
             Refusal::KeyLength { len_bytes, len_bytes_max } => {
                 format!("ERR the key has {len_bytes} bytes; the limit is {len_bytes_max}").into()

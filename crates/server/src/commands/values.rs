@@ -33,7 +33,7 @@ fn answer(call: &mut Call<'_>, is_array: bool) -> Result<(), Refusal> {
         }
     })?;
     match call.is_reply_too_long(start) {
-        true => Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX }),
+        true => Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, takes_limit: false }),
         false => Ok(()),
     }
 }
