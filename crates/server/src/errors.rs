@@ -238,7 +238,7 @@ pub(crate) enum Refusal {
     /// An invalid cursor.
     Cursor,
     /// The result exceeds the maximum size of a reply.
-    ReplyLength { len_bytes_max: usize },
+    ReplyLength { len_bytes_max: usize, accepts_limit: bool },
     /// A key longer than the maximum of its database.
     KeyLength { len_bytes: usize, len_bytes_max: usize },
     /// A database that does not exist.
@@ -319,9 +319,9 @@ impl Refusal {
             Refusal::NotAnInteger => b"ERR value is not an integer or out of range".into(),
             Refusal::Negative => b"ERR value is out of range, must be positive".into(),
             Refusal::Cursor => b"ERR invalid cursor".into(),
-            Refusal::ReplyLength { len_bytes_max } => {
-                format!("ERR reply exceeds {len_bytes_max} bytes; request fewer items with LIMIT")
-                    .into()
+            Refusal::ReplyLength { len_bytes_max, accepts_limit } => {
+                let how = if *accepts_limit { " with LIMIT" } else { "" };
+                format!("ERR reply exceeds {len_bytes_max} bytes; request fewer items{how}").into()
             }
             Refusal::KeyLength { len_bytes, len_bytes_max } => {
                 format!("ERR the key has {len_bytes} bytes; the limit is {len_bytes_max}").into()

@@ -194,9 +194,9 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Disconnects clients. After this has returned, none of their requests begins, not even one that the server has
-/// already read. The caller has exclusive access; the calling client itself gets its reply first. A running background
-/// job of a killed client is completed.
+/// Disconnects clients. After this has returned, none of their requests is executed, not even one that the server has
+/// already read. The caller has exclusive access and runs after any running background job; the calling client itself
+/// gets its reply first.
 pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
     for record in records {
         if record.place.client_id == call.session.id {
@@ -206,10 +206,7 @@ pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
         record.kill();
         call.shared.mailboxes.send_to_loop(record.place.loop_index, LoopMessage::Close(record.place));
     }
-    if call.session.awaits_job {
-        // In a background job the caller has no exclusive access.
-        call.shared.gate.await_turns();
-    }
+    call.await_turns_if_background();
 }
 
 /// Accepted: reads do not affect keys in any case.

@@ -10,6 +10,7 @@ use crate::execution::call::{Call, Function};
 pub(super) const FUNCTIONS: &[(&str, Function)] =
     &[("client|pause", pause), ("client|unblock", unblock), ("client|unpause", unpause)];
 
+/// Has exclusive access: after its reply, no command that the pause holds is executed.
 fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     let holds_all = match call.request.arguments().nth(2) {
         None => true,
@@ -22,6 +23,7 @@ fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     // The end must be representable.
     times::now_ms().checked_add_unsigned(length_ms).ok_or(FixedError::TimeoutRange)?;
     call.shared.pause.begin(Duration::from_millis(length_ms), holds_all);
+    call.await_turns_if_background();
     wake_all(call);
     call.ok();
     Ok(())

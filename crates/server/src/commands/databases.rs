@@ -57,7 +57,7 @@ fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
 fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let shared = call.shared;
-    shared.observers.watches.touch_where(|db, key| has(call, db, key));
+    call.touch_where(|db, key| has(call, db, key));
     shared.keyspace.databases.clear(call.store())?;
     shared.observers.tracking.invalidate_all(shared.message_access());
     call.ok();
@@ -69,7 +69,7 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let (shared, namespace) = (call.shared, call.namespace());
-    shared.observers.watches.touch_where(|db, key| db == call.session.db && has(call, db, key));
+    call.touch_where(|db, key| db == call.session.db && has(call, db, key));
     let databases = &shared.keyspace.databases;
     if namespace == Namespace::FIRST && !Namespace::all().skip(1).any(|other| databases.is_used(other)) {
         databases.clear_first(call.store())?;
@@ -100,7 +100,7 @@ fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     let shared = call.shared;
     let is_touched = |key: &[u8]| has(call, a, key) || has(call, b, key);
-    shared.observers.watches.touch_where(|db, key| (db == a || db == b) && is_touched(key));
+    call.touch_where(|db, key| (db == a || db == b) && is_touched(key));
     shared.keyspace.databases.swap(call.store(), a, b)?;
     shared.observers.tracking.invalidate_all(shared.message_access());
     call.ok();

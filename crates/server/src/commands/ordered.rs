@@ -157,7 +157,7 @@ fn gather(
             let (key, value) = item?;
             len_bytes += key.len() + value.len();
             if !gathered.is_empty() && len_bytes > REPLY_BYTES_MAX {
-                return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX });
+                return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: true });
             }
             gathered.push((key, value));
         }

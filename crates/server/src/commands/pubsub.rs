@@ -90,14 +90,13 @@ fn confirm(call: &mut Call<'_>, kind: Kind, verb: &str, name: Option<&[u8]>) {
 }
 
 fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = call.shared.observers.pubsub.publish(&call.shared.mailboxes, call.argument(1), call.argument(2));
+    let count = call.publish(Kind::Channel, call.argument(1), call.argument(2));
     call.reply.integer(count as i64);
     Ok(())
 }
 
 fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count =
-        call.shared.observers.pubsub.publish_to_shard(&call.shared.mailboxes, call.argument(1), call.argument(2));
+    let count = call.publish(Kind::Shard, call.argument(1), call.argument(2));
     call.reply.integer(count as i64);
     Ok(())
 }

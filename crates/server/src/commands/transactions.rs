@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering;
 use crate::clients::session::Transaction;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::accounts;
-use crate::execution::call::{Call, Function};
+use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::execution::dispatch::Execution;
 use crate::execution::permission;
 use crate::keyspace::databases::Table;
-use crate::keyspace::items::{ChangeReport, KeyState, Pending, WatchedKeys};
+use crate::keyspace::items::{KeyState, Pending, WatchedKeys};
+use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::notify;
 use crate::observers::watch::Watched;
 use crate::shared::Shared;
@@ -53,9 +54,11 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut databases =
         UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
     call.session.is_executing = true;
-    execute_all(call, &transaction, &pending);
+    let announcements = Announcements::default();
+    let executed = execute_all(call, &transaction, (&pending, &announcements));
     call.session.is_executing = false;
-    databases.is_written = write(call, pending)?;
+    executed?;
+    databases.is_written = write(call, pending, announcements)?;
     if !databases.is_written {
         call.reply.truncate(start);
         overtaken(call);
@@ -86,14 +89,23 @@ fn overtaken(call: &mut Call<'_>) {
     call.reply.null_array();
 }
 
-/// Writes the transaction's changes; returns false if a watched key was changed. If writing fails, no change has been
-/// made, and the refusal replaces the replies.
-fn write(call: &Call<'_>, pending: Pending) -> Result<bool, Refusal> {
+/// Writes the transaction's changes, then sends its announcements; returns false if a watched key was changed. If
+/// writing fails, no change has been made, nothing is sent, and the refusal replaces the replies.
+fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Result<bool, Refusal> {
     let shared = call.shared;
-    let Some(reports) = pending.commit(&shared.keyspace.store)? else { return Ok(false) };
-    for ChangeReport { change_count, class, event, db, namespace, key } in reports {
-        accounts::note_changes(change_count, shared, call.session);
-        notify::report_changed(shared, class, event, (db, namespace, &key), call.session.id);
+    if !pending.commit(&shared.keyspace.store)? {
+        return Ok(false);
+    }
+    let (announcements, touched) = announcements.into_parts();
+    touched.iter().for_each(|(db, key)| shared.observers.watches.touch(*db, key));
+    for announcement in announcements {
+        match announcement {
+            Announcement::Changed(Changed { change_count, class, event, db, namespace, key }) => {
+                accounts::note_changes(change_count, shared, call.session);
+                notify::report_changed(shared, class, event, (db, namespace, &key), call.session.id);
+            }
+            Announcement::Published(messages) => shared.observers.pubsub.send(&shared.mailboxes, messages),
+        }
     }
     Ok(true)
 }
@@ -110,8 +122,16 @@ fn watched_keys(call: &Call<'_>) -> Result<Option<WatchedKeys>, Refusal> {
     Ok(watched_keys.hold(&call.shared.keyspace.store)?.then_some(watched_keys))
 }
 
-fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending) {
-    let requests = &transaction.requests;
+/// Executes the commands and writes their replies.
+///
+/// # Errors
+/// [`Refusal::ExecAbort`] if the replies together become too long; the transaction is then not written.
+fn execute_all(
+    call: &mut Call<'_>,
+    transaction: &Transaction,
+    (pending, announcements): (&Pending, &Announcements),
+) -> Result<(), Refusal> {
+    let (requests, start) = (&transaction.requests, call.reply.len_bytes());
     call.reply.array(requests.len());
     for index in 0..requests.len() {
         let (request, reply_start) = (requests.get(index, &[]), call.reply.len_bytes());
@@ -122,6 +142,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
             reply: call.reply.reborrow(),
             event_counts: &mut *call.event_counts,
             pending: Some(pending),
+            announcements: Some(announcements),
         };
         let outcome =
             permission::admit_kept(&request, step.session).and_then(|entry| Execution::new(entry, &mut step).run());
@@ -135,7 +156,11 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
         }
         // HELLO may have changed it.
         call.reply.switch_to(call.session.protocol);
+        if call.is_reply_too_long(start) {
+            return Err(Refusal::ExecAbort(format!("replies exceed {REPLY_BYTES_MAX} bytes")));
+        }
     }
+    Ok(())
 }
 
 /// Has exclusive access, so that no change of the key is in progress.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use resp::Reply;
 
 use crate::errors::Refusal;
-use crate::execution::call::{Call, Function};
+use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::telemetry::EventCounts;
 
 /// Functions of these commands, by the names of their table rows.
@@ -19,18 +19,23 @@ fn mget(call: &mut Call<'_>) -> Result<(), Refusal> {
     answer(call, true)
 }
 
-/// Replies with copies of the values.
+/// Replies with copies of the values; refuses a reply that would be too long.
 fn answer(call: &mut Call<'_>, is_array: bool) -> Result<(), Refusal> {
     let namespace = call.namespace();
     let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| namespace.raw(key)).collect();
-    let values = call.store().multi_get(&keys)?;
+    let (items, start) = (call.store(), call.reply.len_bytes());
     if is_array {
-        call.reply.array(values.len());
+        call.reply.array(keys.len());
     }
-    for value in values {
-        answer_value(value.as_deref(), &mut call.reply, call.event_counts);
+    items.multi_get_with(&keys, |value| {
+        if !call.is_reply_too_long(start) {
+            answer_value(value, &mut call.reply, call.event_counts);
+        }
+    })?;
+    match call.is_reply_too_long(start) {
+        true => Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false }),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Replies with a key's value, and counts a hit or miss.

@@ -303,6 +303,7 @@ impl Connection {
             if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
                 self.output.hold(start, ticket);
             }
+            self.output.set_within_reply(self.pipeline.is_within_reply());
             if self.output.holds() {
                 self.unanswered.add(ticket, worker.woke, done);
             } else {

@@ -42,7 +42,9 @@ pub(crate) struct Output {
     held: Held,
     /// The value that follows the bytes.
     value: Option<StreamedValue>,
-    /// Messages that arrived while a value was being sent, and their ticket.
+    /// The last reply is an array with more values to follow.
+    is_within_reply: bool,
+    /// Messages that arrived while a reply was incomplete, and their ticket.
     pushed: Vec<u8>,
     pushed_ticket: Ticket,
     /// Bytes that [`Output::grow`] has allowed in addition to [`FULL_BYTES`].
@@ -87,13 +89,29 @@ impl Output {
 
     /// Adds a complete message or reply, to be sent when `ticket` is durable.
     pub(crate) fn push(&mut self, message: [&[u8]; 2], ticket: Ticket) {
-        if self.value.is_none() {
+        if self.value.is_none() && !self.is_within_reply {
             let start = self.bytes.len();
             message.iter().for_each(|part| self.bytes.extend_from_slice(part));
             self.hold(start, ticket);
         } else {
             message.iter().for_each(|part| self.pushed.extend_from_slice(part));
             self.pushed_ticket = self.pushed_ticket.and(ticket);
+        }
+    }
+
+    /// Records whether the last reply is incomplete. A message is sent before or after a reply, never inside it.
+    pub(crate) fn set_within_reply(&mut self, is_within_reply: bool) {
+        self.is_within_reply = is_within_reply;
+        self.append_pushed();
+    }
+
+    /// Appends the messages that have waited for the end of a reply, unless a reply is still incomplete.
+    fn append_pushed(&mut self) {
+        if self.value.is_none() && !self.is_within_reply && !self.pushed.is_empty() {
+            let start = self.bytes.len();
+            self.bytes.append(&mut self.pushed);
+            let ticket = mem::take(&mut self.pushed_ticket);
+            self.hold(start, ticket);
         }
     }
 
@@ -259,10 +277,7 @@ impl Output {
         if value.missing_bytes == 0 {
             self.value = None;
             self.reply(Protocol::default()).bulk_end();
-            let start = self.bytes.len();
-            self.bytes.append(&mut self.pushed);
-            let ticket = mem::take(&mut self.pushed_ticket);
-            self.hold(start, ticket);
+            self.append_pushed();
         }
         Ok(())
     }

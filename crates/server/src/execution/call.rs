@@ -4,16 +4,22 @@ use std::borrow::Cow;
 
 use resp::{Reply, Request};
 
+use crate::clients::Kind;
 use crate::clients::session::Session;
 use crate::errors::Refusal;
 use crate::execution::accounts;
 use crate::keyspace::database::Database;
-use crate::keyspace::items::{ChangeReport, Items, Pending};
+use crate::keyspace::items::{Items, Pending};
 use crate::keyspace::namespace::Namespace;
+use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::events::Class;
 use crate::observers::notify;
+use crate::observers::pubsub::Message;
 use crate::shared::Shared;
 use crate::telemetry::EventCounts;
+
+/// The maximum size of a reply before its last value: the maximum size of a request.
+pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
 
 /// Executes a request. It writes one reply, or returns a refusal before it has written any.
 pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
@@ -26,6 +32,8 @@ pub(crate) struct Call<'a> {
     pub(crate) event_counts: &'a mut EventCounts,
     /// Changes made so far by the transaction that contains this request.
     pub(crate) pending: Option<&'a Pending>,
+    /// Announcements of that transaction.
+    pub(crate) announcements: Option<&'a Announcements>,
 }
 
 impl<'a> Call<'a> {
@@ -70,14 +78,52 @@ impl<'a> Call<'a> {
     /// it is written.
     pub(crate) fn changed_key(&self, change_count: u64, class: Class, event: &'static str, db: Database, key: &[u8]) {
         let namespace = self.shared.keyspace.namespace(db);
-        match self.pending {
+        match self.announcements {
             None => {
                 accounts::note_changes(change_count, self.shared, self.session);
                 notify::report_changed(self.shared, class, event, (db, namespace, key), self.session.id);
             }
-            Some(pending) => {
-                pending.report_later(ChangeReport { change_count, class, event, db, namespace, key: key.to_vec() });
+            Some(announcements) => {
+                let changed = Changed { change_count, class, event, db, namespace, key: key.to_vec() };
+                announcements.add(Announcement::Changed(changed));
             }
+        }
+    }
+
+    /// Returns whether the reply that began at output position `start` must not get another value.
+    pub(crate) fn is_reply_too_long(&self, start: usize) -> bool {
+        self.reply.len_bytes() - start > REPLY_BYTES_MAX
+    }
+
+    /// Sends a message to all subscribers, and returns the number of receivers. A message of a transaction is sent after
+    /// the transaction is written.
+    pub(crate) fn publish(&self, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
+        let pubsub = &self.shared.observers.pubsub;
+        let Some(announcements) = self.announcements else {
+            return pubsub.publish(&self.shared.mailboxes, kind, channel, message);
+        };
+        let messages = pubsub.messages(kind, channel, message);
+        let receiver_count = messages.iter().map(Message::receiver_count).sum();
+        announcements.add(Announcement::Published(messages));
+        receiver_count
+    }
+
+    /// Marks the clients that watch a key for which `is_changed` returns true. A transaction marks them after it is
+    /// written.
+    pub(crate) fn touch_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) {
+        let watches = &self.shared.observers.watches;
+        let names = watches.names_where(is_changed);
+        match self.announcements {
+            None => names.iter().for_each(|(db, key)| watches.touch(*db, key)),
+            Some(announcements) => announcements.add_touched(names),
+        }
+    }
+
+    /// In a background job, waits until each loop has ended its current turn: a background job has no exclusive access,
+    /// whatever its command.
+    pub(crate) fn await_turns_if_background(&self) {
+        if self.session.awaits_job {
+            self.shared.gate.await_turns();
         }
     }
 

@@ -21,8 +21,9 @@ pub(crate) struct Claim {
     writes: bool,
     /// Consists of several steps that other commands must neither see nor interleave with.
     is_alone: bool,
-    /// Changes access rights, on which every command depends.
-    changes_rights: bool,
+    /// Decides which commands may be executed at all, because it changes access rights, or disconnects or pauses
+    /// clients. After its reply, no command that it forbids is running or starts.
+    decides_for_all: bool,
 }
 
 impl Claim {
@@ -55,7 +56,8 @@ impl Claim {
                 self.writes_all |= writes;
             }
             Touches::Nothing | Touches::Channels(_) | Touches::OthersRequests => {
-                self.changes_rights |= entry.command.runs_alone() && entry.command.name.starts_with("acl|");
+                let decides = || matches!(entry.command.name, "client|kill" | "client|pause") || changes_rights(entry);
+                self.decides_for_all |= entry.command.runs_alone() && decides();
             }
         }
         self.writes |= writes;
@@ -67,7 +69,7 @@ impl Claim {
 
     /// Returns whether the two must not run at the same time.
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
-        if self.changes_rights || other.changes_rights {
+        if self.decides_for_all || other.decides_for_all {
             return true;
         }
         let changes_what_it_sees =
@@ -77,6 +79,10 @@ impl Claim {
                 || changes_what_it_sees(other, self)
                 || (self.writes || other.writes) && !self.keys.is_disjoint(&other.keys))
     }
+}
+
+fn changes_rights(entry: Entry) -> bool {
+    entry.command.name.starts_with("acl|")
 }
 
 #[cfg(test)]
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn conflicting_commands_wait_for_each_other() {
-        let cases: [(&[&str], &[&str], bool); 14] = [
+        let cases: [(&[&str], &[&str], bool); 17] = [
             (&["RENAME", "a", "b"], &["GET", "b"], true),
             (&["RENAME", "a", "b"], &["GET", "c"], false),
             (&["RENAME", "a", "b"], &["KEYS", "*"], true),
@@ -109,6 +115,9 @@ mod tests {
             // No other command may change subscription rights at the same time.
             (&["ACL", "SETUSER", "ada"], &["SUBSCRIBE", "a"], true),
             (&["ACL", "SETUSER", "ada"], &["GET", "a"], true),
+            (&["SET", "a", "1"], &["CLIENT", "PAUSE", "100"], true),
+            (&["SET", "a", "1"], &["CLIENT", "KILL", "ID", "1"], true),
+            (&["SET", "a", "1"], &["CLIENT", "LIST"], false),
             // Each is a single operation of the store.
             (&["SETRANGE", "a", "1", "x"], &["SET", "a", "1"], false),
             (&["KEYS", "*"], &["SET", "a", "1"], false),

@@ -43,7 +43,9 @@ impl<'e, 'c> Execution<'e, 'c> {
         event_counts: &mut EventCounts,
     ) {
         let reply = output.reply(session.protocol);
-        Execution::new(entry, &mut Call { shared, session, request, reply, event_counts, pending: None }).answer();
+        let (pending, announcements) = (None, None);
+        let mut call = Call { shared, session, request, reply, event_counts, pending, announcements };
+        Execution::new(entry, &mut call).answer();
     }
 
     /// Executes or queues the request and writes the reply. A refusal replaces anything the command has written, so

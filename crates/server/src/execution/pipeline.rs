@@ -57,6 +57,16 @@ impl Pipeline {
         self.cursor.request == self.requests.len() && self.protocol_error.is_none()
     }
 
+    /// Moves the cursor back to request `number`.
+    pub(crate) fn return_to(&mut self, number: usize) {
+        self.cursor = Cursor { request: number, key: 0 };
+    }
+
+    /// Returns whether the output ends inside a reply: an array with more values to follow.
+    pub(crate) fn is_within_reply(&self) -> bool {
+        self.cursor.key > 0
+    }
+
     /// Removes the finished requests and returns their length in the input.
     pub(crate) fn restart(&mut self) -> usize {
         self.requests.clear();

@@ -69,8 +69,8 @@ impl<'a> Reads<'a> {
             let entry = permission::admit(&request, session).ok();
             let Some(entry) = entry.filter(|entry| entry.command.is_read()) else { break };
             cursor = gather_keys(&mut group, request, entry, namespace, cursor);
-            if shared.gate.has_claim() {
-                // It may block the next one.
+            if shared.gate.has_claim() || !shared.observers.monitors.is_empty() {
+                // The claim may block the next request, and monitors receive each request.
                 break;
             }
         }

@@ -94,6 +94,13 @@ impl Pipeline {
         let request = self.requests.get(first, input);
         let entry = match permission::admit(&request, session) {
             Ok(entry) => entry,
+            Err(refusal) if self.is_within_reply() => {
+                // The client has lost its right to the read. The started array can neither continue nor become an
+                // error.
+                permission::note_refused(&refusal, session, shared);
+                session.closing = true;
+                return;
+            }
             Err(refusal) => {
                 if !cross_protocol::ends(request.name(), session, shared) {
                     permission::refuse(refusal, &request, session, shared, output, event_counts);
@@ -106,10 +113,11 @@ impl Pipeline {
             session.is_postponed = true;
             return;
         }
-        // A partly answered read of many keys continues.
-        let is_blocked =
-            self.cursor.key == 0 && session.may_use_background && shared.gate.blocks(entry, &request, session);
-        if entry.command.is_read() && session.is_plain() && shared.observers.monitors.is_empty() && !is_blocked {
+        // A partly answered read of many keys continues, whatever has changed since it began.
+        let continues = self.is_within_reply();
+        let is_blocked = !continues && session.may_use_background && shared.gate.blocks(entry, &request, session);
+        let may_read = || session.is_plain() && shared.observers.monitors.is_empty() && !is_blocked;
+        if entry.command.is_read() && (continues || may_read()) {
             session.record.command.store(entry.number, Ordering::Relaxed);
             self.read(input, session, shared, output, event_counts);
             return;

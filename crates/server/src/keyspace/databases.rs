@@ -66,6 +66,7 @@ impl Databases {
     /// Restores the stored table after a transaction that changed it was not written; if the store cannot be read,
     /// restores `before`.
     pub(crate) fn reload(&self, store: &Store, before: &Table) {
+        let _one_at_a_time = self.noting.lock();
         match store.get(TABLE_KEY) {
             Ok(None) => self.forget(),
             found => {
@@ -118,13 +119,17 @@ impl Databases {
         self.stored.load(Ordering::Acquire)
     }
 
-    /// Records in the table that `namespace` has keys, before it has any.
+    /// Records in the table that `namespace` has keys, before it has any. The table is written to the store immediately,
+    /// even in a transaction, because other clients then use the namespace and record more. Exception: a transaction
+    /// that has swapped databases, or deleted everything, keeps the table among its changes; no command of another
+    /// client uses a key until it ends.
     pub(crate) fn note_use(&self, items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
         if self.is_used(namespace) {
             return Ok(());
         }
         let _one_at_a_time = self.noting.lock();
         let used = self.used.load(Ordering::Acquire) | 1 << namespace.0;
+        let items = if items.has_changed(&TABLE_KEY) { items } else { items.of_store() };
         items.put(TABLE_KEY, self.table(used))?;
         self.stored.store(true, Ordering::Release);
         self.used.store(used, Ordering::Release);

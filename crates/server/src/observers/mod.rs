@@ -1,10 +1,11 @@
 //! Clients that observe other clients' actions: they watch keys, track keys, subscribe to channels or monitor requests.
 
+pub(crate) mod announcements;
 pub(crate) mod events;
 pub(crate) mod expired;
 mod monitors;
 pub(crate) mod notify;
-mod pubsub;
+pub(crate) mod pubsub;
 pub(crate) mod tracking;
 pub(crate) mod watch;
 

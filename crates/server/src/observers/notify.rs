@@ -3,6 +3,7 @@
 //! Disabled unless `notify-keyspace-events` enables them.
 
 use super::events::{Class, KEYEVENT, KEYSPACE};
+use crate::clients::Kind;
 use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
@@ -38,9 +39,9 @@ fn publish(shared: &Shared, wanted: Class, event: &str, db: Database, key: &[u8]
     let pubsub = &shared.observers.pubsub;
     if wanted & KEYSPACE != 0 {
         let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
-        pubsub.publish(&shared.mailboxes, &channel, event.as_bytes());
+        pubsub.publish(&shared.mailboxes, Kind::Channel, &channel, event.as_bytes());
     }
     if wanted & KEYEVENT != 0 {
-        pubsub.publish(&shared.mailboxes, format!("__keyevent@{db}__:{event}").as_bytes(), key);
+        pubsub.publish(&shared.mailboxes, Kind::Channel, format!("__keyevent@{db}__:{event}").as_bytes(), key);
     }
 }

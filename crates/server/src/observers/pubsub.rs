@@ -34,6 +34,23 @@ impl Table {
             Kind::Shard => &mut self.shards,
         }
     }
+
+    fn messages(&mut self, kind: Kind, channel: &[u8], message: &[u8]) -> Vec<Message> {
+        let verb: &[u8] = if kind == Kind::Shard { b"smessage" } else { b"message" };
+        let mut messages = Vec::new();
+        if let Some(places) = self.of(kind).get(channel) {
+            let content = ClientMessage::of_parts(&[verb, channel, message]);
+            messages.push(Message { receivers: places.clone(), content });
+        }
+        if kind != Kind::Shard {
+            let patterns = self.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel));
+            messages.extend(patterns.map(|(pattern, places)| Message {
+                receivers: places.clone(),
+                content: ClientMessage::of_parts(&[b"pmessage", pattern, channel, message]),
+            }));
+        }
+        messages
+    }
 }
 
 impl PubSub {
@@ -82,33 +99,42 @@ impl PubSub {
         table.of(kind).keys().filter(matches).cloned().collect()
     }
 
-    /// Publishes a message to the channel, and returns how many times it was sent.
-    pub(crate) fn publish(&self, mailboxes: &Mailboxes, channel: &[u8], message: &[u8]) -> usize {
+    /// Publishes a message to the channel or shard channel, and returns the number of receivers.
+    pub(crate) fn publish(&self, mailboxes: &Mailboxes, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
         if self.count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
         // The lock is held while messages are sent, so that all subscribers see them in one order.
-        let table = self.table.lock();
-        let mut sent_count = 0;
-        if let Some(places) = table.channels.get(channel) {
-            mailboxes.send(places, ClientMessage::of_parts(&[b"message", channel, message]));
-            sent_count += places.len();
-        }
-        for (pattern, places) in table.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
-            mailboxes.send(places, ClientMessage::of_parts(&[b"pmessage", pattern, channel, message]));
-            sent_count += places.len();
-        }
-        sent_count
+        let mut table = self.table.lock();
+        let messages = table.messages(kind, channel, message);
+        messages.into_iter().map(|message| message.send(mailboxes)).sum()
     }
 
-    /// Publishes a message to the shard channel, and returns the number of its subscribers.
-    pub(crate) fn publish_to_shard(&self, mailboxes: &Mailboxes, channel: &[u8], message: &[u8]) -> usize {
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return 0;
-        }
-        let table = self.table.lock();
-        let places = table.shards.get(channel).map_or(&[][..], Vec::as_slice);
-        mailboxes.send(places, ClientMessage::of_parts(&[b"smessage", channel, message]));
-        places.len()
+    /// Creates the messages for the present subscribers, to be sent later.
+    pub(crate) fn messages(&self, kind: Kind, channel: &[u8], message: &[u8]) -> Vec<Message> {
+        self.table.lock().messages(kind, channel, message)
+    }
+
+    /// Sends messages that were created earlier, in one order for all subscribers.
+    pub(crate) fn send(&self, mailboxes: &Mailboxes, messages: Vec<Message>) {
+        let _table = self.table.lock();
+        messages.into_iter().for_each(|message| _ = message.send(mailboxes));
+    }
+}
+
+/// A message for the subscribers of one name.
+pub(crate) struct Message {
+    receivers: Vec<Place>,
+    content: ClientMessage,
+}
+
+impl Message {
+    fn send(self, mailboxes: &Mailboxes) -> usize {
+        mailboxes.send(&self.receivers, self.content);
+        self.receivers.len()
+    }
+
+    pub(crate) fn receiver_count(&self) -> usize {
+        self.receivers.len()
     }
 }

@@ -21,7 +21,7 @@ use crate::keyspace::items::KeyState;
 pub(crate) type Mark = Arc<AtomicBool>;
 
 /// A database and a key of it.
-type Name = (Database, Vec<u8>);
+pub(crate) type Name = (Database, Vec<u8>);
 
 #[derive(Default)]
 pub(crate) struct Watches {
@@ -79,15 +79,11 @@ impl Watches {
         }
     }
 
-    /// Marks the clients that watch a key for which `is_changed` returns true.
-    pub(crate) fn touch_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) {
+    /// Returns the watched keys for which `is_changed` returns true.
+    pub(crate) fn names_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) -> Vec<Name> {
         if self.count.load(Ordering::SeqCst) == 0 {
-            return;
+            return Vec::new();
         }
-        for ((db, key), watchers) in &*self.marks.lock() {
-            if is_changed(*db, key) {
-                watchers.iter().for_each(|mark| mark.store(true, Ordering::SeqCst));
-            }
-        }
+        self.marks.lock().keys().filter(|(db, key)| is_changed(*db, key)).cloned().collect()
     }
 }

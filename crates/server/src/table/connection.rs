@@ -188,6 +188,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
+    .alone()
     .documented("connection", "3.0.0", "Stop processing commands from clients for some time", "O(1)"),
     Command::new(
         "client|trackinginfo",

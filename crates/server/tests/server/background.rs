@@ -141,6 +141,60 @@ fn long_transaction_blocks_only_its_keys() {
     server.join().expect("the server ends without an error");
 }
 
+/// Each client's first use of its database is recorded in the same table.
+#[test]
+fn first_use_of_database_is_recorded_during_transaction() {
+    let server = TestServer::debugging();
+    let (mut long, mut other, mut third) = (server.client(), server.client(), server.client());
+    assert_eq!(long.say("SELECT 5"), ok());
+    long.send(b"MULTI\r\nSET mine 1\r\nDEBUG SLEEP 0.3\r\nEXEC\r\n");
+    assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+    wait_for_transaction(&mut other);
+    other.converse([("SELECT 6", ok()), ("SET yours 1", ok())]);
+    third.converse([("SELECT 5", ok()), ("SET theirs 1", ok())]);
+    assert_eq!(long.reply(), array([ok(), ok()]));
+    let server = server.restarted();
+    let mut client = server.client();
+    client.converse([("SELECT 6", ok()), ("DBSIZE", int(1)), ("EXPIRE yours 1000", int(1)), ("FLUSHDB", ok())]);
+    client.converse([("GET yours", Value::Null), ("SELECT 5", ok()), ("DBSIZE", int(2)), ("FLUSHDB", ok())]);
+    client.converse([("GET mine", Value::Null), ("GET theirs", Value::Null)]);
+}
+
+/// Another client writes the watched key while the transaction sleeps. So the transaction is refused, and its table of
+/// databases is discarded.
+#[test]
+fn first_use_of_database_survives_refused_transaction() {
+    let server = TestServer::debugging();
+    let (mut long, mut other, mut third) = (server.client(), server.client(), server.client());
+    long.converse([("WATCH watched", ok()), ("SELECT 5", ok())]);
+    long.send(b"MULTI\r\nSET mine 1\r\nDEBUG SLEEP 0.3\r\nEXEC\r\n");
+    assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+    wait_for_transaction(&mut other);
+    third.converse([("SELECT 5", ok()), ("SET theirs 1", ok())]);
+    assert_eq!(other.say("SET watched 1"), ok());
+    assert_eq!(long.reply(), Value::Null);
+    third.converse([("DBSIZE", int(1)), ("PERSIST theirs", int(0)), ("EXPIRE theirs 1000", int(1))]);
+    let server = server.restarted();
+    server.client().converse([("SELECT 5", ok()), ("DBSIZE", int(1)), ("PERSIST theirs", int(1))]);
+}
+
+/// The transaction is running when the other command arrives, which waits for its end.
+#[test]
+fn kill_and_pause_wait_for_running_transaction() {
+    for line in ["CLIENT KILL ID 2", "CLIENT KILL TYPE normal", "CLIENT PAUSE 1000000 WRITE"] {
+        let server = TestServer::debugging();
+        let (mut admin, mut long) = (server.client(), server.client());
+        assert_eq!(admin.say("PING"), Value::Simple("PONG".into()));
+        assert_eq!(long.say("CLIENT ID"), int(2));
+        long.send(b"MULTI\r\nSET mine 1\r\nDEBUG SLEEP 0.3\r\nEXEC\r\n");
+        assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+        wait_for_transaction(&mut admin);
+        let reply = admin.say(line);
+        assert!(matches!(reply, Value::Integer(_)) || reply == ok(), "{reply:?}");
+        assert!(server.store.contains("mine").expect("the store answers"), "{line} has replied too early");
+    }
+}
+
 /// The embedding program writes a watched key while the transaction sleeps.
 #[test]
 fn transaction_respects_direct_store_write() {

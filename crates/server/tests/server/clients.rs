@@ -265,6 +265,39 @@ fn writes_wait_for_the_end_of_a_pause() {
     assert_eq!((writer.reply(), writer.reply()), (Value::Simple("QUEUED".into()), array([int(2)])));
 }
 
+/// Two writers send endless pipelines, one on the administrator's event loop and one on another.
+#[test]
+fn no_write_after_pause_has_replied() {
+    const ROUNDS: usize = 60;
+    let server = TestServer::start();
+    let (mut admin, mut reader) = (server.client(), server.client());
+    let stops = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            let (mut writer, stops) = (server.client(), &stops);
+            scope.spawn(move || {
+                let pipeline = b"INCR count\r\n".repeat(200);
+                while !stops.load(Ordering::Relaxed) {
+                    writer.send(&pipeline);
+                    (0..200).for_each(|_| drop(writer.reply()));
+                }
+            });
+        }
+        for round in 0..ROUNDS {
+            let lines: &[&str] = match round % 2 {
+                0 => &["CLIENT PAUSE 1000000 WRITE"],
+                _ => &["MULTI", "KEYS absent", "CLIENT PAUSE 1000000 WRITE", "EXEC"],
+            };
+            lines.iter().for_each(|line| drop(admin.say(line)));
+            let count = server.store.get("count").expect("the store answers");
+            (0..20).for_each(|_| drop(reader.say("PING")));
+            assert_eq!(server.store.get("count").expect("the store answers"), count, "{lines:?} in round {round}");
+            assert_eq!(admin.say("CLIENT UNPAUSE"), ok());
+        }
+        stops.store(true, Ordering::Relaxed);
+    });
+}
+
 #[test]
 fn pause_ends_by_timeout_or_stop() {
     let server = TestServer::start();

@@ -1,6 +1,6 @@
 //! `EXEC`: the same effect as its commands one after the other, in one step, or none.
 
-use crate::common::{Client, TestServer, Value, array, bulk, int, ok};
+use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 use fastrand::Rng;
 use hikv::{EngineKind, Options};
 use server::Config;
@@ -165,6 +165,53 @@ fn transaction_without_space_changes_nothing() {
     client.converse([("MULTI", ok()), ("SET k after", queued()), ("EXEC", array([ok()])), ("GET k", bulk("after"))]);
 }
 
+/// The watched key exists before the refused transaction, and is unchanged afterwards.
+#[test]
+fn refused_transaction_touches_no_watched_key() {
+    for line in ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1"] {
+        let server = small();
+        let (mut client, mut watcher) = (server.client(), server.client());
+        watcher.converse([("SET k v", ok()), ("WATCH k", ok())]);
+        client.converse([("MULTI", ok()), (line, queued())]);
+        queue_too_much(&mut client);
+        let reply = client.say("EXEC");
+        assert!(is_refused_for_lack_of_space(&reply), "{reply:?}");
+        watcher.converse([("MULTI", ok()), ("GET k", queued()), ("EXEC", array([bulk("v")]))]);
+        // A successful transaction touches it.
+        watcher.converse([("WATCH k", ok()), ("MULTI", ok()), ("GET k", queued())]);
+        client.converse([("MULTI", ok()), (line, queued()), ("EXEC", array([ok()]))]);
+        assert_eq!(watcher.say("EXEC"), Value::Null, "{line}");
+    }
+}
+
+/// Messages and notifications are sent in the order of the commands, after the transaction is written.
+#[test]
+fn transaction_publishes_after_it_is_written() {
+    let server = small();
+    let (mut client, mut subscriber) = (server.client(), server.client());
+    assert_eq!(client.say("CONFIG SET notify-keyspace-events KEA"), ok());
+    subscriber.say("PSUBSCRIBE __keyevent@0__:set jobs");
+    subscriber.say("SSUBSCRIBE jobs");
+    let reply = subscriber.reply();
+    assert_eq!(reply, array([bulk("ssubscribe"), bulk("jobs"), int(1)]));
+    client.converse([("MULTI", ok()), ("SET k 1", queued()), ("PUBLISH jobs refused", queued())]);
+    client.converse([("SPUBLISH jobs refused", queued())]);
+    queue_too_much(&mut client);
+    let reply = client.say("EXEC");
+    assert!(is_refused_for_lack_of_space(&reply), "{reply:?}");
+    client.converse([("MULTI", ok()), ("SET k 1", queued()), ("PUBLISH jobs done", queued())]);
+    client.converse([("SET l 1", queued()), ("SPUBLISH jobs done", queued()), ("PUBLISH others x", queued())]);
+    assert_eq!(client.say("EXEC"), array([ok(), int(1), ok(), int(1), int(0)]));
+    let of_key = |key: &str| {
+        let channel = "__keyevent@0__:set";
+        array([bulk("pmessage"), bulk(channel), bulk(channel), bulk(key)])
+    };
+    assert_eq!(subscriber.reply(), of_key("k"));
+    assert_eq!(subscriber.reply(), array([bulk("pmessage"), bulk("jobs"), bulk("jobs"), bulk("done")]));
+    assert_eq!(subscriber.reply(), of_key("l"));
+    assert_eq!(subscriber.reply(), array([bulk("smessage"), bulk("jobs"), bulk("done")]));
+}
+
 /// Two keys need a journal record, for which there is no space; one needs none, whatever the transaction has read of
 /// it.
 #[test]
@@ -205,6 +252,25 @@ fn transaction_of_too_many_bytes_changes_nothing() {
     assert!(refused.starts_with("EXECABORT Transaction discarded because of: the batch has 1073"), "{refused}");
     assert!(refused.ends_with("512 for each operation; the limit is 1073741824"), "{refused}");
     client.converse([("GET k", bulk("before")), ("DBSIZE", int(1))]);
+}
+
+/// Replies beyond the limit are discarded together with the changes. A client that tracks keys is limited likewise:
+/// its values are also copied.
+#[test]
+#[ignore = "gigabytes of memory"]
+fn transaction_with_too_long_replies_changes_nothing() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SET k before", ok()), ("SETRANGE large 268435455 x", int(1 << 28)), ("MULTI", ok())]);
+    assert_eq!(client.say("SET k after"), queued());
+    (0..200).for_each(|_| assert_eq!(client.say("GET large"), queued()));
+    let refused = "EXECABORT Transaction discarded because of: replies exceed 1073741824 bytes";
+    client.converse([("EXEC", error(refused)), ("GET k", bulk("before"))]);
+    client.say("HELLO 3");
+    client.converse([("CLIENT TRACKING ON", ok())]);
+    let refused = "ERR reply exceeds 1073741824 bytes; request fewer items";
+    assert_eq!(client.say(&format!("MGET{}", " large".repeat(200))), error(refused));
+    assert_eq!(client.say("GET k"), bulk("before"));
 }
 
 /// A store of very many keys is first cleared in a separate step.

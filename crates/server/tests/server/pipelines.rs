@@ -1,6 +1,6 @@
 //! Pipelined requests: order, split input, groups of reads, large values.
 
-use crate::common::{Client, TestServer, Value, bulk, encode, error, ok, patterned};
+use crate::common::{Client, TestServer, Value, bulk, encode, error, int, ok, patterned};
 
 /// Returns a pipeline of every kind of request, and its replies on an empty store.
 fn mixed() -> (Vec<u8>, Vec<Value>) {
@@ -161,4 +161,73 @@ fn an_end_that_comes_with_data_is_seen() {
     assert_eq!(client.reply(), bulk(&large));
     assert_eq!(client.reply(), Value::Simple("PONG".into()));
     assert!(client.is_at_end());
+}
+
+/// More values than all socket buffers can hold.
+const VALUE_COUNT: usize = 6_000;
+
+/// Returns a client that has been sent a part of a long MGET's reply, and has not read it. ECHO follows in its pipeline.
+fn client_within_reply(server: &TestServer, login: &str) -> Client {
+    let (mut client, mut other) = (server.client(), server.client());
+    client.say(login);
+    assert_eq!(client.call(&[&b"SET"[..], b"k", &patterned(8_000)]), ok());
+    let mut mget = vec!["MGET"];
+    mget.resize(1 + VALUE_COUNT, "k");
+    client.send(&[encode(&mget), encode(&["ECHO", "behind"])].concat());
+    while !other.is_listed("cmd=mget") {
+        std::thread::yield_now();
+    }
+    client
+}
+
+fn values() -> Value {
+    Value::Array(vec![bulk(patterned(8_000)); VALUE_COUNT])
+}
+
+#[test]
+fn monitor_does_not_change_started_reply() {
+    let server = TestServer::single();
+    let (mut client, mut monitor) = (client_within_reply(&server, "PING"), server.client());
+    assert_eq!(monitor.say("MONITOR"), ok());
+    assert!(client.reply() == values(), "the reply was changed");
+    assert_eq!(client.reply(), bulk("behind"));
+    assert!(monitor.line().ends_with(r#""ECHO" "behind""#));
+}
+
+#[test]
+fn message_follows_started_reply() {
+    let server = TestServer::single();
+    let mut client = client_within_reply(&server, "HELLO 3");
+    // The client reads everything before it subscribes, and then starts a second long reply.
+    assert!(client.reply() == values(), "the reply was changed");
+    assert_eq!(client.reply(), bulk("behind"));
+    assert_eq!(client.say("SUBSCRIBE news"), Value::Push(vec![bulk("subscribe"), bulk("news"), int(1)]));
+    let mut mget = vec!["MGET"];
+    mget.resize(1 + VALUE_COUNT, "k");
+    client.send(&encode(&mget));
+    let mut other = server.client();
+    while !other.is_listed("cmd=mget") {
+        std::thread::yield_now();
+    }
+    assert_eq!(other.say("PUBLISH news paper"), int(1));
+    assert!(client.reply() == values(), "the reply was changed");
+    assert_eq!(client.reply(), Value::Push(vec![bulk("message"), bulk("news"), bulk("paper")]));
+    assert_eq!(client.say("ECHO after"), bulk("after"));
+}
+
+/// The reply ends early. The client's event loop continues to serve other clients.
+#[test]
+fn client_that_loses_rights_during_reply_is_disconnected() {
+    for rule in ["-mget", "resetkeys", "-@all"] {
+        let server = TestServer::single();
+        let mut admin = server.client();
+        assert_eq!(admin.say("ACL SETUSER ada on nopass ~* +@all"), ok());
+        let mut client = client_within_reply(&server, "AUTH ada x");
+        assert_eq!(admin.say(&format!("ACL SETUSER ada {rule}")), ok());
+        let reply = client.rest();
+        assert!(reply.starts_with(b"*6000\r\n$8000\r\n"));
+        assert!(reply.len() < VALUE_COUNT * 8_000, "the reply continued with {rule}");
+        assert!(!reply.windows(6).any(|bytes| bytes == b"NOPERM"), "an error inside an array");
+        assert_eq!(server.client().say("PING"), Value::Simple("PONG".into()), "{rule}");
+    }
 }

@@ -62,6 +62,10 @@ impl QueuedJob {
                 if !permission::is_still_served(session, shared) {
                     return;
                 }
+                if shared.pause.holds(entry, session) {
+                    session.is_postponed = true;
+                    return;
+                }
                 match permission::admit(&request, session) {
                     Ok(_) => Execution::answered(entry, request, session, shared, &mut output, &mut event_counts),
                     Err(refusal) => {
@@ -81,6 +85,10 @@ impl QueuedJob {
             }
             shared.observers.tracking.announce(shared.message_access());
         });
+        if client_state.session.is_postponed {
+            // The client's loop lets the request wait for the end of the pause.
+            client_state.pipeline.return_to(number);
+        }
         let ticket = ticket.and(std::mem::take(&mut client_state.session.observed));
         client_state.drop_finished();
         let place: Place = client_state.session.record.place;
@@ -164,7 +172,7 @@ impl BackgroundJobs {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::administration::acl::User;
@@ -189,6 +197,7 @@ mod tests {
     #[test]
     fn queued_jobs_are_checked_again() {
         assert!(is_done(|_, _| {}), "nothing has changed");
+        assert!(!is_done(|shared, _| shared.pause.begin(Duration::from_secs(60), false)), "paused");
         assert!(!is_done(|_, session| session.record.kill()), "killed");
         let change_user = |shared: &Shared, rule: &[u8]| {
             let user = shared.administration.acl.user("default").expect("it is there");

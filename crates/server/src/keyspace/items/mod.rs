@@ -15,7 +15,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
 use crate::keyspace::namespace::Namespace;
 
-pub(crate) use pending::{ChangeReport, Pending};
+pub(crate) use pending::Pending;
 pub(crate) use watched_keys::{KeyState, WatchedKeys};
 
 /// A change of a key.
@@ -35,6 +35,16 @@ pub(crate) struct Items<'a> {
 impl<'a> Items<'a> {
     pub(crate) fn new(store: &'a Store, databases: &'a Databases, pending: Option<&'a Pending>) -> Items<'a> {
         Items { store, databases, pending }
+    }
+
+    /// Returns the items of the store, without the transaction's changes.
+    pub(crate) fn of_store(self) -> Items<'a> {
+        Items { pending: None, ..self }
+    }
+
+    /// Returns whether the transaction, if there is one, has changed the key.
+    pub(crate) fn has_changed(self, key: &[u8]) -> bool {
+        self.pending.is_some_and(|pending| pending.contains(key))
     }
 
     /// Marks the key's namespace as used. Only puts do this, because an engine without order cannot count keys once
@@ -74,11 +84,21 @@ impl<'a> Items<'a> {
         }
     }
 
-    pub(crate) fn multi_get<K: AsRef<[u8]>>(self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Refusal> {
-        match self.pending {
-            None => Ok(self.store.multi_get(keys)?),
-            Some(_) => keys.iter().map(|key| self.get(key)).collect(),
+    /// Calls `found` with the value of each key, or `None`, in the order of `keys`.
+    pub(crate) fn multi_get_with<K: AsRef<[u8]>>(
+        self,
+        keys: &[K],
+        mut found: impl FnMut(Option<&[u8]>),
+    ) -> Result<(), Refusal> {
+        if self.pending.is_none() {
+            return Ok(self.store.multi_get_with(keys, |_, value| found(value))?);
         }
+        for key in keys {
+            if self.get_with(key, |value| found(Some(value)))?.is_none() {
+                found(None);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn contains(self, key: impl AsRef<[u8]>) -> Result<bool, Refusal> {

@@ -10,8 +10,7 @@
 //! | the same, with more keys | the state before; nothing; or its own keys: two steps |
 //! | deletes everything, and no more | the state before, or nothing |
 //!
-//! Notifications of the changes (keyspace events, watched and tracked keys) are sent after they are written. If writing
-//! fails, nothing has changed and no client is notified.
+//! Messages and notifications for other clients are sent after the changes are written (`observers/announcements.rs`).
 //!
 //! Changes are written only if the watched keys are unchanged (`watched_keys.rs`): as a condition of the batch if there
 //! is one; otherwise the keys are checked before the store is cleared, or at the end of a transaction without changes.
@@ -23,29 +22,14 @@ use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
 use super::{Change, WatchedKeys};
 use crate::errors::Refusal;
-use crate::keyspace::database::Database;
-use crate::keyspace::namespace::Namespace;
-use crate::observers::events::Class;
 
 /// A store with more keys is cleared in a separate step, not key by key in the transaction's batch: all clients wait
 /// while the keys are walked and deleted together, for at most about a second.
 const DELETED_COUNT_MAX: usize = 100_000;
 
-/// A change of a key to report to other clients.
-pub(crate) struct ChangeReport {
-    /// The number of changes that the event stands for.
-    pub(crate) change_count: u64,
-    pub(crate) class: Class,
-    pub(crate) event: &'static str,
-    pub(crate) db: Database,
-    pub(crate) namespace: Namespace,
-    pub(crate) key: Vec<u8>,
-}
-
 #[derive(Default)]
 pub(crate) struct Pending {
     changes: RefCell<Changes>,
-    reports: RefCell<Vec<ChangeReport>>,
     /// Set if the changes became too large, with their size: nothing is kept any more, and nothing will be written.
     spoilt_bytes: Cell<Option<u64>>,
     /// The highest requested durability.
@@ -168,17 +152,12 @@ impl Pending {
         self.level.set(self.level.get().max(Some(level)));
     }
 
-    /// Adds a report that is sent after the changes are written.
-    pub(crate) fn report_later(&self, reports: ChangeReport) {
-        self.reports.borrow_mut().push(reports);
-    }
-
-    /// Writes the changes as described in the module's head, and returns the reports to send; `None`, without a write,
-    /// if a watched key has changed.
-    pub(crate) fn commit(self, store: &Store) -> Result<Option<Vec<ChangeReport>>, Refusal> {
+    /// Writes the changes as described in the module's head; returns false, without a write, if a watched key has
+    /// changed.
+    pub(crate) fn commit(self, store: &Store) -> Result<bool, Refusal> {
         let (changes, mut watched_keys) = (self.changes.into_inner(), self.watched_keys);
         if !watched_keys.are_unchanged() {
-            return Ok(None);
+            return Ok(false);
         }
         if let Some(len_bytes) = self.spoilt_bytes.get() {
             return Err(too_long(len_bytes));
@@ -191,8 +170,7 @@ impl Pending {
                 changes.write(store, &[], &mut watched_keys)
             }
         };
-        let is_written = store.at(level, write).map_err(refused)?;
-        Ok(is_written.then(|| self.reports.into_inner()))
+        store.at(level, write).map_err(refused)
     }
 }
 

@@ -205,7 +205,7 @@ mod tests {
         let items = Items::new(store, &databases, Some(&pending));
         during(items);
         assert!(items.put("mine", "1").is_ok());
-        let is_written = pending.commit(store).is_ok_and(|reports| reports.is_some());
+        let is_written = pending.commit(store).is_ok_and(|is_written| is_written);
         assert_eq!(store.contains("mine").unwrap(), is_written);
         is_written
     }
