@@ -6,8 +6,8 @@
 //! [MEDIUM]]` cuts the power of a guest N times on each medium, `vm cached N [SEED]` with a model of the processor's cache. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask
 //! house` prints which crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a
-//! paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of
-//! the documentation whose subject is no noun of the field, and those with more than one pronoun. `cargo xtask steps` compares the steps
+//! paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` checks
+//! pages, comments and printed texts against the rules for plain English. `cargo xtask steps` compares the steps
 //! that docs/durability.md shows with the heads of the modules that take them. `cargo xtask pictures` checks the pictures of the pages and the
 //! README's table of speed, which `pictures write` makes.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]

@@ -7,6 +7,7 @@ mod crates;
 mod modules;
 mod names;
 mod pages;
+mod sizes;
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
@@ -48,9 +49,10 @@ pub(crate) fn show() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether no circle is larger than it may be, and the pages lead where they say.
+/// Checks the sizes of circles, files, comments and types, and the links of the pages.
 pub(crate) fn check() -> Result<(), Failure> {
     pages::check()?;
+    sizes::check()?;
     for package in packages()? {
         let largest =
             circles(&Modules::of(&package.root)?.arrows()).into_iter().max_by_key(Vec::len).unwrap_or_default();
