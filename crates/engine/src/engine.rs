@@ -163,7 +163,7 @@ pub trait Engine: Send + Sync {
 
     /// As [`Engine::write_batch`], if all conditions hold: each is judged as of one moment, before any of the batch is seen, and
     /// no other write comes in between. A key may have a condition, or be written, or both. See
-    /// `docs/decisions/0046-conditions-in-a-batch.md`.
+    /// `docs/decisions/0015-compare-versions-under-the-locks.md`.
     ///
     /// # Errors
     /// [`Error::Unmet`] names a condition that did not hold, and nothing has changed.

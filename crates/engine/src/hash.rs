@@ -2,7 +2,7 @@
 //!
 //! Signatures are persisted, so the hash's definition is part of the format: rapidhash V3, whose output its crate
 //! promises never to change, keyed with secrets from the store's seed, since clients choose keys. The tests hold it to
-//! known answers. See `docs/decisions/0006-hash-and-checksum.md` and `0007-a-seeded-hash.md`.
+//! known answers. See `docs/decisions/0006-hash-with-seeded-rapidhash-and-checksum-with-our-own-crc-32c.md` and `0007-a-seeded-hash.md`.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 

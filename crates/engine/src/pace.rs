@@ -1,4 +1,4 @@
-//! Keeping the reaper as fast as the writers of keys that expire (`docs/decisions/0105-a-reaper-that-keeps-pace.md`).
+//! Keeping the reaper as fast as the writers of keys that expire (`docs/decisions/0105-store-expiry-in-items-and-let-writers-help-the-reaper.md`).
 //!
 //! A reaper goes past the keys of a store in rounds, with rests in between. [`Pace`] counts the expiring keys that were put since the
 //! present round or rest began, and compares the count with an allowance:

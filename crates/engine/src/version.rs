@@ -1,4 +1,4 @@
-//! Versions of values (`docs/decisions/0104-versions-that-do-not-return.md`).
+//! Versions of values (`docs/decisions/0015-compare-versions-under-the-locks.md`).
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;

@@ -9,7 +9,7 @@
 //! a barrier (`membarrier`) before it looks at the pins. Where the kernel refuses that call a pin has a fence after all.
 //!
 //! Why that is sound stands, with the steps themselves, in `protocol`, which a model checker runs; why the scheme is
-//! worth it, in `docs/decisions/0002-pins-without-fences.md`.
+//! worth it, in `docs/decisions/0002-use-membarrier-instead-of-fences-in-readers.md`.
 //!
 //! # Lock order
 //! An operation may hold bucket locks of an index when it retires; a limbo lane's lock and the advance lock are leaves.

@@ -4,7 +4,7 @@
 //! The superblock, the high-water mark, the generation, and one word for each chunk: its kind and length. Within a chunk
 //! nothing of the allocator is durable: *free is what nothing reaches*. So an allocation costs no persist, and a crash
 //! leaks nothing: after a crash, [`Heap::open`] knows the chunks, the index tells what it reaches, and
-//! [`Heap::finish_sweep`] frees the rest (`docs/decisions/0003-free-is-what-nothing-reaches.md`).
+//! [`Heap::finish_sweep`] frees the rest (`docs/decisions/0003-record-no-allocations.md`).
 //!
 //! # Invariants
 //! - Chunks lie end to end from unit 1 to the high-water mark, and the mark lies in the region.

@@ -67,7 +67,7 @@ fn growth_bytes(spare_bytes: u64, lacking_bytes: u64) -> u64 {
 
 impl<D: Dram> Heap<D> {
     /// Spare space that [`Heap::prepare`] should be asked for. None in a journaled region shorter than its first growth: a small store
-    /// stays small, and its writer grows the region once (`docs/decisions/0114-a-small-first-region-on-disks.md`).
+    /// stays small, and its writer grows the region once (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
     pub fn ahead_bytes(&self) -> u64 {
         if self.region.len_bytes() < GROWTH_BYTES && self.region.has_features(FEATURE_JOURNAL) {
             return 0;

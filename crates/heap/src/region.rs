@@ -7,8 +7,8 @@
 //!    the next growth, which must not find both copies torn.
 //! 3. Only then does [`Region::len_bytes`] tell, and the mark may move past the old length.
 //!
-//! The step is 4 MiB (`docs/decisions/0011-growth-by-two-huge-pages.md`), and the background's longer where there is time
-//! (`docs/decisions/0086-what-a-growth-waits-for.md`).
+//! The step is 4 MiB (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`), and the background's longer where there is time
+//! (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 //!
 //! # Features
 //! A flag is set before anything is written that a program must know it for, and never taken back.

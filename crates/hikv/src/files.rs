@@ -293,7 +293,7 @@ fn open_region(
 }
 
 /// Never less than what was asked for; nor, where nobody asks, than what the store was made for
-/// (`docs/decisions/0032-a-store-keeps-its-level.md`). A store that is opened only to be read promises nothing.
+/// (`docs/decisions/0032-refuse-weaker-durability-and-lost-files.md`). A store that is opened only to be read promises nothing.
 fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(), OpenError> {
     let (given, why) = (medium.durability(), medium.explain());
     let made_for = Region::made_for(medium).filter(|&level| level > given && !options.read_only);

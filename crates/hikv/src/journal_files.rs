@@ -24,7 +24,7 @@ use crate::stats::Identity;
 use crate::{OpenError, OpenProgress, Options, copy_mark, engines};
 
 /// The first length of a region on a disk: what the default engine takes with one item, and two units of 64 KiB. No huge page is there to be
-/// filled, as in a region on persistent memory (`docs/decisions/0114-a-small-first-region-on-disks.md`).
+/// filled, as in a region on persistent memory (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 const FIRST_REGION_BYTES: u64 = 24 << 16;
 
 pub(crate) const LOG_NAME: &str = "journal.hikv";

@@ -1,4 +1,4 @@
-//! The position word: the one commit word of an index entry (`docs/decisions/0001-one-commit-word.md`).
+//! The position word: the one commit word of an index entry (`docs/decisions/0001-commit-an-entry-with-one-8-byte-store.md`).
 
 use heap::layout::REGION_BYTES_MAX;
 use heap::{Class, Place, PlaceKind};

@@ -32,7 +32,7 @@ const WINDOW: usize = 8;
 
 /// These things, for a caller who reads what each names before the next is taken; `ask` asks the cache for what one names. A window is asked for in a row,
 /// one window before its turn. An instruction that asks for a line waits for the page's translation, and what comes long after waits, too: a row of
-/// them waits once (`docs/decisions/0081-lines-asked-for-in-a-row.md`).
+/// them waits once (`docs/decisions/0081-prefetch-a-window-of-items-in-one-loop.md`).
 #[inline(always)]
 pub fn in_time<'t, T>(things: &'t [T], ask: impl Fn(&T) + 't) -> impl Iterator<Item = &'t T> + 't {
     let ask_for = move |first: usize| things.iter().skip(first).take(WINDOW).for_each(&ask);

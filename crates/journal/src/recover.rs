@@ -19,7 +19,7 @@
 //!
 //! All segments up to the newest are sealed then, as if they had been written by this process; the checkpoint applies them.
 //!
-//! A damaged log is not opened (`docs/decisions/0025-a-log-knows-what-was-durable.md`). For a salvage, all frames that are whole
+//! A damaged log is not opened (`docs/decisions/0025-mark-durable-frames-in-the-log.md`). For a salvage, all frames that are whole
 //! are applied in their order, those behind what is missing too, and nothing is written.
 
 use std::io;

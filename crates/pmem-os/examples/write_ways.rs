@@ -1,5 +1,5 @@
 //! What the ways to write an item take, on memory that no cache has: through the cache with the next item's lines asked for ahead, and past it,
-//! in slots of exactly the item's length and in slots of whole lines. For `docs/decisions/0067-slots-and-sums.md`.
+//! in slots of exactly the item's length and in slots of whole lines. For `docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`.
 //!
 //! ```console
 //! $ cargo run --release -p hikv-pmem-os --example write_ways -- /dev/shm

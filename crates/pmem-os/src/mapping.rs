@@ -5,7 +5,7 @@
 //! a range is found that has room for the largest length, its beginning is kept, and the rest is given back. A region that gets longer than what is
 //! kept takes the addresses behind that, as long as they are free ([`AddressRange::reach`]). The kernel looks for
 //! addresses from the top of each gap, so in a process with few stores they stay free: each store lies at the bottom of a gap of its own.
-//! The more stores there are, the shorter are the gaps (`docs/decisions/0107-addresses-kept-for-a-store.md`).
+//! The more stores there are, the shorter are the gaps (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 //!
 //! The range is aligned to 1 GiB, so that every size of huge page fits wherever its offset does. No part of it is
 //! inherited by forked children, who therefore never unmap any either: their own mappings may lie there.

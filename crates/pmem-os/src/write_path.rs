@@ -3,7 +3,7 @@
 //! Stores past the cache save reading the lines first, and real persistent memory likes their whole blocks; but where the
 //! memory is DRAM some processors make the fence after them wait far longer than after a write-back (twice as long on one
 //! generation measured, a tenth less on another). So persistent memory gets them always, and for DRAM both ways are
-//! timed, once a process, on lines that no cache has, as a store's are (`docs/decisions/0009-the-write-path-is-timed.md`).
+//! timed, once a process, on lines that no cache has, as a store's are (`docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`).
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 //!
 //! Written here rather than taken from a crate because the checksum is on the write path of every item, where the
 //! crates measured cost five to ten times as much for 272 bytes (dispatch per call), and because core-only crates need
-//! it (`docs/decisions/0006-hash-and-checksum.md`).
+//! it (`docs/decisions/0006-hash-with-seeded-rapidhash-and-checksum-with-our-own-crc-32c.md`).
 
 use crate::arch;
 

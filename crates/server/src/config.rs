@@ -19,7 +19,7 @@ pub struct Config {
     /// Event loops, each a thread; at least one runs. With a fixed split, all threads of that.
     pub threads: usize,
     /// Which threads apply what writes leave for the order of keys: the store's threads beside the loops, or the loops as a pool
-    /// (`docs/decisions/0049-threads-that-change-roles.md`). The backend of a fixed split is what the store is opened with
+    /// (`docs/decisions/0049-split-threads-by-the-papers-equation-on-request.md`). The backend of a fixed split is what the store is opened with
     /// ([`hikv::Options::background_threads`]).
     pub split: Sharing,
     /// The most clients at a time; fewer if the process may not open so many files.

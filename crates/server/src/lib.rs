@@ -10,7 +10,7 @@
 //! replies by `output`, which stops the reading of a client that does not read; an idle connection holds no buffer.
 //!
 //! A write is durable, as far as the store's medium goes, before its reply is sent. Only the reply waits for that
-//! (`held`): the loop serves others meanwhile (`docs/decisions/0022-the-servers-loops.md`).
+//! (`held`): the loop serves others meanwhile (`docs/decisions/0022-never-let-an-event-loop-wait.md`).
 
 mod administration;
 mod clients;

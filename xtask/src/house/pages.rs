@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(first_difference(&all, &names(&["0001-a.md", "0003-c.md"])), Some("0002-b.md"));
         assert_eq!(first_difference(&all, &names(&["0001-a.md", "0002-b.md"])), Some("0003-c.md"));
         assert_eq!(first_difference(&all[..1], &all[..2]), Some("0002-b.md"));
-        assert_eq!(decision("docs/decisions/0001-a.md#why"), Some("0001-a.md".to_owned()));
+        assert_eq!(decision("docs/decisions/0001-commit-an-entry-with-one-8-byte-store.md#why"), Some("0001-a.md".to_owned()));
         assert_eq!(decision("docs/decisions/").or(decision("docs/cli.md")), None);
     }
 }

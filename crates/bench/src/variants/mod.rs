@@ -1,6 +1,6 @@
 //! HiKV otherwise: what the paper compares it with, to see what each idea is worth (sections 4.3 and 4.5). For benchmarks alone:
 //! each is a subject around a store as it ships, none is in a store's format, and the engine knows of none
-//! (`docs/decisions/0048-variants-live-in-the-benchmark.md`).
+//! (`docs/decisions/0048-measure-every-store-through-one-trait.md`).
 //!
 //! | variant | what is otherwise | how |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Broken variants of a move (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+//! Broken variants of a move (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 
 use pmem::Canary;
 

@@ -1,5 +1,5 @@
 //! Compaction: chunks of which little is in use are emptied, and the space of free runs goes back to the file system
-//! (`docs/decisions/0017-compaction.md`, `0108-compaction-of-every-engine.md`). By request, or in the background once too much space is taken
+//! (`docs/decisions/0017-compact-by-updates-and-return-space-as-holes.md`, `0108-compaction-of-every-engine.md`). By request, or in the background once too much space is taken
 //! for what is live. An engine says how it moves an item ([`Compacts`]); when, and out of which chunks, is decided here.
 //!
 //! | step of a move | a crash after it leaves |

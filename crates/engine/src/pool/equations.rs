@@ -82,7 +82,7 @@ impl Window {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reading {
     /// All of them, as the paper prints it. An update moves an item, and the tree names items by their places: so it is here, and this
-    /// is what `docs/decisions/0049-threads-that-change-roles.md` decides for.
+    /// is what `docs/decisions/0049-split-threads-by-the-papers-equation-on-request.md` decides for.
     #[default]
     WritesLumped,
     /// Puts and deletes, as the slides of the paper have it, whose tree need not hear of updates.

@@ -1,4 +1,4 @@
-//! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+//! Broken twins of this crate's rules (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 
 pub use engine::canary::{MOVE_FREES_EARLY, MOVE_UNCHECKED};
 use pmem::Canary;

@@ -7,7 +7,7 @@
 //! # No lock behind what was streamed
 //! A locked instruction waits for what was stored past the cache. So room is reserved, the buckets are locked and the key's copy is hidden
 //! before the item is written; the old item's line is on its way meanwhile. From the item's first byte to the commit there is none
-//! ([decision 78](../../../docs/decisions/0078-no-lock-behind-what-was-streamed.md)).
+//! ([decision 68](../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
 
 use crate::write::Outcome;
 use engine::{Answer, Before, Error, Verify};

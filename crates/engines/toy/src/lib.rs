@@ -37,7 +37,7 @@ use pmem::{Dram, Medium, Ticket};
 
 use slots::Slots;
 
-/// Broken twins of the rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+/// Broken twins of the rules (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 pub mod canary {
     use pmem::Canary;
 

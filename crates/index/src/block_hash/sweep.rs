@@ -1,4 +1,4 @@
-//! Walking all segments: the sweep after open, walks for readers, and `clear` (`docs/decisions/0008-clear-by-generation.md`).
+//! Walking all segments: the sweep after open, walks for readers, and `clear` (`docs/decisions/0008-clear-by-changing-the-generation.md`).
 //!
 //! A walk holds nothing between two segments, and advances by prefix: see [`Cursor`]. Of one segment a copy is taken under all of
 //! its locks, since items move between the buckets.

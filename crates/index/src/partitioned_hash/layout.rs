@@ -17,7 +17,7 @@
 //! A pair is two buckets of four lines; a bucket is 256 bytes, the unit in which persistent memory is written. A
 //! signature's *home* is one line; an entry that finds it full goes to the rest of the bucket, to the partner bucket, to
 //! the stash, or at last to a chained segment, and the home line keeps a sticky bit for each of these ways, so that a
-//! search that ends in the home line touches nothing else (`docs/decisions/0004-segments.md`).
+//! search that ends in the home line touches nothing else (`docs/decisions/0004-grow-the-index-by-splitting-small-segments.md`).
 
 use super::slot::Slot;
 use heap::layout::SEGMENT_BYTES;

@@ -27,7 +27,7 @@
 //! Readers may settle a word first, and a neighbour's insert may add the line's overflow bit to it: steps 4 and 5 go by
 //! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 //!
-//! The order before step 2 comes after the search: `docs/decisions/0010-items-are-ordered-after-the-search.md`.
+//! The order before step 2 comes after the search: `docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`.
 
 use std::sync::atomic::Ordering;
 use std::thread;

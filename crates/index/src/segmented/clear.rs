@@ -1,4 +1,4 @@
-//! Removing everything, as one step for readers and for a crash (`docs/decisions/0008-clear-by-generation.md`).
+//! Removing everything, as one step for readers and for a crash (`docs/decisions/0008-clear-by-changing-the-generation.md`).
 //!
 //! | step | a crash after it leaves |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The clean image: what an orderly close knew, for the next opening (`docs/decisions/0013-clean-image.md`): free space,
+//! The clean image: what an orderly close knew, for the next opening (`docs/decisions/0003-record-no-allocations.md`): free space,
 //! counts, and the order of the keys, if it was there.
 //!
 //! | step | a crash after it leaves |

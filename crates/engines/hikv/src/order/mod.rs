@@ -8,7 +8,7 @@
 //! An item that was replaced is retired by the thread that applied the change, since until then the tree refers to it.
 //!
 //! A store without order is of the same type: its phase is always off, and writers take no ticket. Why it is so:
-//! `docs/decisions/0012-order-when-asked-for.md`.
+//! `docs/decisions/0012-build-order-on-the-first-request.md`.
 //!
 //! # Lock order
 //! bucket lock -> (ticket) ; drainer of a queue -> tree -> delta; build. A writer that holds a ticket takes no lock but the

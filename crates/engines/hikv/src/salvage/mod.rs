@@ -1,4 +1,4 @@
-//! Salvage: the items of a region that is too damaged to be opened, or to be trusted (`docs/decisions/0018-dumps-and-repair.md`).
+//! Salvage: the items of a region that is too damaged to be opened, or to be trusted (`docs/decisions/0018-salvage-a-damaged-store-into-a-new-one.md`).
 //!
 //! # Rules
 //! - The region is only read.

@@ -1,4 +1,4 @@
-//! Snapshots: the store as it was at one moment, while writes go on (`docs/decisions/0016-snapshots.md`).
+//! Snapshots: the store as it was at one moment, while writes go on (`docs/decisions/0016-take-a-snapshot-by-advancing-an-epoch.md`).
 //!
 //! Items are stamped with the store's *snapshot epoch*, which advances only when a snapshot is taken: no write counts
 //! anything. A snapshot of epoch s sees the items of stamps up to s. A replaced item that the snapshot sees stays in place,

@@ -6,7 +6,7 @@
 //! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where segments or a queue have no room, locks and
 //! tickets are let go, room is made in all of them, and step 2 begins again.
 //!
-//! Why a batch may be of any size: `docs/decisions/0028-batches-of-any-size.md`.
+//! Why a batch may be of any size: `docs/decisions/0014-decide-a-batch-with-one-word.md`.
 //!
 //! # Lock order
 //! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so the holder of one waits for no lock, and

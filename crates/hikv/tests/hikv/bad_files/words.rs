@@ -1,7 +1,7 @@
 //! One word changed, anywhere in the region of a store of any engine, closed or killed. Whatever it was: nothing panics or goes on for ever, no
 //! read, walk or scan gives what the store never had, no write spoils what could be read before, and what is acknowledged then is there.
 //!
-//! What a key had before may come back where the word was one that commits a change: docs/decisions/0092-what-is-whole-of-a-damaged-store.md
+//! What a key had before may come back where the word was one that commits a change: docs/decisions/0018-salvage-a-damaged-store-into-a-new-one.md
 //! says which are not told.
 //!
 //! Each run of the tests changes some words of each store. All, in six ways each:

@@ -7,7 +7,7 @@ use hikv::{Options, Store};
 
 use super::Place;
 
-/// `docs/decisions/0114-a-small-first-region-on-disks.md`.
+/// `docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`.
 const NEW_BYTES_MAX: u64 = 1_750_000;
 const GROWTH_BYTES: u64 = 4 << 20;
 /// Of `stat`, whatever the file system's blocks are.

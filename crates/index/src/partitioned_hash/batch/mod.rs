@@ -1,4 +1,4 @@
-//! Batches: several entries changed as one step, for a crash and for readers alike (`docs/decisions/0014-batches.md`).
+//! Batches: several entries changed as one step, for a crash and for readers alike (`docs/decisions/0014-decide-a-batch-with-one-word.md`).
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
