@@ -61,7 +61,8 @@ struct Told {
 type Late = (Arc<Told>, ExpiredItem);
 
 thread_local! {
-    /// What this thread has still to tell; `None` unless it is telling.
+    /// The calls that this thread still has to make; `None` outside of a callback. A thread that ends has none: its stores may be closed
+    /// behind the destructor of this list.
     static LATE: RefCell<Option<VecDeque<Late>>> = const { RefCell::new(None) };
 }
 
@@ -69,7 +70,7 @@ thread_local! {
 /// key led to another one that expires, the write that called back would never return.
 #[must_use]
 pub fn in_expired_callback() -> bool {
-    LATE.with_borrow(Option::is_some)
+    LATE.try_with(|late| late.borrow().is_some()).unwrap_or(false)
 }
 
 impl fmt::Debug for ExpiredHook {
@@ -130,19 +131,13 @@ impl ExpiredHook {
     #[cold]
     pub fn tell(&self, item: ExpiredItem) {
         let Some(told) = self.0.lock().clone() else { return };
-        let first = LATE.with_borrow_mut(|late| match late {
-            Some(late) => {
-                late.push_back((Arc::clone(&told), item));
-                None
-            }
-            None => {
-                *late = Some(VecDeque::new());
-                Some(item)
-            }
-        });
-        let Some(item) = first else { return };
+        if in_expired_callback() {
+            LATE.with_borrow_mut(|late| late.get_or_insert_default().push_back((told, item)));
+            return;
+        }
+        let _ = LATE.try_with(|late| late.replace(Some(VecDeque::new())));
         told.tell(&item);
-        while let Some((told, item)) = LATE.with_borrow_mut(next_late) {
+        while let Ok(Some((told, item))) = LATE.try_with(|late| next_late(&mut late.borrow_mut())) {
             told.tell(&item);
         }
     }

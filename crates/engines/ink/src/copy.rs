@@ -46,7 +46,8 @@ fn witness(stamp: u64) -> Witness {
 impl Copy {
     /// Copies a value, and its bytes if they are wanted.
     pub(crate) fn of(value: &Value<'_>) -> Copy {
-        let mut bytes = SPARE.take();
+        // A thread that ends may read behind the destructor of its spare memory.
+        let mut bytes = SPARE.try_with(Cell::take).unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(value.bytes);
         Copy { bytes, expiry: expiry_of(value), stamp: value.stamp, place: value.place }
@@ -60,7 +61,7 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         if self.bytes.capacity() <= KEPT_BYTES_MAX {
-            SPARE.set(std::mem::take(&mut self.bytes));
+            let _ = SPARE.try_with(|spare| spare.set(std::mem::take(&mut self.bytes)));
         }
     }
 }

@@ -22,5 +22,6 @@ mod readme;
 mod real_time;
 mod sizes;
 mod standing;
+mod thread_ends;
 mod versions;
 mod written_together;
