@@ -1,4 +1,4 @@
-//! `docs/testing/mutants.md`: a row for each mutant, kept from run to run, and when its line goes to another file.
+//! `docs/testing/mutants.md`: a row for each mutant, kept from run to run, also when its line moves to another file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// What the page says of these sites.
+    /// Reads the outcomes of these sites from the page.
     pub(super) fn read(file: &Path, sites: &[Site]) -> Result<Table, Failure> {
         let names: Vec<_> = sites.iter().map(|site| (site.name(), site.kind)).collect();
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -80,8 +80,8 @@ impl Table {
     }
 }
 
-/// The outcomes of the mutants that are there still. Where a crate has lost as many rows of a line as there are new ones of the same line,
-/// these have gone to other files, and take their outcomes along.
+/// Keeps the outcomes of mutants that still exist. If a crate lost as many rows of a line as it gained, the rows
+/// moved to other files and keep their outcomes.
 fn kept(rows: BTreeMap<String, String>, names: &[(String, Kind)]) -> BTreeMap<String, String> {
     let is_there = |name: &String| names.iter().any(|(known, _)| known == name);
     let (mut outcomes, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = rows.into_iter().partition(|(name, _)| is_there(name));
@@ -94,7 +94,7 @@ fn kept(rows: BTreeMap<String, String>, names: &[(String, Kind)]) -> BTreeMap<St
     outcomes
 }
 
-/// What belongs to each line of each crate, of names as `Site::name` makes them.
+/// Groups items by the line and crate in their name, which has the form of `Site::name`.
 fn by_line<T>(of_names: impl IntoIterator<Item = (String, T)>) -> BTreeMap<(String, String), Vec<(String, T)>> {
     let mut lines: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (name, it) in of_names {
