@@ -67,7 +67,7 @@ const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "no_room", "in_
 const EXPLORED_SPLITS: Suite = explored(&["a_split", "one_line", "given_up", "around_a_split"]);
 const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "deferred", "journaled", "killed"]);
 
-/// A crate with mutants, or one of its folders or files, with its own tests and those of crates above it, the
+/// A crate with mutants, or a folder or file in a crate, with the crate's tests and those of crates above, the
 /// narrowest first.
 pub(super) struct Judges {
     /// Below `crates`.

@@ -5,13 +5,14 @@
 //! 2. Builds a copy of the workspace once, in which a number selects a step ([`build`]): `MUT=n` omits step n.
 //! 3. Runs the tests of the package and of packages above it for each step, for at most three minutes in total, until
 //!    one fails. `quick` runs only the tests that take seconds; a later run with all tests covers the rest.
-//! 4. Writes the outcomes to `docs/testing/mutants.md`. A step with an outcome there does not run again while its
-//!    line stays the same, in its file or in another file of the crate. So a run may be interrupted at any time and
-//!    continues later. To repeat a step, remove its row. Do not edit sources while a run copies them at its start.
+//! 4. Writes the outcomes to `docs/testing/mutants.md`. A step with an outcome there does not run again while the
+//!    line stays the same, in the same file or in another file of the crate. So a run may be interrupted at any time
+//!    and continues later. To repeat a step, remove its row. Do not edit sources while a run begins, because the
+//!    sources are copied then.
 //!
-//! A failed test must fail again on its own. A suite must first pass without a mutant; its duration then limits its
-//! duration with one. A suite that exceeds that limit several times over has caught the mutant; a suite that was only
-//! cut off by the three minutes has not.
+//! A failed test must fail again on its own. A suite must first pass without a mutant; the measured duration then
+//! limits the runs with mutants. A suite that exceeds that limit several times over has caught the mutant; a suite
+//! that was only cut off by the three minutes has not.
 
 mod build;
 mod judges;

@@ -9,12 +9,14 @@ use crate::failure::Failure;
 
 const HEAD: &str = "# Mutants
 
-A mutant is a copy of the program that omits one step, such as a fence, a lock or a repeated check; this page lists each mutant and the test that detects it. It
-is for contributors who change a protocol, and for readers who judge how much the tests see.
+A mutant is a copy of the program that omits one step, such as a fence, a lock or a repeated check; this page lists
+each mutant and the test that detects it. It is for contributors who change a protocol, and for readers who judge how
+much the tests see.
 
-The steps are calls that order, flush, sync, settle, publish, seal or retire, locks, and conditions that check again for concurrent changes.
-`cargo xtask mutants` finds such lines in the source, builds all mutants at once in a copy of it (`xtask/src/mutants/`; the shipped source has no
-switches), runs the tests on each mutant for at most three minutes, and writes this page. An interrupted run can be continued.
+The steps are calls that order, flush, sync, settle, publish, seal or retire, locks, and conditions that check again
+for concurrent changes. `cargo xtask mutants` finds such lines in the source, builds all mutants at once in a copy of
+it (`xtask/src/mutants/`; the shipped source has no switches), runs the tests on each mutant for at most three
+minutes, and writes this page. An interrupted run can be continued.
 
 | command | effect |
 |---|---|
@@ -23,8 +25,9 @@ switches), runs the tests on each mutant for at most three minutes, and writes t
 | `cargo xtask mutants FOLDER COUNT` | runs at most COUNT mutants of a folder below `crates`, or of a file |
 | `cargo xtask mutants list` | prints the number of each mutant |
 
-An outcome is kept while its line stays the same, in its file or in another file of its crate. Text that was added by hand after `missed` is kept
-as well. `equivalent`, followed by a reason, is also written by hand: omitting the step has no observable effect, so such a mutant is not run.
+An outcome is kept while its line stays the same, in its file or in another file of its crate. Text that was added by
+hand after `missed` is kept as well. `equivalent`, followed by a reason, is also written by hand: omitting the step
+has no observable effect, so such a mutant is not run.
 
 ";
 

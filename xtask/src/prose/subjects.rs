@@ -2,8 +2,8 @@
 //!
 //! A hit is
 //!
-//! - one of the words in [`ALWAYS`], wherever it occurs: it names no noun and is almost always the subject of its
-//!   clause;
+//! - one of the words in [`ALWAYS`], wherever the word occurs: such a word names no noun and is almost always the
+//!   subject of a clause;
 //! - `who` without a noun before it: at the beginning, after a full stop, colon, semicolon, bracket or dash, or after
 //!   a word of [`BEFORE_WHO`]. `a writer who holds the lock`, `the caller, who knows` and `says who waits` are
 //!   allowed.
