@@ -1,4 +1,4 @@
-//! Whether the pages lead where they say: each link within the repository to a file that is there, and ARCHITECTURE.md to every
+//! Checks the links of the pages: each link within the repository leads to an existing file, and the index of decisions links every
 //! decision, in the order of their numbers.
 
 use std::ffi::OsStr;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-const HOUSE: &str = "ARCHITECTURE.md";
 const DECISIONS: &str = "docs/decisions/";
+const INDEX: &str = "docs/decisions/README.md";
 
-/// Whether all links lead somewhere, and the list of decisions has all of them.
+/// Checks all links, and that the index of decisions lists each page once, by number.
 pub(super) fn check() -> Result<(), Failure> {
     let mut pages = Vec::new();
     find_pages(Path::new(""), &mut pages)?;
@@ -23,9 +23,9 @@ pub(super) fn check() -> Result<(), Failure> {
     }
     let mut decisions: Vec<String> = pages.iter().filter_map(|page| decision(page.to_str()?)).collect();
     decisions.sort();
-    let listed: Vec<String> = links(&read(Path::new(HOUSE))?).into_iter().filter_map(decision).collect();
+    let listed = listed(&read(Path::new(INDEX))?);
     if let Some(wrong) = first_difference(&decisions, &listed) {
-        return Err(format!("{HOUSE}: the list of decisions is not that of {DECISIONS}, from {wrong} on"));
+        return Err(format!("{INDEX}: the list differs from the pages in {DECISIONS}, from {wrong} on"));
     }
     println!("{} pages lead where they say, to {} decisions among others", pages.len(), decisions.len());
     Ok(())
@@ -51,10 +51,15 @@ fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name of a decision's page, of a path or a link to it.
+/// Returns the file name of the decision's page at `path`; `None` for other pages.
 fn decision(path: impl AsRef<str>) -> Option<String> {
     let name = path.as_ref().strip_prefix(DECISIONS)?.split('#').next()?;
     name.starts_with(|letter: char| letter.is_ascii_digit()).then(|| name.to_owned())
+}
+
+/// Returns the file names of the decisions that the index links, in its order.
+fn listed(index: &str) -> Vec<String> {
+    links(index).into_iter().filter_map(|link| decision(format!("{DECISIONS}{link}"))).collect()
 }
 
 /// What a page's text links to, outside of code.
@@ -102,5 +107,9 @@ mod tests {
         assert_eq!(first_difference(&all[..1], &all[..2]), Some("0002-b.md"));
         assert_eq!(decision("docs/decisions/0001-a.md#why"), Some("0001-a.md".to_owned()));
         assert_eq!(decision("docs/decisions/").or(decision("docs/cli.md")), None);
+        assert_eq!(
+            listed("- [1](0001-a.md), [limits](../limits.md)\n- [3](0003-c.md#why)"),
+            names(&["0001-a.md", "0003-c.md"])
+        );
     }
 }
