@@ -1,4 +1,4 @@
-//! Checks the pages: each link within the repository names an existing file, and ARCHITECTURE.md links to every
+//! Checks the links of the pages: each link within the repository leads to an existing file, and the index of decisions links every
 //! decision, in the order of their numbers.
 
 use std::ffi::OsStr;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-const HOUSE: &str = "ARCHITECTURE.md";
 const DECISIONS: &str = "docs/decisions/";
+const INDEX: &str = "docs/decisions/README.md";
 
-/// Returns an error if a link is broken or the list of decisions is incomplete.
+/// Checks all links, and that the index of decisions lists each page once, by number.
 pub(super) fn check() -> Result<(), Failure> {
     let mut pages = Vec::new();
     find_pages(Path::new(""), &mut pages)?;
@@ -18,16 +18,16 @@ pub(super) fn check() -> Result<(), Failure> {
         let text = read(page)?;
         let lost = lost_links(&text, page.parent().unwrap_or(Path::new("")), &|path| path.exists());
         if let Some(link) = lost.first() {
-            return Err(format!("{}: broken link {link}", page.display()));
+            return Err(format!("{}: {link} leads nowhere", page.display()));
         }
     }
     let mut decisions: Vec<String> = pages.iter().filter_map(|page| decision(page.to_str()?)).collect();
     decisions.sort();
-    let listed: Vec<String> = links(&read(Path::new(HOUSE))?).into_iter().filter_map(decision).collect();
+    let listed = listed(&read(Path::new(INDEX))?);
     if let Some(wrong) = first_difference(&decisions, &listed) {
-        return Err(format!("{HOUSE}: the list of decisions differs from {DECISIONS}, first at {wrong}"));
+        return Err(format!("{INDEX}: the list differs from the pages in {DECISIONS}, from {wrong} on"));
     }
-    println!("the links of {} pages are valid, including those to {} decisions", pages.len(), decisions.len());
+    println!("{} pages lead where they say, to {} decisions among others", pages.len(), decisions.len());
     Ok(())
 }
 
@@ -35,7 +35,7 @@ fn read(page: &Path) -> Result<String, Failure> {
     fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))
 }
 
-/// Finds the pages of the repository, except build output and directories whose name begins with a dot.
+/// Those of the repository: not of what was built, and of no directory whose name begins with a dot.
 fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let shown = if dir == Path::new("") { Path::new(".") } else { dir };
     for entry in fs::read_dir(shown).map_err(|error| format!("{}: {error}", shown.display()))? {
@@ -51,13 +51,18 @@ fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the name of a decision's page in a path or a link.
+/// Returns the file name of the decision's page at `path`; `None` for other pages.
 fn decision(path: impl AsRef<str>) -> Option<String> {
     let name = path.as_ref().strip_prefix(DECISIONS)?.split('#').next()?;
     name.starts_with(|letter: char| letter.is_ascii_digit()).then(|| name.to_owned())
 }
 
-/// Lists the links in a page's text, outside of code.
+/// Returns the file names of the decisions that the index links, in its order.
+fn listed(index: &str) -> Vec<String> {
+    links(index).into_iter().filter_map(|link| decision(format!("{DECISIONS}{link}"))).collect()
+}
+
+/// What a page's text links to, outside of code.
 fn links(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     prose
@@ -66,7 +71,7 @@ fn links(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Lists the links of a page in `dir` to missing files.
+/// The links to files that are not there, of a page in `dir`.
 fn lost_links<'t>(text: &'t str, dir: &Path, is_there: &dyn Fn(&Path) -> bool) -> Vec<&'t str> {
     let is_lost = |link: &&str| {
         let file = link.split('#').next().unwrap_or_default();
@@ -75,7 +80,7 @@ fn lost_links<'t>(text: &'t str, dir: &Path, is_there: &dyn Fn(&Path) -> bool) -
     links(text).into_iter().filter(is_lost).collect()
 }
 
-/// Returns the first element at which the lists differ.
+/// What either list has first where they differ.
 fn first_difference<'l>(all: &'l [String], listed: &'l [String]) -> Option<&'l str> {
     let same = all.iter().zip(listed).take_while(|(one, other)| one == other).count();
     all.get(same).or(listed.get(same)).map(String::as_str)
@@ -100,7 +105,11 @@ mod tests {
         assert_eq!(first_difference(&all, &names(&["0001-a.md", "0003-c.md"])), Some("0002-b.md"));
         assert_eq!(first_difference(&all, &names(&["0001-a.md", "0002-b.md"])), Some("0003-c.md"));
         assert_eq!(first_difference(&all[..1], &all[..2]), Some("0002-b.md"));
-        assert_eq!(decision("docs/decisions/0001-commit-an-entry-with-one-8-byte-store.md#why"), Some("0001-a.md".to_owned()));
+        assert_eq!(decision("docs/decisions/0001-a.md#why"), Some("0001-a.md".to_owned()));
         assert_eq!(decision("docs/decisions/").or(decision("docs/cli.md")), None);
+        assert_eq!(
+            listed("- [1](0001-a.md), [limits](../limits.md)\n- [3](0003-c.md#why)"),
+            names(&["0001-a.md", "0003-c.md"])
+        );
     }
 }
