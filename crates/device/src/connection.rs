@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::event::Event;
-use rings::Look;
+use rings::Readiness;
 
 use crate::accept::Arrival;
 use crate::group::Group;
@@ -91,9 +91,9 @@ impl Connection {
     }
 
     /// Looks whether its host has said something.
-    pub(crate) fn look(&mut self) -> Look {
+    pub(crate) fn look(&mut self) -> Readiness {
         let look = self.socket.look();
-        self.is_readable |= look == Look::News;
+        self.is_readable |= look == Readiness::Ready;
         look
     }
 

@@ -27,7 +27,7 @@ pub enum Before {
 impl Before {
     /// What a write found whose decision was shown a value, or none: what was there to the decision had not expired.
     #[must_use]
-    pub fn as_shown(self, is_shown: bool) -> Before {
+    pub fn present_if(self, is_shown: bool) -> Before {
         if is_shown { Before::Present } else { self }
     }
 }

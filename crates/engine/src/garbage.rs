@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_sleeps_for_those_before_it() {
+    fn write_sleeps_for_those_before_it() {
         let held_up = HeldUp::default();
         let slept: Vec<_> = (0..2_000).filter_map(|_| held_up.owe(GARBAGE_BYTES_MAX)).collect();
         assert_eq!(slept, [SLEEP_MIN; 2]);

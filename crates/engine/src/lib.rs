@@ -2,7 +2,7 @@
 //!
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines, each of which is a
 //! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock; but what a look
-//! finds ([`Engine::look`]) is returned, and ends with the caller's pin. This crate knows no engine and no index.
+//! finds ([`Engine::lookup`]) is returned, and ends with the caller's pin. This crate knows no engine and no index.
 
 mod answer;
 mod batch_op;
@@ -19,7 +19,7 @@ mod features;
 mod figure;
 pub mod garbage;
 mod hash;
-mod look;
+mod lookup;
 mod ordered_engine;
 pub mod pace;
 pub mod pool;
@@ -43,7 +43,7 @@ pub use compact::{
     Compacted, Compacting, Compaction, CompactionProgress, CompactionStats, Compacts, Moved, Pass, ShowCompaction,
 };
 pub use cursor::Cursor;
-pub use engine::{Damage, Decide, Decision, Engine, Held, OnExpired, OnExpiredItem, Told, Wanted};
+pub use engine::{Damage, Decide, Decision, Engine, Held, OnExpired, OnExpiredItem, OnResult, Wanted};
 pub use engine_stats::EngineStats;
 pub use error::{Error, Limits, OpenError};
 pub use expectation::Expectation;
@@ -53,8 +53,8 @@ pub use figure::{Figure, FigureKind};
 pub use garbage::HeldUp;
 pub use hash::Hasher;
 pub use items::Expiry;
-pub use look::{Look, Room, Seen, empty_room};
-pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Upkeep, Visit};
+pub use lookup::{Lookup, PackedLookup, ValueBuffer, empty_buffer};
+pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, QueueStats, Visit};
 pub use pace::Pace;
 pub use progress::Progress;
 pub use reaper::{Reaper, WalkAll};

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_is_long_after_a_long_round() {
+    fn rest_is_long_after_long_round() {
         let pace = Pace::default();
         pace.begin();
         pace.advance(RESTED_SHARE * 3 * FREE_COUNT, FREE_COUNT);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_damage_keeps_from_being_deleted_keeps_back_no_other() {
+    fn damaged_expired_key_delays_no_other() {
         let reaper = Reaper::default();
         let mut walk = |_: &Cursor, each: &mut Show<'_>| {
             [&b"one"[..], b"damaged", b"other"].iter().for_each(|key| each(key, b"", Expiry::at_ms(1)));

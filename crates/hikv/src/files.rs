@@ -244,8 +244,8 @@ fn damaged_medium(
         let what = "it belongs to another store: the last changes are lost, and what they replaced may be torn";
         return Ok((DamagedMedium::Mapped(Box::new(base)), missing(what)));
     }
-    let told = damage.iter().map(|error| Missing { path: log.clone(), what: error.to_string() });
-    Ok((DamagedMedium::Journaled(medium), told.collect()))
+    let missing = damage.iter().map(|error| Missing { path: log.clone(), what: error.to_string() });
+    Ok((DamagedMedium::Journaled(medium), missing.collect()))
 }
 
 fn map_options(options: &Options) -> MapOptions {

@@ -19,7 +19,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Reads the item at `at`, which has `room_bytes` at the most. Checksums are not compared: see [`Item::is_whole`].
+    /// Reads the item at `at`, which has `room_bytes` at the most. Checksums are not compared: see [`Item::is_intact`].
     ///
     /// # Errors
     /// [`ItemError`] if no item can lie there.
@@ -44,7 +44,7 @@ impl<'a> Item<'a> {
     /// True if the checksum fits.
     #[inline]
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.checksum() == self.header.checksum
     }
 

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_its_own_ticket() {
+    fn key_has_its_own_ticket() {
         // SAFETY: zeros are places of keys that were never changed.
         let places = Some(unsafe { Loan::zeroed(Lent) }.unwrap());
         let unsettled = Unsettled { places, cleared: AtomicU64::new(0), acknowledged: AtomicU64::new(0) };

@@ -237,7 +237,7 @@ impl<'a> Value<'a> {
 
     /// True if the checksum fits.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.seal().fits(self.bytes)
     }
 

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lent_is_aligned_zeroed_and_given_back() {
+    fn loan_is_aligned_zeroed_and_freed() {
         for (size, align) in [(1, 1), (4096, 64), (HUGE_PAGE_BYTES, HUGE_PAGE_BYTES), (5 << 20, 4 << 20), (5 << 20, 64)]
         {
             let layout = Layout::from_size_align(size, align).unwrap();

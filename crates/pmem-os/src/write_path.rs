@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_written_to_each_stride_and_the_next_one_is_told() {
+    fn items_are_written_to_each_stride() {
         let mut scratch = vec![Line([0; LINE_BYTES]); 3 * STRIDE_LINES];
         let told = std::cell::RefCell::new(Vec::new());
         time(&mut scratch, |item, next| {

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loan_is_zero_writable_and_given_back() {
+    fn loan_is_zero_writable_and_given_back() {
         // SAFETY: numbers may be zero.
         let mut loan = unsafe { Loan::<[u64; 1000], Host>::zeroed(Host) }.unwrap();
         assert!(loan.iter().all(|&word| word == 0));

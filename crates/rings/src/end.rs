@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::net::{RecvFlags, recv};
 use rustix::thread::futex;
 
-use crate::looks::Looks;
 use crate::memory::{Memory, Way, futex_of};
+use crate::poll_budget::PollBudget;
 use crate::ring::{Receiver, Ring, Sender};
 use crate::untaken::Untaken;
 
@@ -36,16 +36,16 @@ fn is_closed(socket: &UnixStream) -> io::Result<bool> {
 
 /// What a device has found by looking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Look {
+pub enum Readiness {
     /// A read finds something.
-    News,
+    Ready,
     /// Nothing yet: it is to be looked again.
-    Nothing,
+    Pending,
     /// Nothing, for so long that the host is told to ring: the poller tells of what comes.
-    Sleeps,
+    Sleeping,
 }
 
-/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`], once [`DeviceEnd::look`] has said that it sleeps. A read that
+/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`], once [`DeviceEnd::poll`] has said that it sleeps. A read that
 /// has found nothing is followed by looks, or nobody learns of what comes.
 #[derive(Debug)]
 pub struct DeviceEnd {
@@ -56,7 +56,7 @@ pub struct DeviceEnd {
     sender: Sender,
     receiver: Receiver,
     untaken: Arc<Untaken>,
-    looks: Looks,
+    looks: PollBudget,
     /// The host was told that this end sleeps.
     is_asleep: bool,
     /// Its socket is to be looked at, whether the host is there still.
@@ -78,7 +78,7 @@ impl DeviceEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, untaken: &Arc<Untaken>) -> DeviceEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
         let (socket, untaken) = (Arc::new(socket), Arc::clone(untaken));
-        let (looks, is_asleep, is_doubted) = (Looks::new(LOOK_COUNT), false, false);
+        let (looks, is_asleep, is_doubted) = (PollBudget::new(LOOK_COUNT), false, false);
         DeviceEnd { memory, socket, bell, sender, receiver, untaken, looks, is_asleep, is_doubted }
     }
 
@@ -89,18 +89,18 @@ impl DeviceEnd {
     }
 
     /// Looks whether there is something to read, and has the host ring from now on if that was in vain for long enough.
-    pub fn look(&mut self) -> Look {
+    pub fn poll(&mut self) -> Readiness {
         let ring = self.memory.ring(Way::ToDevice);
         if self.receiver.has_news(&ring) {
-            self.looks.found();
-            return Look::News;
+            self.looks.reset();
+            return Readiness::Ready;
         }
-        if self.looks.go_on() {
-            return Look::Nothing;
+        if self.looks.try_again() {
+            return Readiness::Pending;
         }
         // A contradiction is found by the read.
         self.is_asleep = self.receiver.may_sleep(&ring).unwrap_or(false);
-        if self.is_asleep { Look::Sleeps } else { Look::News }
+        if self.is_asleep { Readiness::Sleeping } else { Readiness::Ready }
     }
 
     /// Writes all of it where the host reads it, if there is room, and tells the host nothing. What was staged and not told of is told
@@ -112,9 +112,9 @@ impl DeviceEnd {
     }
 
     /// Tells the host of so many bytes that were staged.
-    pub fn tell(&mut self, len_bytes: usize) {
+    pub fn publish(&mut self, len_bytes: usize) {
         let ring = self.memory.ring(Way::ToHost);
-        self.sender.tell(&ring, len_bytes);
+        self.sender.publish(&ring, len_bytes);
         if self.sender.wakes(&ring) {
             wake(ring.reader);
         }
@@ -198,14 +198,14 @@ pub struct HostEnd {
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
-    looks: Looks,
+    looks: PollBudget,
     timeout: Option<Duration>,
 }
 
 impl HostEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
-        HostEnd { memory, socket, bell, sender, receiver, looks: Looks::new(LOOK_COUNT), timeout }
+        HostEnd { memory, socket, bell, sender, receiver, looks: PollBudget::new(LOOK_COUNT), timeout }
     }
 
     /// How long a read or a write waits; for ever, if it is `None`.
@@ -261,13 +261,13 @@ impl HostEnd {
 }
 
 /// Looks whether there is something to read, as often as is worth it.
-fn found(looks: &mut Looks, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
+fn found(looks: &mut PollBudget, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
     loop {
         if receiver.has_news(ring) {
-            looks.found();
+            looks.reset();
             return true;
         }
-        if !looks.go_on() {
+        if !looks.try_again() {
             return false;
         }
         spin_loop();

@@ -80,7 +80,7 @@ fn takes_sleeper<W: Word>(word: &W) -> bool {
 pub(crate) struct Sender {
     /// The place behind all that was written, of which the reader is told as far as `told`.
     tail: u64,
-    told: u64,
+    published: u64,
     /// The reader's place, as it was looked at last: it only moves on, so what had room then has room. The line that has the place is the
     /// reader's, and far away.
     head: u64,
@@ -99,10 +99,10 @@ impl Sender {
 
     /// Writes as much as there is room for. Nothing is staged.
     pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
-        debug_assert_eq!(self.tail, self.told, "what was staged is told first");
+        debug_assert_eq!(self.tail, self.published, "what was staged is told first");
         let len = bytes.len().min(self.known_room(ring, bytes.len())? as usize);
         self.write(ring, &bytes[..len]);
-        self.tell(ring, len);
+        self.publish(ring, len);
         Ok(len)
     }
 
@@ -118,9 +118,9 @@ impl Sender {
     }
 
     /// Tells the reader of so many bytes that were staged.
-    pub(crate) fn tell<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
-        self.told = self.told.wrapping_add(len_bytes as u64);
-        ring.tail.store(self.told, Release);
+    pub(crate) fn publish<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
+        self.published = self.published.wrapping_add(len_bytes as u64);
+        ring.tail.store(self.published, Release);
     }
 
     /// Bytes that have room: as was known, if that is enough for so many.
@@ -308,7 +308,7 @@ mod tests {
             let room = 56 - model.len();
             let written = match random >> 62 {
                 0 => {
-                    sender.tell(&ring, std::mem::take(&mut staged));
+                    sender.publish(&ring, std::mem::take(&mut staged));
                     let pushed = sender.push(&ring, &bytes).expect("nobody lies");
                     assert_eq!(pushed, len.min(room));
                     pushed
@@ -320,7 +320,7 @@ mod tests {
                     if has_room { len } else { 0 }
                 }
                 2 => {
-                    sender.tell(&ring, len.min(staged));
+                    sender.publish(&ring, len.min(staged));
                     staged -= len.min(staged);
                     0
                 }

@@ -62,8 +62,8 @@ const TRACED: Suite = Suite {
 
 /// Explorations that reach most steps of the protocols; then those of what few scripts do.
 const EXPLORED: Suite = explored(&["everyday", "clear_and_reopen", "several_puts", "batches::they_survive_whole"]);
-const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "no_room", "in_order", "expire", "go_by"]);
-const EXPLORED_SPLITS: Suite = explored(&["a_split", "one_line", "given_up", "around_a_split"]);
+const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "without_space", "in_order", "expire", "go_by"]);
+const EXPLORED_SPLITS: Suite = explored(&["split_survives", "one_line", "abandoned", "around_split"]);
 const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "deferred", "journaled", "killed"]);
 
 /// A crate with mutants, or a folder or a file of one, its own tests and those above it, the narrowest first.
@@ -118,7 +118,7 @@ const JUDGES: [Judges; 18] = [
     Judges { place: "pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
     Judges {
         place: "engines/hikv/src/read/cached.rs",
-        quick: &[plain("hikv-engine-hikv"), explored(&["who_reads_a_put"])],
+        quick: &[plain("hikv-engine-hikv"), explored(&["reader_waits_for"])],
         slow: &[explored(&["cached"])],
     },
     Judges {

@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_pronoun_of_a_sentence_is_found() {
+    fn second_pronoun_of_sentence_is_found() {
         for text in [
             "It waits until it is awake.",
             "The lock keeps its word to itself.",
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_may_have_one() {
+    fn sentence_may_have_one() {
         for text in [
             "It waits. It is awake: it reads; it ends.",
             "| its lock | its writer |",
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_of_a_doc_comment_may_have_two() {
+    fn doc_comment_sentence_may_have_two() {
         assert!(hits_of("/// It has its lock.\n// It has its lock, and they wait.\n").is_empty());
         assert_eq!(hits_of("fn f() {}\n/// It has its lock,\n/// and they wait.\n"), [(3, "it, its, they".into())]);
     }

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_without_a_noun_is_found() {
+    fn subject_without_noun_is_found() {
         for text in [
             "Who writes holds the lock.",
             "A lock. Who writes holds it.",
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_noun_may_have_its_clause() {
+    fn noun_may_have_its_clause() {
         for text in [
             "//! A writer who holds the lock.",
             "//! The caller, who knows, says who waits.",
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_goes_on_in_the_next_line_and_ends_with_its_paragraph() {
+    fn sentence_continues_to_paragraph_end() {
         assert_eq!(lines("/// It is held by\n/// who writes.\n"), [2]);
         assert!(lines("/// The writer\n/// who writes.\n").is_empty());
         assert_eq!(lines("/// The writer\n///\n/// who writes.\n"), [3]);

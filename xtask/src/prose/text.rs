@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_ends_with_its_mark() {
+    fn sentence_ends_with_its_mark() {
         for (text, expected) in [
             ("A lock. A writer.", vec!["A lock.", "A writer."]),
             ("A lock: a writer; a reader", vec!["A lock:", "a writer;", "a reader"]),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_goes_on_in_the_next_line_and_ends_with_its_paragraph_item_or_cell() {
+    fn sentence_ends_with_paragraph_item_or_cell() {
         assert_eq!(sentences_of("//! A lock\n//! is held\n//!\n//! by it\n"), ["A lock is held", "by it"]);
         assert_eq!(sentences_of("//! - A lock\n//!   is held\n//! 2. by it\n"), ["A lock is held", "by it"]);
         assert_eq!(sentences_of("//! # A lock\n//! is held\n"), ["A lock", "is held"]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prose_is_no_sentence() {
+    fn non_prose_is_no_sentence() {
         assert_eq!(sentences_of("//! A lock\n//! ```text\n//! it: it\n//! ```\n//! is held.\n"), ["A lock is held."]);
         assert_eq!(sentences_of("//! A `it; it.` lock, `it`. So\n"), ["A   lock, .", "So"]);
         assert!(sentences_of("// A comment.\nlet it = its;\n").is_empty());

@@ -26,7 +26,7 @@ fn free_port() -> u16 {
 }
 
 #[test]
-fn a_server_starts_again_from_the_file_that_it_rewrote() {
+fn server_restarts_from_rewritten_file() {
     let place = Place::new();
     let port = free_port();
     let text = format!("# ours\nport {port}\nio-threads 1\nloglevel warning\nsync-interval 50\n");
@@ -65,7 +65,7 @@ fn the_command_line_counts_more_than_the_file() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_keeps_the_server_from_starting() {
+fn wrong_config_prevents_start() {
     let place = Place::new();
     for (text, words) in [
         ("nonsense yes\n", ["hikv.conf:2", "nonsense 'yes'", "no such parameter"]),
@@ -121,7 +121,7 @@ fn parameters_of_redis_that_change_nothing_are_named() {
 }
 
 #[test]
-fn a_password_that_everybody_may_read_is_warned_of() {
+fn world_readable_password_is_warned_about() {
     for (mode, is_warned) in [(0o644, true), (0o600, false)] {
         let place = Place::new();
         let mut command = serve(&place, "requirepass hush\n", &["--addr", "127.0.0.1:0"]);
@@ -175,7 +175,7 @@ fn several_addresses_are_listened_on_and_rewritten() {
 }
 
 #[test]
-fn each_of_several_addresses_must_be_one_that_may_be_listened_on() {
+fn each_address_must_be_allowed() {
     let place = Place::new();
     for (text, words) in [
         ("bind 127.0.0.1 -0.0.0.0\n", ["0.0.0.0:6379", "neither a password"]),

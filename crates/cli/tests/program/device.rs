@@ -65,7 +65,7 @@ fn one_command_offers_a_store_and_another_uses_it() {
 }
 
 #[test]
-fn what_cannot_be_offered_makes_no_store() {
+fn unusable_address_makes_no_store() {
     let place = Place::new();
     let [file, nowhere] = [place.write("file", "not a socket"), place.file("none/socket")];
     let [file, nowhere] = [&file, &nowhere].map(|path| path.to_str().unwrap());
@@ -90,7 +90,7 @@ fn what_cannot_be_offered_makes_no_store() {
 }
 
 #[test]
-fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
+fn nvme_target_listens_locally_by_default() {
     let place = Place::new();
     place.run("device", &["--tcp", "127.0.0.1:0", "--size", "0"]).misused(&["--size", "1048576"]);
     place.run("device", &["--tcp", "127.0.0.1:0", "--shm", "s", "--shm-mode", "9"]).misused(&["--shm-mode", "octal"]);
@@ -181,7 +181,7 @@ const ALONE_COUNT: usize = 1000;
 const OTHER_CALLS_MAX: usize = 400;
 
 /// Whether a line of strace's is a look before a sleep, which has found nothing, or lets others run between two: so many come as the other
-/// side takes time, up to a bound (`rings::Looks`).
+/// side takes time, up to a bound (`rings::PollBudget`).
 fn is_look(line: &str) -> bool {
     line.contains("sched_yield(")
         || line.contains("epoll_wait(") && line.contains(", 0)") && line.trim_end().ends_with("= 0")
@@ -237,7 +237,7 @@ const FAILING: &[&str] = &["trace=fdatasync,fsync", "inject=fdatasync,fsync:erro
 
 /// Nothing is completed that is not durable; then the device says what it has, and its hosts are told.
 #[test]
-fn a_device_whose_disk_fails_says_so() {
+fn device_whose_disk_fails_says_so() {
     let place = Place::new();
     let start = || {
         let arguments = ["--tcp", "127.0.0.1:0", "--threads", "1", "--durability", "power"];
@@ -365,13 +365,13 @@ fn killed(kill_count: u64) {
 }
 
 #[test]
-fn a_device_that_is_killed_under_load_has_what_it_completed() {
+fn killed_nvme_target_keeps_completed_commands() {
     killed(KILL_COUNT);
 }
 
 #[test]
 #[ignore = "many minutes"]
-fn a_device_that_is_killed_often_has_what_it_completed() {
+fn often_killed_nvme_target_keeps_completed_commands() {
     let count =
         std::env::var("HIKV_ROUNDS").map_or(KILL_COUNT_LONG, |count| count.parse().expect("a number of rounds"));
     killed(count);

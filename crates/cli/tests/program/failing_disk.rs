@@ -91,7 +91,7 @@ fn assert_kept(serving: &Serving) {
 }
 
 #[test]
-fn a_slow_disk_has_everybody_told() {
+fn slow_disk_has_everybody_told() {
     let place = Place::new();
     let Some((serving, _strace, answers)) = told_of(&place, SLOW) else { return };
     assert_eq!(answers, REQUESTS.map(|(_, answer)| answer));
@@ -99,7 +99,7 @@ fn a_slow_disk_has_everybody_told() {
 }
 
 #[test]
-fn nobody_is_told_of_what_a_failed_sync_leaves() {
+fn failed_sync_is_never_acknowledged() {
     let place = Place::new();
     let Some((serving, strace, answers)) = told_of(&place, FAILING) else { return };
     for ((answer, harmless), (request, _)) in answers.iter().zip(HARMLESS).zip(REQUESTS) {
@@ -138,7 +138,7 @@ fn nobody_is_told_of_what_a_failed_sync_leaves() {
 
 /// The table of databases cannot be read when the transaction is taken back: its last write may be lost.
 #[test]
-fn a_transaction_that_cannot_be_written_has_one_answer() {
+fn unwritable_transaction_has_one_answer() {
     let place = Place::new();
     let serving = serve(&place);
     assert_eq!(ask(&serving, "SET first 1\r\nSELECT 1\r\nSET second 2\r\n"), "+OK\r\n".repeat(3));
@@ -160,7 +160,7 @@ fn a_transaction_that_cannot_be_written_has_one_answer() {
 
 /// `EXEC` tells by a null that another client has changed a watched key: not before that change is durable.
 #[test]
-fn a_transaction_is_not_told_of_what_a_failed_sync_leaves() {
+fn transaction_hides_failed_sync() {
     let place = Place::new();
     let serving = serve(&place);
     assert_eq!(ask(&serving, "SET watched before\r\n"), "+OK\r\n");

@@ -83,7 +83,7 @@ fn at_process() {
 
 /// What makes a store, or a copy of one, leaves none; so it can be done again.
 #[test]
-fn what_makes_a_store_leaves_none() {
+fn failing_create_leaves_no_store() {
     let place = filled();
     let out = place.file("deep/down/out");
     for (name, source) in [("backup", place.store()), ("restore", place.store()), ("repair", place.store())] {

@@ -81,7 +81,7 @@ fn the_level_is_chosen_at_start_and_while_it_runs() {
 }
 
 #[test]
-fn a_client_too_many_is_logged() {
+fn client_too_many_is_logged() {
     let place = Place::new();
     let serving = Serving::spawned(command(&place, &["--max-clients", "1"]));
     let first = serving.connect();

@@ -60,7 +60,7 @@ fn maxclients_is_what_the_limit_on_open_files_allows() {
 }
 
 #[test]
-fn who_cannot_be_accepted_waits_while_the_others_are_served() {
+fn unaccepted_clients_wait() {
     let place = Place::new();
     let serving = Serving::start(&place);
     let mut first = serving.connect();

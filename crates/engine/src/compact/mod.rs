@@ -175,7 +175,7 @@ impl<C> Compaction<C> {
     }
 
     /// The background looks once so much was loosened, if it ever does.
-    fn look_after(&self, bytes: u64) {
+    fn check_after(&self, bytes: u64) {
         let bytes = if self.above.is_some() { bytes } else { u64::MAX };
         self.look_bytes.store(bytes, Ordering::Relaxed);
     }

@@ -80,7 +80,7 @@ pub trait Compacting: Compacts {
             Ok(false) => work.pass = Some(pass),
             ended => {
                 pass.end(self);
-                compaction.look_after(LOOK_BYTES);
+                compaction.check_after(LOOK_BYTES);
                 ended?;
             }
         }
@@ -101,11 +101,11 @@ pub trait Compacting: Compacts {
         if let Some(mut pass) = begun {
             pass.end(self);
         }
-        compaction.look_after(u64::MAX);
+        compaction.check_after(u64::MAX);
         let mut compacted = Compacted { taken_bytes_before: self.taken_bytes(), ..Compacted::default() };
         let passes = self.run_passes(&mut compacted, progress);
         compacted.taken_bytes_after = self.taken_bytes();
-        compaction.look_after(LOOK_BYTES);
+        compaction.check_after(LOOK_BYTES);
         passes.map(|()| compacted)
     }
 
@@ -126,13 +126,13 @@ trait Passes: Compacting {
         heap.forget_loosened();
         let live_bytes = heap.stats().live_bytes;
         let footprint_bytes = heap.footprint_bytes();
-        compaction.look_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
+        compaction.check_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
         if footprint_bytes as f64 <= above * live_bytes as f64 + GAIN_BYTES_MIN as f64 {
             return Ok(None);
         }
         let pass = Pass::plan(self, Thoroughness::Worthwhile, GAIN_BYTES_MIN)?;
         if pass.is_some() {
-            compaction.look_after(u64::MAX);
+            compaction.check_after(u64::MAX);
         }
         Ok(pass)
     }

@@ -56,7 +56,7 @@ impl<'p, W: Work> Member<'p, W> {
             self.own.applied.add(Sampled { count, timed_count: count, ticks });
         }
         if self.own.applied.count >= TOLD_COUNT {
-            self.tell();
+            self.flush();
         }
         Ok(count)
     }
@@ -89,13 +89,13 @@ impl<'p, W: Work> Member<'p, W> {
         };
         sum.add(sampled);
         if self.own.served_count() >= TOLD_COUNT {
-            self.tell();
+            self.flush();
         }
     }
 
     #[cold]
-    fn tell(&mut self) {
-        self.pool.tell(std::mem::take(&mut self.own));
+    fn flush(&mut self) {
+        self.pool.add(std::mem::take(&mut self.own));
     }
 }
 

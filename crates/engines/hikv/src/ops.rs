@@ -12,12 +12,12 @@ use super::read::COMPARED_FOR_PART_BYTES_MAX;
 use super::read::group::GROUP_COUNT;
 use super::write::check_key;
 use super::{HiKv, Memory};
-use crate::write::publish::{Prepared, Target};
+use crate::write::publish::{Prepared, WriteTarget};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show, ShowCompaction,
-    SnapshotEngine, Told, Wanted, Witness, while_readers_keep,
+    Expiry, Features, Limits, OnExpired, OnExpiredItem, OnResult, OrderedEngine, PackedLookup, Progress, Show,
+    ShowCompaction, SnapshotEngine, ValueBuffer, Wanted, Witness, while_readers_keep,
 };
 use items::NewItem;
 
@@ -45,23 +45,23 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(key, u64::MAX, found)
+        self.read(key, u64::MAX, found)
     }
 
-    fn looks(&self) -> bool {
+    fn supports_lookup(&self) -> bool {
         self.cache.is_none()
     }
 
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _room: &'a mut Room) -> Look<'a> {
-        self.look_for(key)
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_value(key)
     }
 
-    fn look_at_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        self.look_for_group(&keys[..keys.len().min(GROUP_COUNT)], seen)
+    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+        self.lookup_group(&keys[..keys.len().min(GROUP_COUNT)], seen)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(key, COMPARED_FOR_PART_BYTES_MAX, found)
+        self.read(key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
@@ -94,12 +94,16 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         })
     }
 
-    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
         self.bound_garbage();
         for (number, group) in items.chunks(GROUP_COUNT).enumerate() {
-            let mut told = |item, done| told(number * GROUP_COUNT + item, done);
+            let mut on_result = |item, done| on_result(number * GROUP_COUNT + item, done);
             let fits = group.iter().all(|(key, value)| self.check_put(key, value.len() as u64).is_ok());
-            if fits { self.put_group(group, &mut told) } else { self.put_each(group, 0..group.len(), &mut told) }
+            if fits {
+                self.put_group(group, &mut on_result)
+            } else {
+                self.put_each(group, 0..group.len(), &mut on_result)
+            }
         }
     }
 
@@ -134,7 +138,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        let target = Target::any(self.hasher.signature(key), key);
+        let target = WriteTarget::any(self.hasher.signature(key), key);
         self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry, stamp })).map(drop)
     }
 
@@ -164,8 +168,8 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.expiry_of(key)
     }
 
-    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.expired_hook.set(told);
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.expired_hook.set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
@@ -207,7 +211,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.walk_part(&cursor, each)
     }
 
-    fn somewhere(&self, seed: u64) -> Cursor {
+    fn random_cursor(&self, seed: u64) -> Cursor {
         Cursor::Number(seed | 1)
     }
 

@@ -47,10 +47,10 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
         let unmet = unmet?;
         if let Some(condition) = unmet {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
         self.expect_merges();
-        expired.into_values().for_each(|item| self.reaper.hook().tell(item));
+        expired.into_values().for_each(|item| self.reaper.hook().notify(item));
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use pbtree::{Merged, Next, Pass};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 
 /// While walks keep merges away, the next try comes after this.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -115,7 +115,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             let mut behind = None;
             let ends_at = &mut |key: &[u8]| behind = Some(key.to_vec());
             let merged =
-                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(told)?;
+                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(from_tree)?;
             if merged == Merged::Fewer {
                 self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
             }

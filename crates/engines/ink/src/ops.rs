@@ -13,7 +13,7 @@ use pbtree::Figures;
 use pmem::{Dram, Medium};
 
 use crate::copy::expiry_of;
-use crate::error::told;
+use crate::error::from_tree;
 use crate::update::put;
 use crate::{Ink, NAME};
 
@@ -79,12 +79,12 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let expiry = self.show(key, expiry_of)?;
+        let expiry = self.read_with(key, expiry_of)?;
         Ok(expiry.filter(|expiry| !self.is_past(*expiry)))
     }
 
-    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.reaper.hook().set(told);
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.reaper.hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
@@ -97,7 +97,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         self.may_write()?;
-        self.tree.clear(epoch::thread_index()).map_err(told)
+        self.tree.clear(epoch::thread_index()).map_err(from_tree)
     }
 
     fn len(&self) -> Result<u64, Error> {
@@ -112,16 +112,22 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         })
     }
 
-    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+    fn walk_skipping_damage(
+        &self,
+        cursor: Cursor,
+        each: &mut Show<'_>,
+        damaged: &mut Skip<'_>,
+    ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
-            self.show_whole(each, damaged)?;
+            self.walk_all_skipping_damage(each, damaged)?;
         }
         Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        let mut tell = |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
-        let figures = self.tree.check(&mut tell).map_err(told)?;
+        let mut on_damage =
+            |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
+        let figures = self.tree.check(&mut on_damage).map_err(from_tree)?;
         (0..figures.key_count).for_each(|_| check.count_item());
         check.go_on_with::<()>(None);
         Ok(())

@@ -21,7 +21,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         let is_due = &mut |held: Option<&Value<'_>>| {
             let before = self.before(held);
-            (before == Before::Expired && held.is_some_and(Value::is_whole)).then_some(before)
+            (before == Before::Expired && held.is_some_and(Value::is_intact)).then_some(before)
         };
         Ok(self.write(key, Change::Delete, is_due)?.is_some())
     }

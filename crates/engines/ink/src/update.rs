@@ -5,8 +5,8 @@ use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium, MediumError};
 
 use crate::Ink;
-use crate::copy::{Copy, expiry_of, whole};
-use crate::error::told;
+use crate::copy::{Copy, check_intact, expiry_of};
+use crate::error::from_tree;
 
 /// A value that is to be put.
 pub(crate) fn put(bytes: &[u8], expiry: Expiry) -> Change<'_> {
@@ -38,7 +38,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         if change == Change::Delete {
             self.expect_merges();
         }
-        expired.into_iter().for_each(|item| self.reaper.hook().tell(item));
+        expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
         Ok(before)
     }
 
@@ -46,7 +46,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// neither is a value.
     #[cold]
     pub(crate) fn copy_expired(&self, key: &[u8], value: &Value<'_>) -> Option<ExpiredItem> {
-        if value.is_whole() { self.reaper.hook().copy(key, value.bytes, expiry_of(value)) } else { None }
+        if value.is_intact() { self.reaper.hook().copy(key, value.bytes, expiry_of(value)) } else { None }
     }
 
     /// Does `work`; where the region seems full, again once all free space is known, and then once what deletes have left is merged.
@@ -55,13 +55,13 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let was_swept = self.tree.heap().is_swept();
         let mut done = work();
         if !was_swept && is_full(&done) {
-            self.tree.sweep().map_err(told)?;
+            self.tree.sweep().map_err(from_tree)?;
             done = work();
         }
         if is_full(&done) && self.merge_for_space()? {
             done = work();
         }
-        done.map_err(told)
+        done.map_err(from_tree)
     }
 
     /// An error where nothing can be written. What a failed medium takes no more must not be seen by readers either.
@@ -85,17 +85,17 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// What `show` says of the key's value, whatever its time; an absence is compared as the store's `verify` says.
-    pub(crate) fn show<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+    pub(crate) fn read_with<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
         let is_sure = self.verify >= Verify::Absence;
         let shown = if is_sure { self.tree.get_surely(key, show) } else { self.tree.get(key, show) };
-        shown.map_err(told)
+        shown.map_err(from_tree)
     }
 
     /// The key's value, whatever its time; compared as `verify` says.
-    pub(crate) fn look_up(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
-        let copied = self.show(key, |value| {
+    pub(crate) fn find_verified(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
+        let copied = self.read_with(key, |value| {
             if verify > Verify::Nothing {
-                whole(value)?;
+                check_intact(value)?;
             }
             Ok(Copy::of(value))
         });
@@ -104,7 +104,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// The key's value, unless its time has come.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Copy>, Error> {
-        Ok(self.look_up(key, self.verify)?.filter(|found| !self.is_past(found.expiry)))
+        Ok(self.find_verified(key, self.verify)?.filter(|found| !self.is_past(found.expiry)))
     }
 
     /// Deletes; true if there was such a key.
@@ -117,7 +117,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// fits, whatever reads compare: what is made of a damaged one would get a good checksum.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
-            let found = self.look_up(key, Verify::Values)?;
+            let found = self.find_verified(key, Verify::Values)?;
             let seen = found.as_ref().map(|found| found.stamp);
             let live = found.as_ref().filter(|found| !self.is_past(found.expiry));
             let expiry = live.map_or(Expiry::NEVER, |live| live.expiry);

@@ -58,15 +58,15 @@ pub(crate) struct Checkpoint {
 
 /// Figures of the checkpoint that counts, told without waiting for the one under way.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct LastCheckpoint {
     pub(crate) number: AtomicU64,
     pub(crate) node_count: AtomicU64,
     /// Records that could not be read when a checkpoint was tried after that.
     pub(crate) damaged_count: AtomicU64,
 }
 
-impl Told {
-    pub(crate) fn tell(&self, counts: &Checkpoint) {
+impl LastCheckpoint {
+    pub(crate) fn set(&self, counts: &Checkpoint) {
         self.number.store(counts.number, Ordering::Relaxed);
         self.node_count.store(counts.nodes.len() as u64, Ordering::Relaxed);
         self.damaged_count.store(0, Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.medium.commit(Level::default());
         self.medium.health()?;
         let before = mem::replace(counts, new);
-        self.told.tell(counts);
+        self.last_checkpoint.set(counts);
         self.let_go(&before, &counts.cuts, counts.nodes.len() as u64);
         self.lanes.count_entries(0, entry_count);
         Ok(())
@@ -224,7 +224,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut before = before.flatten().peekable();
         self.each_stored(&mut |stored, key| {
             let key = match key_before(&mut before, &stored, key) {
-                Some(other) if !self.records().read(stored.record)?.is_whole() => other,
+                Some(other) if !self.records().read(stored.record)?.is_intact() => other,
                 _ => key,
             };
             // No opening would take them.

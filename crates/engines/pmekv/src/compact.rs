@@ -13,7 +13,7 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::prepared::Prepared;
-use crate::record::whole;
+use crate::record::check_intact;
 use crate::write::Expected;
 
 /// Where a leaf begins.
@@ -89,7 +89,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let Some((position, item)) = self.find(key)?.filter(|(position, _)| *position == old) else {
             return Ok(Moved::Unexpected);
         };
-        whole(position, &item)?;
+        check_intact(position, &item)?;
         let Some(PlaceKind::Slot(class)) = position.place().map(|place| place.kind) else {
             return Ok(Moved::Unexpected);
         };

@@ -72,7 +72,7 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use batch::Batches;
-use checkpoint::{Checkpoint, Told};
+use checkpoint::{Checkpoint, LastCheckpoint};
 use lane::Lanes;
 use record::Records;
 use recover::Damage;
@@ -115,7 +115,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     checkpoint: Mutex<Checkpoint>,
     room: Room,
     reserve: Reserve,
-    told: Told,
+    last_checkpoint: LastCheckpoint,
     clock: Clock,
     verify: Verify,
     reaper: Reaper,

@@ -6,7 +6,7 @@ use index::bplus_tree::Page;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
-use crate::record::{Records, whole};
+use crate::record::{Records, check_intact};
 use crate::write::{Expected, Outcome};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
@@ -38,7 +38,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.bound_log()?;
         let outcome = self.with_room_to_delete(|| self.reap_due(key))?;
-        Ok(self.tell_expired(outcome).answer != Answer::Unexpected)
+        Ok(self.report_expired(outcome).answer != Answer::Unexpected)
     }
 
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
@@ -46,7 +46,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
         let Some((position, item)) = due else { return Ok(Outcome::UNEXPECTED) };
         // A time that has rotted is none.
-        whole(position, &item)?;
+        check_intact(position, &item)?;
         self.change(key, &mut None, Expected::Record(Some(position)))
     }
 }

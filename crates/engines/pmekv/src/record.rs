@@ -105,14 +105,14 @@ impl<M: Medium> Keys for WithValues<'_, '_, M> {
 }
 
 /// Records that a search for an absent key compares, each whole: one whose key is damaged may be that key's.
-pub(crate) struct Whole<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
+pub(crate) struct Intact<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
 
-impl<M: Medium> Keys for Whole<'_, '_, M> {
+impl<M: Medium> Keys for Intact<'_, '_, M> {
     type Error = Error;
 
     fn key(&self, position: Position) -> Result<&[u8], Error> {
         let item = self.0.read(position)?;
-        whole(position, &item)?;
+        check_intact(position, &item)?;
         Ok(item.key)
     }
 
@@ -127,8 +127,8 @@ pub(crate) fn witness(position: Position, item: &Item<'_>) -> Witness {
 }
 
 /// An error unless the record's checksum fits.
-pub(crate) fn whole(position: Position, item: &Item<'_>) -> Result<(), Error> {
-    if item.is_whole() {
+pub(crate) fn check_intact(position: Position, item: &Item<'_>) -> Result<(), Error> {
+    if item.is_intact() {
         return Ok(());
     }
     Err(Error::Corrupt { offset: position.offset().0, what: "a record's checksum does not fit" })

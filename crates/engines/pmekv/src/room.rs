@@ -78,7 +78,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// A checkpoint met a record that is damaged.
     pub(crate) fn note_damage(&self) -> Result<(), Error> {
         *self.room.damaged_at.lock() = Some(self.lanes.entry_count());
-        self.told.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
+        self.last_checkpoint.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
         Ok(())
     }
 
@@ -158,10 +158,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// The same for a key's delete, again as long as there are checkpoints: what each has given deletes of other threads have had.
     pub(crate) fn with_room_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         loop {
-            let number = self.told.number.load(Ordering::Acquire);
+            let number = self.last_checkpoint.number.load(Ordering::Acquire);
             let done = self.with_room(true, &mut attempt);
             let is_full = done.as_ref().is_err_and(Error::is_full);
-            if !is_full || self.told.number.load(Ordering::Acquire) == number {
+            if !is_full || self.last_checkpoint.number.load(Ordering::Acquire) == number {
                 return done;
             }
         }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writers_are_held_back_the_longer_the_fuller_the_log_is_and_never_for_long() {
+    fn writers_slow_as_log_fills() {
         for max in [1, 3, 8, 1_000, 1 << 20, u64::MAX / 2] {
             let paces: Vec<_> = (0..=100).map(|percent| pace((max as u128 * percent / 100) as u64, max)).collect();
             assert!(paces.is_sorted() && paces[..75].iter().all(Duration::is_zero), "{max}: {paces:?}");

@@ -9,7 +9,7 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::prepared::Prepared;
-use crate::record::whole;
+use crate::record::check_intact;
 use crate::write::{Expected, Outcome, check_key, check_value};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
@@ -18,13 +18,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
         let outcome = self.with_room(false, || self.try_put(item))?;
-        Ok(self.tell_expired(outcome).was_there())
+        Ok(self.report_expired(outcome).was_there())
     }
 
     #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let aim = self.tree.aim(pin.pinned(), &self.records(), item.key);
+        let aim = self.tree.prefetch(pin.pinned(), &self.records(), item.key);
         let mut new = Some(self.prepare(item)?);
         let changed = self.change_at(pin.pinned(), &aim, &mut new, Expected::Anything)?;
         drop(pin);
@@ -47,7 +47,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
         let outcome = self.with_room(false, || self.change(key, &mut new, Expected::Anything))?;
-        self.tell_expired(outcome);
+        self.report_expired(outcome);
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
         let outcome = self.with_room_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
-        Ok(self.tell_expired(outcome).was_there())
+        Ok(self.report_expired(outcome).was_there())
     }
 
     /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again. A record is believed only if its checksum
@@ -65,7 +65,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.write_to(key)?;
             let (changed, outcome) = self.with_room(false, || self.try_update(key, decide))?;
             if outcome.answer != Answer::Unexpected {
-                self.tell_expired(outcome);
+                self.report_expired(outcome);
                 return Ok(changed);
             }
         }
@@ -77,7 +77,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let found = self.find(key)?;
         let live = found.filter(|(_, item)| !self.is_past(item.expiry));
         if let Some((position, item)) = &live {
-            whole(*position, item)?;
+            check_intact(*position, item)?;
         }
         let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
         let held = live.map(|(_, item)| Held { value: item.value, expiry });
@@ -101,8 +101,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Tells of an item that had expired before a write; the outcome without it. The caller is not pinned.
-    pub(crate) fn tell_expired(&self, mut outcome: Outcome) -> Outcome {
-        outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().tell(item));
+    pub(crate) fn report_expired(&self, mut outcome: Outcome) -> Outcome {
+        outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
         outcome
     }
 

@@ -7,13 +7,13 @@ use arrayvec::ArrayVec;
 use engine::{Answer, Before, Error, ExpiredItem, Limits};
 use epoch::{FREED_COUNT_MAX, Pinned};
 use index::Position;
-use index::bplus_tree::{Aim, ChangeError, Edit, Found, Keys as _};
+use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::{place_of, whole};
+use crate::record::{check_intact, place_of};
 use crate::{Pmekv, canary};
 
 /// What a key has to hold to be changed.
@@ -47,7 +47,7 @@ impl Outcome {
     /// What it was to a decision that was shown a value, or none: an item that it was shown had not expired.
     pub(crate) fn shown(self, is_shown: bool) -> Outcome {
         let Outcome { answer, expired } = self;
-        Outcome { answer: answer.map(|before| before.as_shown(is_shown)), expired: expired.filter(|_| !is_shown) }
+        Outcome { answer: answer.map(|before| before.present_if(is_shown)), expired: expired.filter(|_| !is_shown) }
     }
 }
 
@@ -77,7 +77,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expected: Expected,
     ) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let aim = self.tree.aim(pin.pinned(), &self.records(), key);
+        let aim = self.tree.prefetch(pin.pinned(), &self.records(), key);
         let changed = self.change_at(pin.pinned(), &aim, new, expected)?;
         drop(pin);
         self.conclude(changed)
@@ -88,7 +88,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn change_at<'t>(
         &'t self,
         pinned: Pinned<'t>,
-        aim: &Aim<'t, '_>,
+        aim: &PrefetchedLeaf<'t, '_>,
         new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Changed, Error> {
@@ -98,7 +98,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         // The leaf is there by now, or will be; what the key holds is on its way while the record is written.
         self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
         new.iter_mut().for_each(|new| new.write(&self.medium));
-        let found = self.tree.look_at(pinned, &records, aim)?;
+        let found = self.tree.find_prefetched_to_change(pinned, &records, aim)?;
         let old = found.item();
         if old.is_none() {
             // Under the lane's lock nobody puts it meanwhile.
@@ -164,7 +164,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let (position, hook) = (old?, self.reaper.hook());
         let item = self.records().read(position).ok()?;
         // A time that has rotted is none, and neither is a value.
-        whole(position, &item).ok()?;
+        check_intact(position, &item).ok()?;
         hook.copy(item.key, item.value, item.expiry)
     }
 

@@ -53,7 +53,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let turn = self.table.batch_turn();
         let expired = self.with_room(|| self.try_batch(&asked, &ops, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())
     }
 
@@ -88,8 +88,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     self.table.split_for_batch(self.cx(), full, &signatures)?;
                 }
                 Err(Stop::Unmet(condition)) => {
-                    self.look_again(asked.iter().map(|(key, _)| key))?;
-                    return Err(Error::Unmet { condition });
+                    self.find_again(asked.iter().map(|(key, _)| key))?;
+                    return Err(Error::ConditionFailed { condition });
                 }
                 Err(Stop::Failed(error)) => return Err(error),
             }
@@ -134,7 +134,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         batch.has_room().map_err(Stop::Room)?;
         if batch.changes_nothing() {
             drop(batch);
-            self.look_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
+            self.find_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
             return Ok(Done { replaced, hidden: Vec::new(), ticket: None });
         }
         let record = batch.reserve_record().map_err(Error::from)?;
@@ -145,13 +145,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable
     /// yet.
-    fn look_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
+    fn find_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
         keys.try_for_each(|key| self.find(*key).map(drop))
     }
 
     /// The value of a slot and its witness, unless the value has expired.
     pub(crate) fn live_witness<'a>(&'a self, slot: &'a Slot) -> Result<Option<(Witness, &'a [u8])>, Error> {
-        let seen = self.seen(slot)?;
+        let seen = self.contents(slot)?;
         Ok((!self.clock.is_past(seen.expiry)).then(|| (seen.witness(), seen.value)))
     }
 

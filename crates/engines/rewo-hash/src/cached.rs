@@ -9,14 +9,16 @@ use std::sync::Arc;
 
 use engine::{Error, Expiry, Figure, OpenError, Progress, Verify, Witness};
 use index::block_hash::Key;
-use index::cached_table::{CacheStats, Copied, CopyThreads, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
+use index::cached_table::{
+    CacheStats, Copied, CopyThreads, Lookup, NewCopy, Permit, Sought, Write, canary, is_durable,
+};
 use index::segmented::Cursor;
 use index::{CachedTable, cached_table};
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 use crate::background::Background;
-use crate::read::Seen;
+use crate::read::SlotContents;
 use crate::write::New;
 
 /// What a write is to the cached table, if there is one.
@@ -25,7 +27,7 @@ pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
 /// What a look into the cached table says of a key.
 pub(crate) enum Known {
     /// What the caller was shown, or that there is nothing to show.
-    Told(bool),
+    Certain(bool),
     /// The region is to be asked.
     Unknown(Option<Permit>),
 }
@@ -35,7 +37,7 @@ pub(crate) fn sought<'k>(key: Key<'k>) -> Sought<'k> {
     Sought { bytes: key.bytes, signature: key.signature }
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SlotContents<'a> {
     pub(crate) fn copy(&self) -> NewCopy<'a> {
         NewCopy { value: self.value, version: self.witness().words(), expiry_ms: self.expiry.ms() }
     }
@@ -78,16 +80,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Shows the key's copy, if there is one.
     #[inline(always)]
-    pub(crate) fn look(&self, key: Key<'_>, found: &mut dyn FnMut(Witness, &[u8], Expiry)) -> Known {
+    pub(crate) fn lookup_copy(&self, key: Key<'_>, found: &mut dyn FnMut(Witness, &[u8], Expiry)) -> Known {
         let Some(cache) = &self.cache else { return Known::Unknown(None) };
         let show = |copied: Copied<'_>| {
             found(Witness::of_words(copied.version), copied.value, Expiry::at_ms(copied.expiry_ms))
         };
-        match cache.look(sought(key), || self.clock.now_ms(), show) {
-            Look::Hit(()) => Known::Told(true),
-            Look::Absent if self.verify < Verify::Absence => Known::Told(false),
-            Look::Absent => Known::Unknown(None),
-            Look::Miss(permit) => Known::Unknown(permit),
+        match cache.lookup(sought(key), || self.clock.now_ms(), show) {
+            Lookup::Hit(()) => Known::Certain(true),
+            Lookup::Absent if self.verify < Verify::Absence => Known::Certain(false),
+            Lookup::Absent => Known::Unknown(None),
+            Lookup::Miss(permit) => Known::Unknown(permit),
         }
     }
 
@@ -137,7 +139,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// What its readers are shown of what was put; `None` if they will be told of damage.
     #[inline(always)]
     fn copy_of_new<'n>(&'n self, new: &'n New<'n>) -> Option<NewCopy<'n>> {
-        new.copy.or_else(|| Some(self.seen(&new.slot).ok()?.copy()))
+        new.copy.or_else(|| Some(self.contents(&new.slot).ok()?.copy()))
     }
 
     /// Before the store is cleared.
@@ -154,7 +156,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let mut is_full = false;
         for (_, slot) in &shown.slots {
             // Damage is told to who asks for the key: of a store that has some no miss is an absence.
-            let Ok(seen) = self.whole(slot) else { return Ok(Progress::Idle) };
+            let Ok(seen) = self.intact_contents(slot) else { return Ok(Progress::Idle) };
             let key = self.key(seen.key)?;
             is_full |= cache.is_full_for(sought(key));
             if !is_full && !self.offer(cache, key)? {
@@ -175,7 +177,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if !is_durable(&self.medium) {
             return Ok(false);
         }
-        cache.bring_in(permit, sought(key), &self.whole(&slot)?.copy());
+        cache.bring_in(permit, sought(key), &self.intact_contents(&slot)?.copy());
         Ok(true)
     }
 }

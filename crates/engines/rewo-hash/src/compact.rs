@@ -71,7 +71,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     fn try_move(&self, pass: &mut Pass<Cursor>, slot: &Slot) -> Result<Moved, Error> {
-        let Some((position, item)) = self.whole(slot)?.item() else { return Ok(Moved::Unexpected) };
+        let Some((position, item)) = self.intact_contents(slot)?.item() else { return Ok(Moved::Unexpected) };
         let Some(PlaceKind::Slot(class)) = position.place().map(|place| place.kind) else {
             return Ok(Moved::Unexpected);
         };

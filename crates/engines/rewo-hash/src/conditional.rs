@@ -26,7 +26,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         loop {
             let (is_changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
             if outcome.answer != Answer::Unexpected {
-                self.tell_expired(outcome);
+                self.report_expired(outcome);
                 return Ok(is_changed);
             }
         }
@@ -36,7 +36,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
-        let seen = found.as_ref().map(|slot| self.whole(slot)).transpose()?;
+        let seen = found.as_ref().map(|slot| self.intact_contents(slot)).transpose()?;
         let live = seen.filter(|seen| !self.clock.is_past(seen.expiry));
         let held = live.map_or(Expiry::NEVER, |live| live.expiry);
         let decision = decide(live.map(|live| Held { value: live.value, expiry: live.expiry }));
@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         loop {
             let outcome = self.try_delete_if(key, conditions)?;
             if outcome.answer != Answer::Unexpected {
-                self.tell_expired(outcome);
+                self.report_expired(outcome);
                 return Ok(());
             }
         }
@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let found = self.find(key)?;
         let live = found.as_ref().map_or(Ok(None), |slot| self.live_witness(slot))?;
         if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
         self.write_pinned(key, &mut None, &mut |slot| slot == found.as_ref())
     }

@@ -29,7 +29,7 @@ mod cached;
 mod check;
 mod compact;
 mod conditional;
-mod look;
+mod lookup;
 mod many;
 mod open;
 mod ops;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::expectation::REST;
 use engine::{
     Answer, BatchOp, Before, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine,
-    EngineStats, Error, Expiry, Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show, ShowCompaction,
-    Skip, Streamed, Wanted, Witness, while_readers_keep,
+    EngineStats, Error, Expiry, Features, OnExpired, OnExpiredItem, Order, PackedLookup, Progress, Show,
+    ShowCompaction, Skip, Streamed, ValueBuffer, Wanted, Witness, while_readers_keep,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -45,19 +45,19 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(self.key(key)?, false, &mut |version, value, _| found(version, value))
+        self.read(self.key(key)?, false, &mut |version, value, _| found(version, value))
     }
 
-    fn looks(&self) -> bool {
+    fn supports_lookup(&self) -> bool {
         true
     }
 
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], room: &'a mut Room) -> Look<'a> {
-        self.look_for(key, room)
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_value(key, room)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(self.key(key)?, true, &mut |version, value, _| found(version, value))
+        self.read(self.key(key)?, true, &mut |version, value, _| found(version, value))
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
@@ -101,7 +101,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.bound_garbage();
         let key = self.key(key)?;
         let outcome = self.try_delete(key)?;
-        Ok(self.tell_expired(outcome) == Answer::Done(Before::Present))
+        Ok(self.report_expired(outcome) == Answer::Done(Before::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
@@ -114,12 +114,12 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let mut expiry = None;
-        self.show(self.key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
+        self.read(self.key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
         Ok(expiry)
     }
 
-    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.expired_hook.set(told);
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.expired_hook.set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
@@ -153,10 +153,15 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
-        self.walk_whole(cursor, each, &mut Err)
+        self.walk_skipping_damage(cursor, each, &mut Err)
     }
 
-    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+    fn walk_skipping_damage(
+        &self,
+        cursor: Cursor,
+        each: &mut Show<'_>,
+        damaged: &mut Skip<'_>,
+    ) -> Result<Cursor, Error> {
         let place = match cursor {
             Cursor::Start => Place::default(),
             Cursor::Number(number) => Place::from_number(number),
@@ -169,7 +174,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let (shown, next) = self.table.visit(&self.medium, place)?;
         shown.settle(&self.medium)?;
         for (_, slot) in &shown.slots {
-            match self.whole(slot) {
+            match self.intact_contents(slot) {
                 Ok(seen) if self.clock.is_past(seen.expiry) => {}
                 Ok(seen) => each(seen.key, seen.value, seen.expiry),
                 Err(error) => damaged(error)?,
@@ -178,7 +183,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         Ok(if next.is_done() { Cursor::End } else { Cursor::Number(next.number()) })
     }
 
-    fn somewhere(&self, seed: u64) -> Cursor {
+    fn random_cursor(&self, seed: u64) -> Cursor {
         Cursor::Number(seed | 1)
     }
 
@@ -229,19 +234,19 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Shows the key's item, unless its time has come.
     #[inline(always)]
-    pub(crate) fn show(
+    pub(crate) fn read(
         &self,
         key: Key<'_>,
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8], Expiry),
     ) -> Result<bool, Error> {
-        let permit = match self.look(key, found) {
-            Known::Told(is_there) => return Ok(is_there),
+        let permit = match self.lookup_copy(key, found) {
+            Known::Certain(is_there) => return Ok(is_there),
             Known::Unknown(permit) => permit,
         };
         let _pin = epoch::pin();
         let Some(slot) = self.find(key)? else { return Ok(false) };
-        let Some(seen) = self.shown(&slot, is_part)? else { return Ok(false) };
+        let Some(seen) = self.readable_contents(&slot, is_part)? else { return Ok(false) };
         if !is_part {
             self.bring_in(permit, key, || seen.copy());
         }

@@ -4,7 +4,7 @@ use engine::{Answer, Before, Error, ExpiredItem, Expiry, Limits, while_readers_k
 use heap::Reservation;
 use heap::layout::SEGMENT_BYTES;
 use index::Position;
-use index::block_hash::{Aim, At, Key, Published, Slot};
+use index::block_hash::{At, Key, Published, Slot, Target};
 use index::cached_table::{NewCopy, Write, canary};
 use index::segmented::Garbage;
 use items::NewItem;
@@ -89,7 +89,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             Err(error) if error.is_full() => self.put_in_room(key, &item)?,
             outcome => outcome?,
         };
-        self.tell_expired(outcome);
+        self.report_expired(outcome);
         Ok(())
     }
 
@@ -104,9 +104,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Asks the cache for what a write of the key begins with. The caller is pinned,
     /// while it uses what is returned.
     #[inline(always)]
-    pub(crate) fn aim(&self, key: Key<'_>) -> Aim<'_> {
-        let aim = self.table.aim(&self.medium, key.signature);
-        self.cached_table().into_iter().for_each(|cache| cache.aim(key.signature));
+    pub(crate) fn prefetch(&self, key: Key<'_>) -> Target<'_> {
+        let aim = self.table.prefetch(&self.medium, key.signature);
+        self.cached_table().into_iter().for_each(|cache| cache.prefetch(key.signature));
         aim
     }
 
@@ -151,14 +151,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         allowed: &mut Allowed<'_>,
     ) -> Result<Answer<Before>, Error> {
         let outcome = self.write_pinned(key, new, allowed)?;
-        Ok(self.tell_expired(outcome))
+        Ok(self.report_expired(outcome))
     }
 
     /// Tells the callback of an item that had expired before it was written over. The caller is not pinned, unless its own caller is: the
     /// callback may use the store.
     #[inline(always)]
-    pub(crate) fn tell_expired(&self, outcome: Outcome) -> Answer<Before> {
-        outcome.expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+    pub(crate) fn report_expired(&self, outcome: Outcome) -> Answer<Before> {
+        outcome.expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         outcome.answer
     }
 
@@ -260,7 +260,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// What the slot that went says of the key. The caller is pinned.
     pub(crate) fn before(&self, old: Option<&Slot>) -> Result<Before, Error> {
         let Some(old) = old else { return Ok(Before::Absent) };
-        let is_past = self.clock.is_past(self.seen(old)?.expiry);
+        let is_past = self.clock.is_past(self.contents(old)?.expiry);
         Ok(if is_past { Before::Expired } else { Before::Present })
     }
 
@@ -268,7 +268,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[cold]
     pub(crate) fn copy_expired(&self, old: Option<&Slot>) -> Option<ExpiredItem> {
         // A time that has rotted is none, and neither is a value.
-        let seen = self.whole(old?).ok()?;
+        let seen = self.intact_contents(old?).ok()?;
         self.expired_hook.copy(seen.key, seen.value, seen.expiry)
     }
 

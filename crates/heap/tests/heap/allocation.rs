@@ -103,7 +103,7 @@ fn every_length_up_to_an_extent_gets_room_for_it() {
 }
 
 #[test]
-fn a_region_does_not_grow_while_sizes_come_and_go() {
+fn region_is_stable_while_sizes_vary() {
     let (memory, heap) = Memory::formatted();
     let mut seed = 7u64;
     let mut random = |below: usize| {
@@ -177,7 +177,7 @@ fn an_empty_region_is_gathered_into_one_run() {
 }
 
 #[test]
-fn a_second_free_of_a_place_changes_nothing() {
+fn second_free_of_place_changes_nothing() {
     let (memory, heap) = Memory::formatted();
     for len_bytes in [100, 300_000] {
         let place = heap.reserve(&memory, len_bytes, 0).unwrap().publish();
@@ -189,7 +189,7 @@ fn a_second_free_of_a_place_changes_nothing() {
 }
 
 #[test]
-fn a_segment_comes_with_its_first_line_zero_even_from_used_units() {
+fn segment_begins_with_zero_line() {
     let (memory, heap) = Memory::formatted();
     let dirty = heap.reserve(&memory, (1 << 20) - 64, 0).unwrap().publish();
     (0..1 << 20).step_by(8).skip(8).for_each(|at| memory.set_word(dirty.offset.0 - 64 + at, u64::MAX));
@@ -204,7 +204,7 @@ fn a_segment_comes_with_its_first_line_zero_even_from_used_units() {
 }
 
 #[test]
-fn a_cancelled_place_is_the_next_one_handed_out_in_time() {
+fn cancelled_place_is_reused() {
     let (memory, heap) = Memory::formatted();
     let class = Class::for_bytes(5_000).unwrap();
     let mark_bytes = {

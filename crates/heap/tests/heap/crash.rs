@@ -73,10 +73,10 @@ impl Explorer {
     /// Looks at the crashes of `sim` from now on.
     fn watch(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let explorer = Arc::clone(self);
-        sim.observe(Box::new(move |sim, _| explorer.look(sim, is_nested)));
+        sim.observe(Box::new(move |sim, _| explorer.examine(sim, is_nested)));
     }
 
-    fn look(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+    fn examine(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         if self.objection().is_some() {
             return;
         }

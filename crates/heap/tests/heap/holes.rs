@@ -10,7 +10,7 @@ use crate::memory::Memory;
 /// Between a chunk's taking of space and its look at what is there another thread takes the same space, and a third one gives
 /// it back: what may be holes begins where it began.
 #[test]
-fn a_chunk_has_its_space_though_it_was_given_back_meanwhile() {
+fn chunk_has_space_after_concurrent_release() {
     let both = Arc::new(Memory::formatted());
     let others = Arc::clone(&both);
     both.0.after_back(move || {

@@ -112,7 +112,7 @@ fn places_freed_by_another_thread_come_back() {
 /// While threads churn, old places are marked and then freed by one thread, while another ends the sweep at any moment
 /// after the marks.
 #[test]
-fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
+fn frees_at_sweep_end_are_counted_once() {
     let (memory, heap) = Memory::formatted();
     let claims = Claims::new();
     let old: Vec<Place> = (0..40_000)
@@ -134,7 +134,7 @@ fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
 
 /// Chunks of seven slots: the sweep passes thousands of them while two threads free a slot in each, in the same order.
 #[test]
-fn a_free_at_the_very_moment_its_chunk_is_swept_is_not_lost() {
+fn free_during_chunk_sweep_is_not_lost() {
     const ROUND_COUNT: usize = 5;
     for _ in 0..ROUND_COUNT {
         let (memory, heap) = Memory::formatted();

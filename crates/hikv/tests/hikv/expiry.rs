@@ -39,7 +39,7 @@ fn keys(store: &Store) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_key_that_has_expired_is_absent_everywhere() {
+fn key_that_has_expired_is_absent_everywhere() {
     let Timed { store, clock, _dir } = timed();
     store.put("b", "stays").unwrap();
     store.put_with_ttl("a", [7; LARGE_VALUE_BYTES], SECOND).unwrap();
@@ -100,7 +100,7 @@ fn expiries_outlive_the_process_that_set_them() {
 
 /// Nobody writes to the store, and its worker sleeps for ever: it is woken by the write, and then wakes by the system's clock.
 #[test]
-fn a_sleeping_worker_wakes_for_what_expires() {
+fn sleeping_worker_wakes_for_what_expires() {
     for &engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let store = Options::new().engine(engine).open(dir.path()).unwrap();

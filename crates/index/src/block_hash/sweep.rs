@@ -99,7 +99,7 @@ impl BlockHash {
             // Of a store that is only read twins stay.
             for (_, slot) in image.slots().filter(|(_, slot)| cx.medium.is_writable() || met.insert(*slot)) {
                 count += 1;
-                if !slot.is_whole() {
+                if !slot.is_intact() {
                     // It may have named an item that nothing else names, or names another's place.
                     misplaced((at, Misplaced { offset: at.0, what: "is a damaged slot's bucket" }));
                     continue;
@@ -136,7 +136,7 @@ impl Cleared {
         for segment in self.0.segments() {
             let images = segment.images(cx.medium);
             // What a damaged slot names may be anybody's by now.
-            let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_whole());
+            let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_intact());
             // Twins name the same place: the second time it is free already.
             let items: HashSet<_> = slots.filter_map(|(_, slot)| slot.position()?.place()).collect();
             items.into_iter().chain(segment.places()).for_each(|place| cx.heap.free(cx.medium, place));

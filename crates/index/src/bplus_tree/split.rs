@@ -14,8 +14,8 @@ use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::memory::Unlinked;
-use super::search::{Stop, Target, common_bytes, head_of, key_of, shortest_between};
 use super::separator::Separator;
+use super::target::{Stop, Target, common_bytes, head_of, key_of, shortest_between};
 use super::version::Lock;
 use super::{BPlusTree, Keys, NoDram};
 

@@ -146,7 +146,7 @@ mod tests {
     use pmem::Backoff;
 
     use super::*;
-    use crate::cached_table::{LIMIT_BYTES_MIN, Look, NewCopy, Sought};
+    use crate::cached_table::{LIMIT_BYTES_MIN, Lookup, NewCopy, Sought};
     use pmem_sim::Lent;
 
     const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
@@ -177,11 +177,11 @@ mod tests {
     }
 
     fn is_hit(table: &CachedTable) -> bool {
-        matches!(table.look(KEY, || 0, |copied| copied.value.to_vec()), Look::Hit(value) if value == COPY.value)
+        matches!(table.lookup(KEY, || 0, |copied| copied.value.to_vec()), Lookup::Hit(value) if value == COPY.value)
     }
 
     #[test]
-    fn threads_sleep_while_nobody_writes_and_wake_for_those_who_do() {
+    fn threads_sleep_until_written_to() {
         let table = Arc::new(table());
         let threads = CopyThreads::start(&table, 2).unwrap();
         wait_until(|| threads.alive_count() == 2 && threads.awake_count() == 0);
@@ -199,7 +199,7 @@ mod tests {
 
     /// It holds the request, and stands before the bucket's lock, when it dies.
     #[test]
-    fn a_thread_that_dies_leaves_nobody_waiting() {
+    fn thread_that_dies_leaves_nobody_waiting() {
         fn dies(backoff: &mut Backoff) {
             assert!(thread::current().name() != Some("hikv-copies"), "meant to");
             backoff.relax();

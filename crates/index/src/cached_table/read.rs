@@ -13,7 +13,7 @@ use super::{CachedTable, Copied, NewCopy, Sought};
 
 /// What a search found.
 #[derive(Debug)]
-pub enum Look<R> {
+pub enum Lookup<R> {
     /// The key's copy, and what came of showing it.
     Hit(R),
     /// The key is not in the store.
@@ -29,9 +29,9 @@ pub enum Taken<'r> {
     Value(&'r [u8]),
     /// The value is longer than the room, or expires: [`CachedTable::look`] shows it. Nothing was counted.
     Unfit,
-    /// As [`Look::Absent`].
+    /// As [`Lookup::Absent`].
     Absent,
-    /// As [`Look::Miss`]; the room comes back.
+    /// As [`Lookup::Miss`]; the room comes back.
     Missed(Option<Permit>, &'r mut [MaybeUninit<u64>]),
 }
 
@@ -45,79 +45,79 @@ impl<W: Wide> CachedTable<W> {
     /// Looks for a key's copy, and shows one that has not expired before `now_ms`, which is asked for only if the copy expires at
     /// all.
     #[inline(always)]
-    pub fn look<R>(
+    pub fn lookup<R>(
         &self,
         key: Sought<'_>,
         now_ms: impl FnOnce() -> u64,
         show: impl FnOnce(Copied<'_>) -> R,
-    ) -> Look<R> {
+    ) -> Lookup<R> {
         let mut room = [MaybeUninit::uninit(); VALUE_WORDS_MAX];
-        let look = self.search(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
+        let look = self.find_copy(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
         let look = match look {
             // The store has one that has expired still, and tells what became of it.
-            Look::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
+            Lookup::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
                 // SAFETY: they were taken out of the copy.
                 let value = unsafe { copy::value_of(&room, len_bytes) };
-                Look::Hit(show(Copied { value, version, expiry_ms }))
+                Lookup::Hit(show(Copied { value, version, expiry_ms }))
             }
-            Look::Hit(_) => Look::Miss(None),
-            Look::Absent => Look::Absent,
-            Look::Miss(permit) => Look::Miss(permit),
+            Lookup::Hit(_) => Lookup::Miss(None),
+            Lookup::Absent => Lookup::Absent,
+            Lookup::Miss(permit) => Lookup::Miss(permit),
         };
         self.count(&look);
         look
     }
 
-    /// As [`Self::look`], but the value is taken out into `room`.
+    /// As [`Self::lookup`], but the value is taken out into `room`.
     #[inline(always)]
     pub fn take<'r>(&self, key: Sought<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
-        let look = self.search(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
-        if !matches!(look, Look::Hit(None)) {
+        let look = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
+        if !matches!(look, Lookup::Hit(None)) {
             self.count(&look);
         }
         match look {
             // SAFETY: they were taken out of the copy.
-            Look::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
-            Look::Hit(None) => Taken::Unfit,
-            Look::Absent => Taken::Absent,
-            Look::Miss(permit) => Taken::Missed(permit, room),
+            Lookup::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
+            Lookup::Hit(None) => Taken::Unfit,
+            Lookup::Absent => Taken::Absent,
+            Lookup::Miss(permit) => Taken::Missed(permit, room),
         }
     }
 
     #[inline(always)]
-    fn count<R>(&self, look: &Look<R>) {
+    fn count<R>(&self, look: &Lookup<R>) {
         self.counts.count(match look {
-            Look::Hit(_) => Counted::Hit,
-            Look::Absent => Counted::Absent,
-            Look::Miss(_) => Counted::Miss,
+            Lookup::Hit(_) => Counted::Hit,
+            Lookup::Absent => Counted::Absent,
+            Lookup::Miss(_) => Counted::Miss,
         });
     }
 
     /// Looks for a key's copy; what `take` takes of it is of one moment.
     #[inline(always)]
-    fn search<T>(&self, key: Sought<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Look<T> {
+    fn find_copy<T>(&self, key: Sought<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Lookup<T> {
         let bucket = self.bucket(key.signature);
-        let Some(seen) = bucket.see() else { return Look::Miss(None) };
+        let Some(seen) = bucket.see() else { return Lookup::Miss(None) };
         let mut hits = bucket.hits(key.signature);
         while hits != 0 {
             let i = hits.trailing_zeros() as usize;
             if let Some(copy) = copy::met(&self.copies, bucket.entry(i).place(), key) {
                 let taken = take(&copy);
                 if !bucket.is_still(seen) {
-                    return Look::Miss(None);
+                    return Lookup::Miss(None);
                 }
                 if self.notes_reads.load(Ordering::Relaxed) {
                     bucket.note_read(seen, i);
                 }
-                return Look::Hit(taken);
+                return Lookup::Hit(taken);
             }
             hits &= hits - 1;
         }
         let writes = bucket.writes();
         match bucket.is_still(seen) && writes.pending() == 0 {
-            true if seen.is_complete() && self.is_filled.load(Ordering::Acquire) => Look::Absent,
-            true => Look::Miss(Some(Permit { begun: writes.begun() })),
-            false => Look::Miss(None),
+            true if seen.is_complete() && self.is_filled.load(Ordering::Acquire) => Lookup::Absent,
+            true => Lookup::Miss(Some(Permit { begun: writes.begun() })),
+            false => Lookup::Miss(None),
         }
     }
 }

@@ -229,7 +229,7 @@ mod tests {
     use pmem_sim::Lent;
 
     #[test]
-    fn a_thread_that_finds_a_ring_taken_leaves_it_so() {
+    fn thread_leaves_taken_ring() {
         let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
         let filling = table.fill(1).expect("nobody fills it");
         assert!(table.fill(1).is_none());

@@ -92,7 +92,7 @@ pub(super) fn is_reachable<M: Medium>(medium: &M, segment: Offset, entry: &Entry
     if line == home.offset(segment) {
         return true;
     }
-    let marked = |way| super::search::has_way(medium, home, way, segment);
+    let marked = |way| super::find::has_way(medium, home, way, segment);
     let in_segment = [Way::Bucket, Way::Partner, Way::Further]
         .into_iter()
         .any(|way| marked(way) && home.lines(way, segment).any(|candidate| candidate == line));

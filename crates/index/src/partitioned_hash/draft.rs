@@ -91,7 +91,7 @@ impl SegmentDraft {
 
 /// A free entry, and the way out of the home line that leads to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct FreeEntry {
     pub(super) slot: Slot,
     pub(super) way: Option<Way>,
 }
@@ -103,14 +103,14 @@ fn slots(line: Offset) -> impl Iterator<Item = Slot> {
 }
 
 /// The first free entry for `home` in pair and stash.
-pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<Room> {
+pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
     let free = |line| slots(line).find(|&slot| is_free(slot));
     if let Some(slot) = free(home.offset(segment)) {
-        return Some(Room { slot, way: None });
+        return Some(FreeEntry { slot, way: None });
     }
     [Way::Bucket, Way::Partner, Way::Further].into_iter().find_map(|way| {
         let slot = home.lines(way, segment).find_map(free)?;
-        Some(Room { slot, way: Some(way) })
+        Some(FreeEntry { slot, way: Some(way) })
     })
 }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use pmem::{Medium, MediumError, Offset};
 
 use super::batch::Batches;
-use super::draft::{Room, overflow_word, room};
+use super::draft::{FreeEntry, overflow_word, room};
+use super::find::{Found, find_entry};
 use super::layout::{Home, Way, entry_lines, slot};
-use super::search::{Found, search};
 use super::segment::Segment;
 use super::settle::{Searcher, is_free};
 use super::slot::Slot;
@@ -64,7 +64,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
         let found =
-            search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
+            find_entry(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
         if found.is_none() {
             self.medium.check_lost_ranges()?;
         }
@@ -73,15 +73,15 @@ impl<'a, M: Medium> LockedHome<'a, M> {
 
     /// The first free entry in the pair.
     #[inline(always)]
-    pub(super) fn room(&self, free: impl Fn(Slot) -> bool) -> Option<Room> {
+    pub(super) fn room(&self, free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
         room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(Way::Further))
     }
 
     /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
-    pub(super) fn room_further(&self, free: impl Fn(Slot) -> bool) -> Option<(Room, bool)> {
+    pub(super) fn room_further(&self, free: impl Fn(Slot) -> bool) -> Option<(FreeEntry, bool)> {
         let segment = self.segment.offset();
         let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
-        let room = |slot| Room { slot, way: Some(Way::Further) };
+        let room = |slot| FreeEntry { slot, way: Some(Way::Further) };
         let mut stash = self.home.lines(Way::Further, segment).enumerate();
         if let Some((line, slot)) = stash.find_map(|(i, line)| Some((i as u64, first_free(line)?))) {
             return Some((room(slot), line >= crowded_from_line(segment)));

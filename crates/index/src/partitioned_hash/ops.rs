@@ -36,9 +36,9 @@ use heap::Heap;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::due::NEVER;
+use super::find::Found;
 use super::layout::Home;
 use super::locked::LockedHome;
-use super::search::Found;
 use super::segment::Segment;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
@@ -163,7 +163,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
 
     /// As [`Bucket::replace`], of what a look found: the word as it is.
     #[inline(always)]
-    pub fn replace_seen(self, seen: &Found<()>, position: Position) -> Published {
+    pub fn replace_found(self, seen: &Found<()>, position: Position) -> Published {
         self.replace_word((seen.slot, seen.position), position)
     }
 
@@ -180,12 +180,12 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     #[inline(always)]
     pub fn remove<R>(self, found: &Found<R>) -> Published {
         let seen = Found { slot: found.slot, position: self.home.now(found.slot), value: () };
-        self.remove_seen(&seen)
+        self.remove_found(&seen)
     }
 
     /// As [`Bucket::remove`], of what a look found: the word as it is.
     #[inline(always)]
-    pub fn remove_seen(self, found: &Found<()>) -> Published {
+    pub fn remove_found(self, found: &Found<()>) -> Published {
         self.count(-1);
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_clear_is_so_and_little_is_not() {
+    fn cleared_lines_hide_only_their_bits() {
         let table = LockTable::new(Lent, 1024).unwrap();
         for common in [0, 1, 8, 23, 24, 25, 40] {
             let (keys, lock) = (keys(common), NodeLock::default());

@@ -38,7 +38,7 @@ fn long_walks_let_others_run_at_every_node_and_chunk() {
 }
 
 #[test]
-fn a_check_ends_when_its_caller_wants_no_more() {
+fn check_stops_on_callers_request() {
     let (tree, mut node_count) = (grown(), 0);
     let mut goes_on = || {
         node_count += 1;

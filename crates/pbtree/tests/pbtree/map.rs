@@ -58,7 +58,7 @@ fn trees_of_every_order_split_pack_and_stay_sound() {
 }
 
 #[test]
-fn a_tree_that_is_opened_again_is_the_same_and_sweeps_to_the_same_space() {
+fn reopened_tree_sweeps_to_same_space() {
     let sim = Sim::new(0, Model::Line);
     let store = Crashed::<false>::format(sim.clone()).unwrap();
     (0..300).for_each(|i| store.put(&key(i), &[i as u8; 40]).unwrap());

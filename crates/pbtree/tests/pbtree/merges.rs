@@ -34,7 +34,7 @@ fn delete(tree: &Store, i: u32) {
 }
 
 #[test]
-fn a_tree_shrinks_with_its_keys() {
+fn tree_shrinks_with_its_keys() {
     for order in [7, 15, 63] {
         let (_, tree) = store_of(order, None);
         let mut map: BTreeMap<Vec<u8>, u32> = (0..KEY_COUNT).map(|i| (key(i), i)).collect();
@@ -95,7 +95,7 @@ fn full() -> (Store, u32, Vec<Place>) {
 
 /// A clear makes its root before it lets go of the old tree.
 #[test]
-fn a_full_region_is_cleared() {
+fn full_region_is_cleared() {
     let (tree, count, _) = full();
     tree.clear(0).unwrap();
     assert_eq!(tree.check(&mut |damage| panic!("{damage:?}")).unwrap().key_count, 0);
@@ -104,7 +104,7 @@ fn a_full_region_is_cleared() {
 
 /// A merge needs a node before it lets go of two, and a full region has none but the one that splits leave.
 #[test]
-fn what_is_deleted_from_a_full_region_makes_room_for_others() {
+fn deletes_in_full_region_free_space() {
     let (tree, count, taken) = full();
     (0..count).filter(|i| i % 4 > 0).for_each(|i| {
         let deleted = tree.write(0, format!("old {i:06}").as_bytes(), Change::Delete, &mut |_| true);
@@ -221,7 +221,7 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
 }
 
 #[test]
-fn nothing_is_free_that_a_crash_within_a_merge_might_bring_back() {
+fn crashed_merge_frees_nothing_needed() {
     assert!(!something_named_is_free(None));
     assert!(something_named_is_free(Some(pbtree::canary::MERGED_FREED_EARLY)));
 }

@@ -108,7 +108,7 @@ fn all_are_right(canary: Option<Canary>, between: Between) -> bool {
 }
 
 #[test]
-fn no_change_between_two_pages_hides_a_key_or_shows_one_twice() {
+fn changes_between_pages_hide_no_key() {
     for between in [split_around, merge_around, replace_around, |_: &Store, _: u32| ()] {
         assert!(all_are_right(None, between));
     }
@@ -137,7 +137,7 @@ fn pages(
 
 /// With a root that cannot be read a scan goes on through its leaf, and through what else the leaf's parent has.
 #[test]
-fn a_scan_goes_on_without_the_root() {
+fn scan_goes_on_without_root() {
     for direction in DIRECTIONS {
         let tree = store_with(None);
         let (mut scan, mut page) = (tree.scanning(direction), Copied::default());
@@ -159,7 +159,7 @@ fn a_scan_goes_on_without_the_root() {
 
 /// A page that a damaged key ends is not gone by, however often it is asked for.
 #[test]
-fn a_scan_does_not_go_by_what_it_could_not_show() {
+fn scan_stops_at_unreadable_item() {
     let tree = store_with(None);
     let mut place = None;
     tree.get(&key(6), |value| place = Some(value.place)).unwrap();

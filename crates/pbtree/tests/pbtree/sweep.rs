@@ -48,7 +48,7 @@ fn returns_early(canary: Option<Canary>) -> bool {
 }
 
 #[test]
-fn a_sweep_returns_when_all_free_space_is_known() {
+fn sweep_returns_when_free_space_is_known() {
     assert!(!returns_early(None));
     assert!(returns_early(Some(pbtree::canary::SWEEP_NOT_AWAITED)));
 }

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_behind_a_value_is_held_before_the_value_has_been_sent() {
+    fn message_after_unsent_value_is_held() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::open(dir.path()).expect("it opens");
         store.put("value", vec![b'x'; 3 * PIECE_BYTES_MAX as usize]).expect("the store takes it");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_behind_a_value_is_let_go_before_the_value_has_been_sent() {
+    fn message_after_unsent_value_is_released() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::open(dir.path()).expect("it opens");
         store.put("value", "x").expect("the store takes it");

@@ -96,7 +96,7 @@ fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
 }
 
 #[test]
-fn who_reads_a_put_that_nobody_waited_for_waits_for_it() {
+fn reader_waits_for_unawaited_put() {
     let (is_told, lost_count) = told_of_a_deferred_put(None);
     assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
     let (is_told, lost_count) = told_of_a_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));

@@ -155,19 +155,19 @@ fn split_among_many() -> Script {
 }
 
 #[test]
-fn what_is_told_survives() {
+fn acknowledged_writes_survive() {
     let counts = passes::<HashOnly>(&everyday(), &settings());
     assert!(counts.reach(300, 0, 50), "{counts:?}");
     passes::<HashOnly>(&[vec![several_at_once(), batches()], compared()].concat(), &settings());
 }
 
 #[test]
-fn what_is_told_around_a_split_survives() {
+fn acknowledged_writes_around_split_survive() {
     passes::<HashOnly>(&[around_a_split(), split_among_many()], &sparing());
 }
 
 #[test]
-fn what_is_told_in_order_survives() {
+fn acknowledged_ordered_writes_survive() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::ScannerAt(PAUSE)];
     passes::<WithOrder>(&in_order(), &Settings { visitors, ..sparing() });
 }
@@ -232,7 +232,7 @@ fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
 }
 
 #[test]
-fn who_reads_what_a_split_has_copied_waits_until_it_is_durable() {
+fn reader_waits_for_split_copies() {
     let (is_told, lost_count) = told_of_a_copy(None);
     assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
     let (is_told, lost_count) = told_of_a_copy(Some(index::canary::SPLIT_SETTLES_FRESH));

@@ -58,10 +58,10 @@ pub(crate) struct Explorer {
 impl Explorer {
     fn watch(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let explorer = Arc::clone(self);
-        sim.observe(Box::new(move |sim, _| explorer.look(sim, is_nested)));
+        sim.observe(Box::new(move |sim, _| explorer.examine(sim, is_nested)));
     }
 
-    fn look(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+    fn examine(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let oracle = self.oracle.lock().unwrap().clone();
         if !oracle.is_formatted || self.objection().is_some() {
             return;

@@ -105,7 +105,7 @@ impl Store {
 fn copy(value: &Value<'_>, room: &mut Room) -> Result<(u64, i64), i64> {
     match () {
         () if !is_live(value) => Err(ENOENT),
-        () if !value.is_whole() => Err(EUCLEAN),
+        () if !value.is_intact() => Err(EUCLEAN),
         () if value.bytes.len() > room.len() => Ok((value.bytes.len() as u64, EMSGSIZE)),
         () => {
             room.copy(0, value.bytes);

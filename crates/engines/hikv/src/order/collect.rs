@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keys_part_is_where_its_splitters_say() {
+    fn keys_part_is_where_its_splitters_say() {
         let keys: Vec<Box<[u8]>> = (0..4_000u32)
             .map(|i| match i % 3 {
                 0 => format!("user{i:08}").into_bytes().into(),

@@ -212,7 +212,7 @@ impl<D: Memory> Ordered<D> {
 
     /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
     #[inline(always)]
-    pub(crate) fn tell<M: Medium>(&self, disposal: Disposal<'_, M, D>, ticket: Ticket<'_>, written: Written<'_>) {
+    pub(crate) fn enqueue<M: Medium>(&self, disposal: Disposal<'_, M, D>, ticket: Ticket<'_>, written: Written<'_>) {
         let Some(ticket) = ticket else {
             return disposal.retire(written.old);
         };
@@ -225,9 +225,9 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// As [`Ordered::tell`], of changes of one queue that happened together, in the order of the list: they are applied in the
+    /// As [`Ordered::enqueue`], of changes of one queue that happened together, in the order of the list: they are applied in the
     /// place of one ticket.
-    pub(crate) fn tell_all<M: Medium>(
+    pub(crate) fn enqueue_all<M: Medium>(
         &self,
         disposal: Disposal<'_, M, D>,
         queue: usize,
@@ -235,7 +235,7 @@ impl<D: Memory> Ordered<D> {
         all: &[Written<'_>],
     ) {
         if let [written] = *all {
-            return self.tell(disposal, ticket, written);
+            return self.enqueue(disposal, ticket, written);
         }
         let Some(ticket) = ticket else {
             return all.iter().for_each(|written| disposal.retire(written.old));

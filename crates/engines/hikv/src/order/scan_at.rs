@@ -29,7 +29,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut items = Vec::new();
         for &position in cursor.page().positions() {
             let item = self.scanned(position)?;
-            items.extend(self.seen(at, position, item)?.map(|(_, item)| item));
+            items.extend(self.version_at(at, position, item)?.map(|(_, item)| item));
         }
         let (kept, cut) = self.snapshots.kept.within(at, cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
         self.acknowledge_deferred()?;

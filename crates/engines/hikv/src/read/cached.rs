@@ -9,7 +9,7 @@
 use engine::{Error, OpenError, Witness};
 use index::CachedTable;
 use index::Position;
-use index::cached_table::{Clear, Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
+use index::cached_table::{Clear, Copied, Lookup, NewCopy, Permit, Sought, Write, canary, is_durable};
 use items::Item;
 use pmem::{Dram, Medium};
 
@@ -34,7 +34,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Shows the key's value, from the cache if it is there.
     #[inline(never)]
-    pub(crate) fn show_cached(
+    pub(crate) fn read_cached(
         &self,
         cache: &CachedTable,
         key: &[u8],
@@ -43,16 +43,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         let sought = Sought { bytes: key, signature: self.hasher.signature(key) };
         let show = |copied: Copied<'_>| found(Witness::of_words(copied.version), copied.value);
-        let permit = match cache.look(sought, || self.clock.now_ms(), show) {
-            Look::Hit(()) => return Ok(true),
-            Look::Miss(permit) => permit,
-            Look::Absent => None,
+        let permit = match cache.lookup(sought, || self.clock.now_ms(), show) {
+            Lookup::Hit(()) => return Ok(true),
+            Lookup::Miss(permit) => permit,
+            Lookup::Absent => None,
         };
-        self.show_missed(cache, sought, permit.filter(|_| !is_part), is_part, found)
+        self.read_missed(cache, sought, permit.filter(|_| !is_part), is_part, found)
     }
 
     #[inline(never)]
-    fn show_missed(
+    fn read_missed(
         &self,
         cache: &CachedTable,
         sought: Sought<'_>,
@@ -63,7 +63,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let _pin = epoch::pin();
         let Some((position, item)) = self.find_unexpired(sought.signature, sought.bytes)? else { return Ok(false) };
         if !is_part || item.header.item_bytes() <= super::COMPARED_FOR_PART_BYTES_MAX {
-            self.may_show(&item, position)?;
+            self.verify_value(&item, position)?;
         }
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
             cache.bring_in(permit, sought, &copy_of(&item, position));
@@ -125,7 +125,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
         for (i, key) in keys.iter().enumerate() {
-            if !self.show_cached(cache, key, false, &mut |_, value| found(i, Some(value)))? {
+            if !self.read_cached(cache, key, false, &mut |_, value| found(i, Some(value)))? {
                 found(i, None);
             }
         }

@@ -13,8 +13,8 @@ use index::partitioned_hash::Cursor as Place;
 use pmem::{Medium, MediumError, Offset};
 
 use crate::item;
+use crate::read::check_intact;
 use crate::read::places::Places;
-use crate::read::whole;
 use crate::{HiKv, Memory};
 use engine::{Check, Damage, Depth, Error};
 use items::Item;
@@ -80,8 +80,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// The superblock's copies, the head's words, chunk headers; the clean image.
     fn check_head(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
-        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
         let image = self.heap.named_image().filter(|_| depth == Depth::Deep);
         if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(&self.medium)?))) {
             damaged(Damage { offset: image.place.offset.0, what: what.into() });
@@ -139,7 +139,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn whole_item(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: the position comes from the index, and the caller is pinned.
         let item = unsafe { item::read(&self.medium, position) }?;
-        whole(&item, position)?;
+        check_intact(&item, position)?;
         Ok(item)
     }
 

@@ -1,6 +1,6 @@
 //! Looking for many keys whose memory accesses overlap.
 
-use index::partitioned_hash::{Glance, Lead};
+use index::partitioned_hash::{Lead, Lookup};
 use pmem::{Medium, Offset, Span};
 
 use super::is_short;
@@ -24,10 +24,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let _pin = epoch::pin();
         let mut seen = [None; GROUP_COUNT];
-        let seen_count = self.look_for_group(keys, &mut seen);
+        let seen_count = self.lookup_group(keys, &mut seen);
         seen[..seen_count].iter().enumerate().for_each(|(i, &value)| found(i, value));
         for (i, key) in keys.iter().enumerate().skip(seen_count) {
-            if !self.show_searching(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
+            if !self.find_and_read(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
                 found(i, None);
             }
         }
@@ -40,25 +40,25 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// left it must not read another as it was before. So lines are looked at in the order of the keys, and none of the looks counts if
     /// readers were led elsewhere meanwhile ([`index::partitioned_hash::Lead`]). What an entry named then is read as it was, since the caller is pinned.
     #[inline(always)]
-    pub(crate) fn look_for_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+    pub(crate) fn lookup_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
         let lead = self.index.lead();
         let mut aims = [(0, Offset(0)); GROUP_COUNT];
         for (key, aim) in keys.iter().zip(&mut aims) {
             if !is_short(key) {
-                return self.look_for_any_group(keys, seen);
+                return self.lookup_group_any_length(keys, seen);
             }
             let signature = self.hasher.signature(key);
             *aim = (signature, self.index.home_line(&self.medium, &lead, signature));
         }
-        self.look_at_lines(keys, &lead, &aims, seen, |slot, key| {
+        self.lookup_lines(keys, &lead, &aims, seen, |slot, key| {
             // SAFETY: the keys are those of the loop above.
             unsafe { self.plain_in_of_short(slot, key) }
         })
     }
 
-    /// As [`HiKv::look_for_group`], of keys of any lengths; none is seen if one is too long.
+    /// As [`HiKv::lookup_group`], of keys of any lengths; none is seen if one is too long.
     #[inline(never)]
-    fn look_for_any_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+    fn lookup_group_any_length<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
         if keys.iter().any(|key| check_key(key).is_err()) {
             return 0;
         }
@@ -68,12 +68,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let signature = self.hasher.signature(key);
             *aim = (signature, self.index.home_line(&self.medium, &lead, signature));
         }
-        self.look_at_lines(keys, &lead, &aims, seen, |slot, key| self.plain_in(slot, key))
+        self.lookup_lines(keys, &lead, &aims, seen, |slot, key| self.plain_in(slot, key))
     }
 
-    /// The part of [`HiKv::look_for_group`] that comes when the keys' lines were asked for. `item_in` is the key's item, if it is in a slot.
+    /// The part of [`HiKv::lookup_group`] that comes when the keys' lines were asked for. `item_in` is the key's item, if it is in a slot.
     #[inline(always)]
-    fn look_at_lines<'a>(
+    fn lookup_lines<'a>(
         &'a self,
         keys: &[&[u8]],
         lead: &Lead<'_>,
@@ -81,32 +81,32 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         seen: &mut [Option<&'a [u8]>],
         item_in: impl Fn(Span, &[u8]) -> Option<Plain<'a>>,
     ) -> usize {
-        let mut told_count = keys.len().min(GROUP_COUNT);
+        let mut found_count = keys.len().min(GROUP_COUNT);
         let mut slots = [NOWHERE; GROUP_COUNT];
-        for (i, (&(signature, line), slot)) in aims[..told_count].iter().zip(&mut slots).enumerate() {
-            match self.index.glance_at(&self.medium, line, signature) {
-                Glance::Entry(position) => {
+        for (i, (&(signature, line), slot)) in aims[..found_count].iter().zip(&mut slots).enumerate() {
+            match self.index.lookup_line(&self.medium, line, signature) {
+                Lookup::Entry(position) => {
                     item::prefetch(&self.medium, position);
                     match item::slot(position) {
                         Some(found) => *slot = found,
-                        None => told_count = told_count.min(i),
+                        None => found_count = found_count.min(i),
                     }
                 }
-                Glance::Nothing if self.verify < Verify::Absence => {}
+                Lookup::Nothing if self.verify < Verify::Absence => {}
                 // The lines behind it are looked at for the sake of what they ask for.
-                _ => told_count = told_count.min(i),
+                _ => found_count = found_count.min(i),
             }
         }
         if !self.index.leads_still(&self.medium, lead) {
             return 0;
         }
-        for (i, ((key, value), slot)) in keys.iter().zip(seen).zip(&slots[..told_count]).enumerate() {
+        for (i, ((key, value), slot)) in keys.iter().zip(seen).zip(&slots[..found_count]).enumerate() {
             *value = match item_in(*slot, key) {
-                Some(item) if self.may_show_plain(&item, u64::MAX) => Some(item.value()),
+                Some(item) if self.is_verified(&item, u64::MAX) => Some(item.value()),
                 None if *slot == NOWHERE => None,
                 _ => return i,
             };
         }
-        told_count
+        found_count
     }
 }

@@ -8,7 +8,7 @@ use pmem::Medium;
 
 use engine::{Cursor, Error, Expiry, Show};
 
-use crate::read::whole;
+use crate::read::check_intact;
 use crate::{HiKv, Memory, item};
 
 /// Where the index's walk goes on; `None` at the end.
@@ -39,7 +39,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 each(item.key(), item.value(), Expiry::NEVER);
                 Ok(())
             }
-            None => self.show_any(signature, position, each),
+            None => self.visit_any(signature, position, each),
         })?;
         Ok(cursor_at(next))
     }
@@ -71,15 +71,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn whole_plain(&self, signature: u64, position: Position) -> Option<Plain<'_>> {
         // SAFETY: the caller's promise.
         let item = unsafe { item::read_plain(&self.medium, position) }?;
-        (item.is_whole() && self.hasher.signature(item.key()) == signature).then_some(item)
+        (item.is_intact() && self.hasher.signature(item.key()) == signature).then_some(item)
     }
 
     #[inline(never)]
-    fn show_any(&self, signature: u64, position: Position, each: &mut Show<'_>) -> Result<(), Error> {
+    fn visit_any(&self, signature: u64, position: Position, each: &mut Show<'_>) -> Result<(), Error> {
         // SAFETY: pinned since before the walk's step.
         let item = unsafe { item::read(&self.medium, position) }?;
-        whole(&item, position)?;
-        self.findable(signature, &item, position)?;
+        check_intact(&item, position)?;
+        self.check_signature(signature, &item, position)?;
         if !self.clock.is_past(item.expiry) {
             each(item.key, item.value, item.expiry);
         }

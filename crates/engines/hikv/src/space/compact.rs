@@ -10,7 +10,7 @@ use pmem::{Backoff, Medium, MediumError};
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;
-use crate::write::publish::{Expected, Prepared, Target, Tried};
+use crate::write::publish::{Expected, Prepared, Tried, WriteTarget};
 use crate::{HiKv, Memory};
 
 impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
@@ -93,7 +93,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let Some(position) = self.index.find(&self.medium, signature, named)? else { return Ok(Answer::Unexpected) };
         // SAFETY: pinned since before the position was found.
         let item = unsafe { item::read(&self.medium, position) }?;
-        if !item.is_whole() {
+        if !item.is_intact() {
             return Ok(Answer::Done(Moved::Damaged { offset: old.offset().0 }));
         }
         let Some(new) = self.slot_to_move_to(pass, position)? else { return Ok(Answer::Done(Moved::NoSpace)) };
@@ -104,8 +104,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let new = Prepared { room: new, expiry: item.expiry, stamp: item.header.epoch };
         let target = match self.medium.breaks(canary::MOVE_UNCHECKED) {
-            false => Target { expected: Expected::Original(position), ..Target::any(signature, item.key) },
-            true => Target::any(signature, item.key),
+            false => WriteTarget { expected: Expected::Original(position), ..WriteTarget::any(signature, item.key) },
+            true => WriteTarget::any(signature, item.key),
         };
         Ok(self.publish(target, Some(new))?.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
     }

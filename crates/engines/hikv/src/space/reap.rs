@@ -11,7 +11,7 @@ use super::reaper::{BLOCKED_REST, ROUND_INTERVAL_MS, Round};
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;
-use crate::write::publish::Target;
+use crate::write::publish::WriteTarget;
 use crate::{HiKv, Memory};
 use engine::{Answer, COPIED_BYTES_MAX, Error, ExpiredItem, Progress};
 
@@ -162,7 +162,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             if item.expiry.ms() > now_ms {
                 return Ok(item.expiry.ms());
             }
-            if !item.is_whole() {
+            if !item.is_intact() {
                 return Ok(NEVER);
             }
             if expired.len() == REAPED_PER_STEP_MAX {
@@ -201,8 +201,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
         let item = unsafe { item::read(&self.medium, position) }?;
         let target = match self.medium.breaks(canary::REAPS_RENEWED) {
-            true => Target::any(signature, item.key),
-            false => Target::holding(signature, item.key, Some(position)),
+            true => WriteTarget::any(signature, item.key),
+            false => WriteTarget::holding(signature, item.key, Some(position)),
         };
         for _ in 0..DRAINS_MAX {
             match self.publish(target, None)? {

@@ -24,13 +24,13 @@ fn unchanged<'a>(rig: &Rig, key: &'a [u8]) -> Condition<'a> {
 fn unmet(done: Result<(), Error>) -> Option<usize> {
     match done {
         Ok(()) => None,
-        Err(Error::Unmet { condition }) => Some(condition),
+        Err(Error::ConditionFailed { condition }) => Some(condition),
         Err(error) => panic!("{error}"),
     }
 }
 
 #[test]
-fn the_first_condition_that_does_not_hold_is_named_and_nothing_changes() {
+fn first_failing_condition_is_named() {
     let rig = Rig::new();
     ["a", "b"].iter().for_each(|key| rig.put(key.as_bytes(), b"value"));
     let seen = unchanged(&rig, b"a");
@@ -54,7 +54,7 @@ fn the_first_condition_that_does_not_hold_is_named_and_nothing_changes() {
 }
 
 #[test]
-fn a_key_that_has_expired_is_absent() {
+fn key_that_has_expired_is_absent() {
     let rig = Rig::new();
     rig.store.put_until(b"key", b"value", Expiry::at_ms(1)).unwrap();
     assert_eq!(unmet(rig.store.write_batch_if(&[absent(b"key")], &[PUT])), None);
@@ -91,7 +91,7 @@ fn conditions_are_judged_under_the_locks() {
 }
 
 #[test]
-fn a_key_that_is_written_too_keeps_its_condition() {
+fn written_key_keeps_its_condition() {
     let write = BatchOp::Put { key: b"key", value: b"new" };
     let told = |rig: &Rig| {
         rig.put(b"key", b"value");

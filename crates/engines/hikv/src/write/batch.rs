@@ -18,7 +18,7 @@ use std::collections::btree_map::Entry;
 
 use heap::{FEATURE_BATCHES, Reservation};
 use index::Position;
-use index::partitioned_hash::Seen;
+use index::partitioned_hash::BatchLookup;
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Change, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
@@ -79,7 +79,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let turn = self.index.batch_turn();
         let expired = self.with_room(|| self.try_batch(&asked, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())
     }
 
@@ -98,9 +98,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
-                    if let Error::Unmet { condition } = error {
+                    if let Error::ConditionFailed { condition } = error {
                         let (signature, Condition { key, .. }) = plan.conditions[condition];
-                        self.look_again(signature, key)?;
+                        self.find_again(signature, key)?;
                     }
                     return Err(error);
                 }
@@ -143,7 +143,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let (mut expiring, mut number) = (Vec::new(), 0);
         for (op, (signature, asked)) in plan.ops.iter().enumerate() {
-            if let Some(&Seen::Entry(_, old)) = batch.seen().get(number + AHEAD_COUNT) {
+            if let Some(&BatchLookup::Entry(_, old)) = batch.lookups().get(number + AHEAD_COUNT) {
                 self.medium.prefetch_line(old.offset());
             }
             // Signatures of conditions lie in between.
@@ -151,12 +151,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 number += 1;
             }
             let (key, new) = (asked.key(), rooms.position(op));
-            let seen = batch.seen()[number];
+            let seen = batch.lookups()[number];
             match seen {
-                Seen::Entry(at, old) if self.plain_of(old, key).is_some() => {
+                BatchLookup::Entry(at, old) if self.plain_of(old, key).is_some() => {
                     batch.replace(number, op as u32, (at, old), new);
                 }
-                Seen::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
+                BatchLookup::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
                 _ => self.note_searching(&mut batch, number, (op, plan.ops[op]), new, &mut expiring)?,
             }
             number += usize::from(plan.conditions.is_empty());
@@ -205,7 +205,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             drop(batch);
             let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
             let asked = plan.conditions.iter().map(|(signature, one)| (*signature, one.key)).chain(written);
-            { asked }.try_for_each(|(signature, key)| self.look_again(signature, key))?;
+            { asked }.try_for_each(|(signature, key)| self.find_again(signature, key))?;
             return Ok(Vec::new());
         }
         self.stamp_together(&mut rooms, plan, &batch)?;
@@ -219,7 +219,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
-        self.tell_all(plan, &finished.changes, tickets);
+        self.enqueue_all(plan, &finished.changes, tickets);
         let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
         let expired = expired.filter_map(|&(old, _)| self.copy_expired(Some(old))).collect();
         for (signature, segment) in finished.crowded {
@@ -239,7 +239,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         plan: &Plan<'_>,
         batch: &Batch<'_, M, D>,
     ) -> Result<(), Error> {
-        if self.snapshots.is_calm(rooms.stamp()) {
+        if self.snapshots.has_no_snapshot(rooms.stamp()) {
             return Ok(());
         }
         let stamp = self.stamp();
@@ -254,7 +254,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Step 8: one place of each queue has all of its changes.
-    fn tell_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
+    fn enqueue_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
         if tickets.values().all(Option::is_none) {
             return self.disposal().retire_all(changes.iter().filter_map(|change| some(change.old)));
         }
@@ -266,7 +266,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             by_queue.entry(queue).or_default().push(written);
         }
         for ((queue, ticket), written) in tickets.into_iter().zip(by_queue.into_values()) {
-            self.order.tell_all(self.disposal(), queue, ticket, &written);
+            self.order.enqueue_all(self.disposal(), queue, ticket, &written);
         }
     }
 }

@@ -19,8 +19,8 @@ use std::borrow::Cow;
 use pmem::{Backoff, Medium};
 
 use crate::order::Ordered;
-use crate::read::whole;
-use crate::write::publish::{Target, Tried, Was};
+use crate::read::check_intact;
+use crate::write::publish::{Tried, Was, WriteTarget};
 use crate::{HiKv, Memory};
 use engine::{Answer, Condition, Decide, Decision, Error, ExpiredItem, Expiry, Held};
 use items::{Item, NewItem};
@@ -54,7 +54,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         loop {
             match self.with_room(|| self.try_change(signature, key, decide))? {
                 Answer::Done((changed, expired)) => {
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(changed);
                 }
                 Answer::Unexpected => {}
@@ -69,7 +69,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         loop {
             match self.try_delete_if(signature, key, conditions)? {
                 Answer::Done((_, expired)) => {
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(());
                 }
                 Answer::Unexpected => {}
@@ -89,9 +89,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let found = self.find(signature, key)?;
         let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
         if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
-        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        let target = WriteTarget::holding(signature, key, found.map(|(position, _)| position));
         self.publish(target, None)
     }
 
@@ -104,10 +104,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<Tried<'a, D, (bool, Option<ExpiredItem>)>, Error> {
         let _pin = epoch::pin();
         let found = self.find(signature, key)?;
-        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        let target = WriteTarget::holding(signature, key, found.map(|(position, _)| position));
         let item = match found {
             Some((position, item)) => {
-                whole(&item, position)?;
+                check_intact(&item, position)?;
                 self.unexpired(item, position)?
             }
             None => None,

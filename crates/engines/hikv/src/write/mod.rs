@@ -10,12 +10,12 @@ mod rooms;
 
 use heap::{Place, Reservation};
 use index::Position;
-use index::partitioned_hash::{Aim, Hint};
+use index::partitioned_hash::{Candidate, Target};
 use pmem::{Medium, MediumError};
 
 use crate::canary;
 use crate::order::Ordered;
-use crate::write::publish::{Laid, Prepared, Target};
+use crate::write::publish::{Laid, Prepared, WriteTarget};
 use crate::{HiKv, Memory};
 use engine::{Error, Expiry, Limits, Progress, while_readers_keep, with_room};
 use items::NewItem;
@@ -120,12 +120,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
-        let aim = self.index.aim(&self.medium, signature);
+        let aim = self.index.prefetch(&self.medium, signature);
         if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             self.free_before_unlink(signature, item.key)?;
         }
         if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
-            return self.publish_before_it_is_written(Target::any(signature, item.key), item);
+            return self.publish_before_it_is_written(WriteTarget::any(signature, item.key), item);
         }
         let new = self.lay(item)?;
         let hint = self.prefetch_old(&aim);
@@ -134,7 +134,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// The broken twin whose entry comes first.
     #[cold]
-    fn publish_before_it_is_written(&self, target: Target<'_>, item: &NewItem<'_>) -> Result<(), Error> {
+    fn publish_before_it_is_written(&self, target: WriteTarget<'_>, item: &NewItem<'_>) -> Result<(), Error> {
         let room = self.reserve(item.item_bytes())?;
         let (at, stamp) = (room.place().offset, self.stamp());
         self.publish(target, Some(Prepared { room, expiry: item.expiry, stamp }))?;
@@ -147,8 +147,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back. Where there is
     /// none, the write is going to count.
     #[inline(always)]
-    pub(crate) fn prefetch_old(&self, aim: &Aim<'_>) -> Option<Hint> {
-        let hint = self.index.hint(&self.medium, aim.line(), aim.signature());
+    pub(crate) fn prefetch_old(&self, aim: &Target<'_>) -> Option<Candidate> {
+        let hint = self.index.candidate(&self.medium, aim.line(), aim.signature());
         match hint {
             Some(hint) => self.medium.prefetch_line(hint.position.offset()),
             None => aim.prefetch_count(),

@@ -30,7 +30,7 @@ pub(crate) enum Expected {
 
 /// The key that is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target<'k> {
+pub(crate) struct WriteTarget<'k> {
     pub(crate) signature: u64,
     pub(crate) key: &'k [u8],
     pub(crate) expected: Expected,
@@ -99,16 +99,16 @@ impl Expected {
     }
 }
 
-impl<'k> Target<'k> {
+impl<'k> WriteTarget<'k> {
     /// The key, whatever it holds.
     #[inline(always)]
-    pub(crate) fn any(signature: u64, key: &'k [u8]) -> Target<'k> {
-        Target { signature, key, expected: Expected::Anything }
+    pub(crate) fn any(signature: u64, key: &'k [u8]) -> WriteTarget<'k> {
+        WriteTarget { signature, key, expected: Expected::Anything }
     }
 
     /// The key while its item is this one, which the caller saw under the pin that it still holds.
-    pub(crate) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> Target<'k> {
-        Target { signature, key, expected: Expected::Item(item.map(Position::item)) }
+    pub(crate) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> WriteTarget<'k> {
+        WriteTarget { signature, key, expected: Expected::Item(item.map(Position::item)) }
     }
 }
 
@@ -118,11 +118,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn enter<'a, 'k>(
         &'a self,
-        target: Target<'k>,
+        target: WriteTarget<'k>,
         mut new: Option<Prepared<'a, D>>,
         committed: Committed,
     ) -> Result<Tried<'a, D, Option<Pending<'k, 'a>>>, Error> {
-        let Target { signature, key, expected } = target;
+        let WriteTarget { signature, key, expected } = target;
         let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
         loop {
@@ -140,7 +140,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
             if old.is_none() && position.is_none() {
                 drop(bucket);
-                self.look_again(signature, key)?;
+                self.find_again(signature, key)?;
                 return Ok(Answer::Done(None));
             }
             let Some(ticket) = self.order.take(|| self.index.partition(signature)) else {
@@ -185,7 +185,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// For a writer that publishes nothing, and tells its caller what it saw of the key. Under its lock it did not wait until that
     /// was durable; this looks once more as a reader, and so waits until what is there now is durable.
     #[cold]
-    pub(crate) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+    pub(crate) fn find_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         if self.medium.deferred().is_some() {
             self.find(signature, key)?;
         }
@@ -218,7 +218,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if hidden.is_some() && settled.is_ok() {
             self.reveal(hidden.take(), written.new);
         }
-        self.tell(ticket, written);
+        self.enqueue(ticket, written);
         settled
     }
 
@@ -238,20 +238,20 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         // SAFETY: the caller's pin keeps the item, which was found in the index.
         let item = unsafe { item::read(&self.medium, position?) }.ok()?;
         // A time that has rotted is none, and neither is a value.
-        if item.is_whole() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
+        if item.is_intact() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
     }
 
     /// Step 6.
     #[inline(always)]
-    pub(crate) fn tell<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
-        self.order.tell(self.disposal(), ticket, written);
+    pub(crate) fn enqueue<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
+        self.order.enqueue(self.disposal(), ticket, written);
     }
 
     /// Steps 3 to 6, and a copy of the item that had expired before. The caller is pinned.
     #[inline]
     pub(crate) fn publish<'a>(
         &'a self,
-        target: Target<'_>,
+        target: WriteTarget<'_>,
         new: Option<Prepared<'a, D>>,
     ) -> Result<Tried<'a, D, Was>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
@@ -264,7 +264,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (crowded, old) = (pending.published.crowded, pending.written.old);
         self.settle(pending)?;
         if let Some(segment) = crowded {
-            self.relieve(target.signature, segment);
+            self.split(target.signature, segment);
         }
         let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
         Ok(Answer::Done((before, expired)))
@@ -276,7 +276,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn publish_waiting<'a>(
         &'a self,
         pin: Pin,
-        target: Target<'_>,
+        target: WriteTarget<'_>,
         mut new: Option<Prepared<'a, D>>,
     ) -> Result<Before, Error> {
         let (mut pin, mut backoff) = (Some(pin), Backoff::long());
@@ -284,7 +284,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             match self.publish(target, new)? {
                 Answer::Done((before, expired)) => {
                     drop(pin);
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(before);
                 }
                 Answer::QueueFull(waiting) => new = waiting,

@@ -14,7 +14,7 @@ use testkit::{EXPIRING_LEN_MAX, put_expiring};
 use crate::subject::PARAMETERS;
 
 #[test]
-fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
+fn key_expires_then_is_reaped_and_reported() {
     let clock = Clock::manual(100);
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, Options::default()).unwrap();
     let store = store.by_clock(clock.clone());
@@ -40,7 +40,7 @@ fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
 
 /// Another expiry writes the value anew, with a checksum that fits.
 #[test]
-fn a_value_that_rots_is_not_made_whole() {
+fn value_that_rots_is_not_made_whole() {
     let sim = Sim::new(0, Model::Line);
     let store = Ink::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     store.put(b"key", b"a value to be found by its bytes").unwrap();
@@ -82,7 +82,7 @@ fn damage_stops_the_reaper_at_one_leaf() {
 
 /// A batch that the region has no room for is tried again once the free space is known. A key that it saw expired may be gone by then, and told of.
 #[test]
-fn a_batch_that_is_tried_again_tells_of_no_key_twice() {
+fn retried_batch_reports_each_key_once() {
     let sim = Sim::new(0, Model::Line);
     let store = Ink::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     let large = |number: u8| store.put(&[number], &[7; 60_000]);

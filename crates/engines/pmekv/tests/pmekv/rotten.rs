@@ -97,7 +97,7 @@ fn flip(sim: &Sim, at: u64, byte: u64) {
 }
 
 #[test]
-fn no_flipped_byte_gives_another_key_s_value_or_hides_a_key() {
+fn byte_flips_swap_or_hide_no_key() {
     for victim in [Victim::new::<OfPmekv>(true), Victim::new::<OfOlder>(false)] {
         let (mut refused, mut told) = (0, 0);
         for (at, byte) in victim.words.iter().flat_map(|&at| (0..8).map(move |byte| (at, byte))) {
@@ -114,7 +114,7 @@ fn no_flipped_byte_gives_another_key_s_value_or_hides_a_key() {
 
 /// A checkpoint reads a record that has rotted since the one before.
 #[test]
-fn a_key_that_rots_before_a_checkpoint_is_not_taken_for_another() {
+fn damaged_key_before_checkpoint_is_not_confused() {
     let victim = Victim::new::<OfPmekv>(true);
     let (mut named, mut told) = (0, 0);
     let of_items = victim.words.iter().filter(|&&at| at > 2 * UNIT_BYTES);

@@ -111,7 +111,7 @@ pub(crate) fn flip_value(medium: &Sim, value: &[u8]) {
 
 /// Buckets that nobody has written to are zeros as well.
 #[test]
-fn a_page_of_zeros_among_items_is_told() {
+fn page_of_zeros_among_items_is_reported() {
     let filled = || {
         let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
         (0..300).for_each(|i| store.put(&key(i), b"value").unwrap());
@@ -152,7 +152,7 @@ fn an_absence_that_damage_makes_is_told() {
 
 /// An item beside the table whose key is damaged is no other key's: nobody is told that the key is not there, or puts it twice.
 #[test]
-fn a_key_whose_item_is_damaged_is_not_absent() {
+fn key_with_damaged_item_is_not_absent() {
     const LONG: &[u8] = b"a key that is longer than a slot";
     let store = filled();
     flip_value(store.medium(), LONG);
@@ -162,7 +162,7 @@ fn a_key_whose_item_is_damaged_is_not_absent() {
 }
 
 #[test]
-fn a_bucket_without_a_free_slot_is_told() {
+fn bucket_without_free_slot_is_reported() {
     let probe = filled();
     for (at, _) in slots(&probe) {
         let store = filled();
@@ -237,7 +237,7 @@ fn the_reaper_does_not_believe_a_damaged_expiry() {
 
 /// Keys that cannot be deleted since their bucket has no free slot keep back none of the others that are due.
 #[test]
-fn what_is_due_behind_a_damaged_bucket_is_reaped() {
+fn expired_keys_behind_damaged_bucket_are_reaped() {
     let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &parameters).unwrap().by_clock(clock.clone());
     while store.step().unwrap() == Progress::More {}
@@ -252,7 +252,7 @@ fn what_is_due_behind_a_damaged_bucket_is_reaped() {
 
 /// The sweep does not take what a damaged slot named for free, nor what it names now for reached: nothing is written over.
 #[test]
-fn what_a_damaged_slot_named_is_not_written_over() {
+fn damaged_slot_item_is_not_overwritten() {
     const POSITION_BYTES: u64 = 8;
     let probe = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     probe.put(b"a", &[0xA5; 100]).unwrap();

@@ -17,7 +17,7 @@ use crate::splits::key;
 use crate::subject::PARAMETERS;
 
 #[test]
-fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
+fn key_expires_then_is_reaped_and_reported() {
     let clock = Clock::manual(100);
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     let store = store.by_clock(clock.clone());
@@ -86,7 +86,7 @@ fn keys_that_come_keep_none_that_is_due() {
 
 /// A log whose first wait goes well and whose second fails: what the reaper has deleted by then is told of, and the walk goes on.
 #[test]
-fn a_walk_that_fails_tells_of_what_it_has_reaped_and_goes_on() {
+fn failing_walk_reports_reaped_and_continues() {
     let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
     let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &parameters).unwrap();
     let store = store.by_clock(clock.clone());

@@ -197,12 +197,12 @@ fn campaigns(count: usize, journaled_count: usize) {
 }
 
 #[test]
-fn no_flipped_bit_gives_what_is_not_so_or_takes_what_nobody_tells() {
+fn bit_flips_never_change_answers_silently() {
     campaigns(FEW, FEW_JOURNALED);
 }
 
 #[test]
 #[ignore = "many minutes"]
-fn no_flipped_bit_of_thousands_gives_what_is_not_so_or_takes_what_nobody_tells() {
+fn many_bit_flips_never_change_answers_silently() {
     campaigns(MANY, MANY);
 }

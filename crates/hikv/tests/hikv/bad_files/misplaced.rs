@@ -141,7 +141,7 @@ fn two_stale_pages_mix_no_values() {
 }
 
 #[test]
-fn a_page_at_anothers_place_mixes_no_values() {
+fn page_at_anothers_place_mixes_no_values() {
     no_value_of_another_key(|region, regions, random| {
         let [to, from] = [(); 2].map(|()| regions.changed(PAGE, random));
         region.copy_within(from..from + PAGE, to);
@@ -150,7 +150,7 @@ fn a_page_at_anothers_place_mixes_no_values() {
 }
 
 #[test]
-fn a_page_of_another_store_mixes_no_values() {
+fn page_of_another_store_mixes_no_values() {
     no_value_of_another_key(|region, regions, random| {
         let at = regions.changed(PAGE, random);
         region[at..at + PAGE].copy_from_slice(&regions.other[at..at + PAGE]);

@@ -56,7 +56,7 @@ impl Made {
         let into = self.home.path().join("into");
         let mut left_count = 0;
         let converted =
-            Store::convert_whole(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
+            Store::convert_skipping_damage(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
         assert_eq!((converted as usize, left_count), (shown.len(), told));
         assert_eq!(whole(&into), (shown.clone(), 0));
         std::fs::remove_dir_all(into).unwrap();
@@ -65,13 +65,13 @@ impl Made {
 }
 
 fn whole(path: &std::path::Path) -> (Items, usize) {
-    let store = Options::new().read_only(true).past_damage(true).open(path).unwrap();
+    let store = Options::new().read_only(true).skip_damaged(true).open(path).unwrap();
     let (mut items, mut told) = (Items::new(), 0);
     let each = |key: &[u8], value: &[u8], _| {
         assert_eq!(items.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");
         ControlFlow::Continue(())
     };
-    store.frozen().unwrap().for_each_whole(each, |_| told += 1).unwrap();
+    store.read_view().unwrap().for_each_skipping_damage(each, |_| told += 1).unwrap();
     (items, told)
 }
 
@@ -93,7 +93,7 @@ fn damaged_values_and_keys_are_left_out_and_told() {
 
 /// A store of PMEKV with such a record does not open otherwise.
 #[test]
-fn a_damaged_record_s_head_is_left_out_and_told() {
+fn damaged_record_head_is_skipped_and_reported() {
     const HEADER_BYTES: usize = 16;
     let made = Made::new(EngineKind::Pmekv);
     let places = [0, 150].map(|i| made.find(&key(i)) - HEADER_BYTES);
@@ -103,7 +103,7 @@ fn a_damaged_record_s_head_is_left_out_and_told() {
 
 /// Of a node that cannot be read all is lost that is below, and nothing else.
 #[test]
-fn what_is_beside_a_damaged_node_is_shown() {
+fn items_beside_damaged_node_are_read() {
     let made = Made::new(EngineKind::Ink);
     let named = |at: usize| made.word(at) as usize & 0xFFFF_FFFF_FFFF;
     let root = named(pbtree_root());

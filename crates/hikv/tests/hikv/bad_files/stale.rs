@@ -74,7 +74,7 @@ fn opened(dir: &Path, region: &[u8]) -> Option<Store> {
 }
 
 #[test]
-fn a_stale_page_gives_no_key_another_value() {
+fn stale_page_gives_no_key_another_value() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
         let [before, after, _] = regions_of(engine, 0);
         let home = home();

@@ -20,7 +20,7 @@ fn put_later(store: &Store, key: &str, value: &str) -> hikv::Ticket {
 }
 
 #[test]
-fn a_deferred_write_is_seen_at_once_and_durable_when_somebody_waits() {
+fn deferred_write_is_visible_then_durable() {
     let place = Place::new();
     let store = place.open(&powerful());
     let ticket = put_later(&store, "key", "value");
@@ -33,7 +33,7 @@ fn a_deferred_write_is_seen_at_once_and_durable_when_somebody_waits() {
 }
 
 #[test]
-fn whoever_does_not_defer_waits_for_what_it_reads() {
+fn undeferred_reader_waits() {
     let place = Place::new();
     let store = place.open(&powerful());
     type Read = fn(&Store);
@@ -61,7 +61,7 @@ fn whoever_does_not_defer_waits_for_what_it_reads() {
 }
 
 #[test]
-fn a_reader_waits_for_what_it_met_and_for_nothing_later() {
+fn reader_waits_only_for_what_it_met() {
     let place = Place::new();
     let store = place.open(&powerful());
     let first = put_later(&store, "first", "1");
@@ -75,7 +75,7 @@ fn a_reader_waits_for_what_it_met_and_for_nothing_later() {
 }
 
 #[test]
-fn a_batch_is_deferred_as_one() {
+fn batch_is_deferred_as_one() {
     let place = Place::new();
     let store = place.open(&powerful());
     store.put("old", "x").unwrap();
@@ -116,7 +116,7 @@ fn many_deferred_writes_and_deletes_are_all_there() {
 
 /// More keys than a segment holds: some were copied by splits before they were durable.
 #[test]
-fn a_split_does_not_make_its_copies_seem_durable() {
+fn split_copies_are_not_taken_as_durable() {
     let place = Place::new();
     let store = place.open(&powerful());
     let keys = || (0..2_000u32).map(u32::to_be_bytes);
@@ -130,7 +130,7 @@ fn a_split_does_not_make_its_copies_seem_durable() {
 }
 
 #[test]
-fn a_waker_is_called_when_a_ticket_is_durable() {
+fn waker_is_called_when_ticket_is_durable() {
     let place = Place::new();
     let store = place.open(&powerful());
     let (sender, woken) = mpsc::channel();
@@ -172,7 +172,7 @@ fn several_loops_share_syncs() {
 }
 
 #[test]
-fn a_single_write_asks_for_more_or_for_less() {
+fn single_write_may_choose_level() {
     for options in [powerful(), buffered()] {
         let place = Place::new();
         let store = place.open(&options);

@@ -8,7 +8,7 @@ use pmem::Backoff;
 use word::Word;
 
 use super::super::lines::{Line, Lines, Wide};
-use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
+use crate::cached_table::{CachedTable, Lookup, NewCopy, Sought};
 
 thread_local! {
     /// Where this thread's loads and updates were.
@@ -78,9 +78,9 @@ fn sought(key: &[u8; 16]) -> Sought<'_> {
 }
 
 /// Which lines of the table a search reads.
-fn lines_of_a_search(table: &CachedTable<Noted>, number: u64) -> (Look<()>, usize) {
+fn lines_of_lookup(table: &CachedTable<Noted>, number: u64) -> (Lookup<()>, usize) {
     TOUCHED.take();
-    let look = table.look(sought(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
+    let look = table.lookup(sought(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
     // Of each part, whose lines begin where its first does.
     let line = |at: &usize| {
         let starts = [&table.buckets, &table.copies].map(|lines| std::ptr::from_ref(&lines[0]).addr());
@@ -91,7 +91,7 @@ fn lines_of_a_search(table: &CachedTable<Noted>, number: u64) -> (Look<()>, usiz
 }
 
 #[test]
-fn a_search_reads_two_lines_at_the_most() {
+fn search_reads_two_lines_at_most() {
     let table = CachedTable::of(Lines::<Noted>::own(2048), Lines::own(4096), 1, Backoff::relax);
     for number in 0..KEY_COUNT {
         table.begin(sought(&key(number))).put(&NewCopy {
@@ -101,9 +101,9 @@ fn a_search_reads_two_lines_at_the_most() {
         });
     }
     for number in 0..KEY_COUNT {
-        let (look, lines) = lines_of_a_search(&table, number);
-        assert!(matches!(look, Look::Hit(())) && lines == 2, "{lines} of a key that is there");
-        let (look, lines) = lines_of_a_search(&table, KEY_COUNT + number);
-        assert!(matches!(look, Look::Absent) && lines <= 2, "{lines} of a key that is not");
+        let (look, lines) = lines_of_lookup(&table, number);
+        assert!(matches!(look, Lookup::Hit(())) && lines == 2, "{lines} of a key that is there");
+        let (look, lines) = lines_of_lookup(&table, KEY_COUNT + number);
+        assert!(matches!(look, Lookup::Absent) && lines <= 2, "{lines} of a key that is not");
     }
 }

@@ -12,7 +12,7 @@ use pmem_sim::{Model, Sim};
 use super::super::batch::record::record_bytes;
 use super::super::batch::{Full, Turn};
 use super::super::layout::Geometry;
-use super::super::{Context, Cursor, Found, Garbage, Glance, PartitionedHash, Published};
+use super::super::{Context, Cursor, Found, Garbage, Lookup, PartitionedHash, Published};
 use crate::Position;
 use crate::partitioned_hash::Slot;
 
@@ -194,10 +194,10 @@ impl<M: Medium> Rig<M> {
 
     pub(super) fn get(&self, key: Key) -> Option<u64> {
         let _pin = epoch::pin();
-        let seen = match self.index.glance(&self.medium, key.signature) {
-            Glance::Nothing => return None,
-            Glance::Entry(position) => self.matching(position, key).unwrap_or_default(),
-            Glance::Unsure => None,
+        let seen = match self.index.lookup(&self.medium, key.signature) {
+            Lookup::Nothing => return None,
+            Lookup::Entry(position) => self.matching(position, key).unwrap_or_default(),
+            Lookup::Unsure => None,
         };
         seen.or_else(|| self.index.find(&self.medium, key.signature, |position| self.matching(position, key)).unwrap())
     }

@@ -27,7 +27,7 @@ fn has_way(rig: &Rig<Sim>, way: Way) -> bool {
 }
 
 #[test]
-fn a_removed_entry_leaves_an_empty_slot_that_the_next_one_fills() {
+fn removed_entrys_slot_is_reused() {
     let rig = Rig::new(1);
     rig.put(neighbour(0), 1);
     let slot = rig.slot(neighbour(0)).unwrap();
@@ -51,7 +51,7 @@ fn with_deleted_leftover() -> (Rig<Sim>, Slot) {
 }
 
 #[test]
-fn a_deleted_mark_left_by_a_crash_reads_as_absent_and_is_swept_away() {
+fn deleted_mark_after_crash_is_swept() {
     let (rig, slot) = with_deleted_leftover();
     assert_eq!((rig.get(neighbour(0)), rig.contents().len()), (None, 0));
     rig.sweep();
@@ -59,7 +59,7 @@ fn a_deleted_mark_left_by_a_crash_reads_as_absent_and_is_swept_away() {
 }
 
 #[test]
-fn a_deleted_mark_left_by_a_crash_is_not_in_the_way_before_the_sweep() {
+fn deleted_mark_after_crash_does_not_block() {
     let (rig, slot) = with_deleted_leftover();
     assert_eq!(rig.put(neighbour(0), 5), None);
     assert_eq!(rig.slot(neighbour(0)), Some(slot), "whoever looked for the key has settled the mark");
@@ -83,7 +83,7 @@ fn the_slot_of_a_removal_in_flight_is_not_given_away() {
 
 /// A reader settles the mark, a writer takes the slot, and only then the remover comes back to empty it.
 #[test]
-fn a_late_remover_does_not_empty_the_slot_of_another_key() {
+fn late_remover_spares_other_key() {
     let rig = Rig::on_log();
     let _pin = epoch::pin();
     rig.put(neighbour(0), 1);
@@ -115,7 +115,7 @@ fn overflow_bits_outlive_the_entries_of_their_line() {
 
 /// The bit comes into a word that is published and not yet settled: the settling must neither lose it nor be lost.
 #[test]
-fn an_overflow_bit_set_meanwhile_does_not_keep_a_word_from_being_settled() {
+fn overflow_bit_does_not_block_settling() {
     let rig = Rig::on_log();
     let _pin = epoch::pin();
     let (first, _) = rig.publish(neighbour(0), rig.write_item(neighbour(0), 0)).unwrap();
@@ -129,7 +129,7 @@ fn an_overflow_bit_set_meanwhile_does_not_keep_a_word_from_being_settled() {
 }
 
 #[test]
-fn an_overflow_bit_set_meanwhile_does_not_keep_a_removed_slot_from_being_emptied() {
+fn overflow_bit_does_not_block_emptying() {
     let rig = Rig::on_log();
     let _pin = epoch::pin();
     (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));

@@ -260,8 +260,8 @@ impl Changes {
         }
         loop {
             match store.write(&self.batch(deleted, premises)) {
-                Err(Error::Unmet { .. }) if premises.hold(store)? => {}
-                Err(Error::Unmet { .. }) => return Ok(false),
+                Err(Error::ConditionFailed { .. }) if premises.hold(store)? => {}
+                Err(Error::ConditionFailed { .. }) => return Ok(false),
                 written => return written.map(|()| true),
             }
         }

@@ -123,6 +123,6 @@ fn read_records(mut records: &[u8], items: &mut Vec<Item>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_item() {
+fn page_reader_finds_every_item() {
     assert_eq!(read(&written()), items());
 }

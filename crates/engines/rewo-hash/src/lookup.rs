@@ -4,8 +4,8 @@
 
 use std::mem::MaybeUninit;
 
-use engine::{Expiry, Look, Room, Verify};
-use index::block_hash::{Content, Glance, Key};
+use engine::{Expiry, PackedLookup, ValueBuffer, Verify};
+use index::block_hash::{Content, Key, Lookup};
 use index::cached_table::{NewCopy, Permit, Taken};
 use index::{CachedTable, Position};
 use items::Plain;
@@ -18,65 +18,75 @@ use crate::read::{witness_of_item, witness_of_small};
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The key's value, if a look tells it. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn look_for<'a>(&'a self, key: &[u8], room: &'a mut Room) -> Look<'a> {
+    pub(crate) fn lookup_value<'a>(&'a self, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
         // The compiler knows that a key has two words, and asks for its length no more.
-        if (9..=16).contains(&key.len()) { self.look_at(key, room) } else { self.look_at_any(key, room) }
+        if (9..=16).contains(&key.len()) { self.lookup_inline(key, room) } else { self.lookup_any_length(key, room) }
     }
 
     #[inline(never)]
-    fn look_at_any<'a>(&'a self, key: &[u8], room: &'a mut Room) -> Look<'a> {
-        self.look_at(key, room)
+    fn lookup_any_length<'a>(&'a self, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_inline(key, room)
     }
 
     #[inline(always)]
-    fn look_at<'a>(&'a self, key: &[u8], room: &'a mut Room) -> Look<'a> {
-        let Ok(key) = self.key(key) else { return Look::UNSURE };
+    fn lookup_inline<'a>(&'a self, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        let Ok(key) = self.key(key) else { return PackedLookup::UNSURE };
         match &self.cache {
-            Some(cache) => self.look_in(cache, key, room),
-            None => self.look_by(self.table.glance(&self.medium, key), key, None, room),
+            Some(cache) => self.lookup_cached(cache, key, room),
+            None => self.pack_lookup(self.table.lookup(&self.medium, key), key, None, room),
         }
     }
 
-    /// As [`RewoHash::look_for`], in the cached table first.
+    /// As [`RewoHash::lookup_value`], in the cached table first.
     #[inline(always)]
-    pub(crate) fn look_in<'a>(&'a self, cache: &CachedTable, key: Key<'_>, room: &'a mut Room) -> Look<'a> {
+    pub(crate) fn lookup_cached<'a>(
+        &'a self,
+        cache: &CachedTable,
+        key: Key<'_>,
+        room: &'a mut ValueBuffer,
+    ) -> PackedLookup<'a> {
         match cache.take(sought(key), room) {
-            Taken::Value(value) => Look::at(value),
-            Taken::Absent if self.verify < Verify::Absence => Look::ABSENT,
-            Taken::Absent | Taken::Unfit => Look::UNSURE,
-            Taken::Missed(permit, room) => self.look_missed(key, permit, room),
+            Taken::Value(value) => PackedLookup::at(value),
+            Taken::Absent if self.verify < Verify::Absence => PackedLookup::ABSENT,
+            Taken::Absent | Taken::Unfit => PackedLookup::UNSURE,
+            Taken::Missed(permit, room) => self.lookup_missed(key, permit, room),
         }
     }
 
     #[inline(never)]
-    fn look_missed<'a>(&'a self, key: Key<'_>, permit: Option<Permit>, room: &'a mut [MaybeUninit<u64>]) -> Look<'a> {
-        self.look_by(self.table.glance(&self.medium, key), key, permit, room)
+    fn lookup_missed<'a>(
+        &'a self,
+        key: Key<'_>,
+        permit: Option<Permit>,
+        room: &'a mut [MaybeUninit<u64>],
+    ) -> PackedLookup<'a> {
+        self.pack_lookup(self.table.lookup(&self.medium, key), key, permit, room)
     }
 
     /// The key's value by what a look at its buckets told. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn look_by<'a>(
+    pub(crate) fn pack_lookup<'a>(
         &'a self,
-        glance: Glance,
+        glance: Lookup,
         key: Key<'_>,
         permit: Option<Permit>,
         room: &'a mut [MaybeUninit<u64>],
-    ) -> Look<'a> {
+    ) -> PackedLookup<'a> {
         match glance {
-            Glance::Item(position) => match self.plain_of(position, key) {
-                Some(item) if self.verify < Verify::Values || item.is_whole() => {
+            Lookup::Item(position) => match self.plain_of(position, key) {
+                Some(item) if self.verify < Verify::Values || item.is_intact() => {
                     self.bring_in(permit, key, || copy_of(position, &item));
-                    Look::at(item.value())
+                    PackedLookup::at(item.value())
                 }
-                _ => Look::UNSURE,
+                _ => PackedLookup::UNSURE,
             },
-            Glance::Whole(slot) if self.verify < Verify::Values || slot.is_whole() => {
-                let Content::Whole { value, .. } = slot.content() else { return Look::UNSURE };
+            Lookup::Whole(slot) if self.verify < Verify::Values || slot.is_intact() => {
+                let Content::Whole { value, .. } = slot.content() else { return PackedLookup::UNSURE };
                 self.bring_in(permit, key, || copy_of_small(value));
-                Look::copied(value, room)
+                PackedLookup::copied(value, room)
             }
-            Glance::Nothing if self.verify < Verify::Absence => Look::ABSENT,
-            _ => Look::UNSURE,
+            Lookup::Nothing if self.verify < Verify::Absence => PackedLookup::ABSENT,
+            _ => PackedLookup::UNSURE,
         }
     }
 

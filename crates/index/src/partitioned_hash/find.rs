@@ -59,7 +59,7 @@ impl PartitionedHash {
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<R>, E> {
         let segment = self.root().offset(self.geometry, signature);
-        if let Some(found) = search(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
+        if let Some(found) = find_entry(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
             return Ok(Some(found.value));
         }
         medium.check_lost_ranges()?;
@@ -72,7 +72,7 @@ impl PartitionedHash {
 
 /// Searches one segment along the ways that the home line's bits allow.
 #[inline(always)]
-pub(super) fn search<M: Medium, R, E: From<MediumError>>(
+pub(super) fn find_entry<M: Medium, R, E: From<MediumError>>(
     medium: &M,
     searcher: Searcher<'_>,
     segment: Offset,
@@ -81,14 +81,14 @@ pub(super) fn search<M: Medium, R, E: From<MediumError>>(
 ) -> Result<Option<Found<R>>, E> {
     let home = Home::of(signature);
     let line = home.offset(segment);
-    if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
+    if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
         return Ok(Some(found));
     }
     let marks = [Way::Bucket, Way::Partner, Way::Further].map(|way| has_way(medium, home, way, segment));
     if marks == [false; 3] {
         return Ok(None);
     }
-    search_overflow(medium, searcher, segment, signature, marks, visit)
+    find_in_overflow(medium, searcher, segment, signature, marks, visit)
 }
 
 /// True if some entry of this home was put somewhere along `way`.
@@ -98,7 +98,7 @@ pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: Way, segment: Offs
 }
 
 #[inline(never)]
-fn search_overflow<M: Medium, R, E: From<MediumError>>(
+fn find_in_overflow<M: Medium, R, E: From<MediumError>>(
     medium: &M,
     searcher: Searcher<'_>,
     segment: Offset,
@@ -109,7 +109,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let home = Home::of(signature);
     for (way, _) in [Way::Bucket, Way::Partner, Way::Further].into_iter().zip(marks).filter(|(_, marked)| *marked) {
         for line in home.lines(way, segment) {
-            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
+            if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -117,7 +117,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let mut chain = chained(medium, segment).filter(|_| marks[Way::Further as usize]);
     while let Some(segment) = chain {
         for line in entry_lines(segment) {
-            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
+            if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -127,7 +127,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
 }
 
 #[inline(always)]
-fn search_line<M: Medium, R, E: From<MediumError>>(
+fn find_in_line<M: Medium, R, E: From<MediumError>>(
     medium: &M,
     searcher: Searcher<'_>,
     line: Offset,

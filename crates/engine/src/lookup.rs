@@ -7,18 +7,18 @@ use std::slice;
 
 /// Room for a value that does not stay where it lies, the caller's: longer values are shown by [`Engine::get`](crate::Engine::get). A frame of
 /// a page or more would have its pages touched one by one.
-pub type Room = [MaybeUninit<u64>; 1024 / 8];
+pub type ValueBuffer = [MaybeUninit<u64>; 1024 / 8];
 
 /// Room that nothing was written to.
 #[must_use]
 #[inline(always)]
-pub const fn empty_room() -> Room {
+pub const fn empty_buffer() -> ValueBuffer {
     [MaybeUninit::uninit(); 1024 / 8]
 }
 
-/// What [`Engine::look`](crate::Engine::look) tells.
+/// What [`Engine::lookup`](crate::Engine::lookup) tells.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct PackedLookup<'a> {
     /// The value's first byte; null if none is seen.
     value: *const u8,
     /// Its length; without one, whether the look is sure.
@@ -28,7 +28,7 @@ pub struct Look<'a> {
 
 /// The same, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seen<'a> {
+pub enum Lookup<'a> {
     /// The key's value.
     Value(&'a [u8]),
     /// The key is not there.
@@ -37,42 +37,42 @@ pub enum Seen<'a> {
     Unsure,
 }
 
-impl<'a> Look<'a> {
+impl<'a> PackedLookup<'a> {
     /// The key is not there.
-    pub const ABSENT: Look<'a> = Look { value: ptr::null(), len_bytes: 0, _value: PhantomData };
+    pub const ABSENT: PackedLookup<'a> = PackedLookup { value: ptr::null(), len_bytes: 0, _value: PhantomData };
     /// A look does not tell.
-    pub const UNSURE: Look<'a> = Look { value: ptr::null(), len_bytes: 1, _value: PhantomData };
+    pub const UNSURE: PackedLookup<'a> = PackedLookup { value: ptr::null(), len_bytes: 1, _value: PhantomData };
 
     /// The key's value.
     #[inline(always)]
     #[must_use]
-    pub const fn at(value: &'a [u8]) -> Look<'a> {
-        Look { value: value.as_ptr(), len_bytes: value.len(), _value: PhantomData }
+    pub const fn at(value: &'a [u8]) -> PackedLookup<'a> {
+        PackedLookup { value: value.as_ptr(), len_bytes: value.len(), _value: PhantomData }
     }
 
     /// A copy, in `room`, of a value that does not stay; a look does not tell of one that is longer.
     #[inline(always)]
     #[must_use]
-    pub fn copied(value: &[u8], room: &'a mut [MaybeUninit<u64>]) -> Look<'a> {
+    pub fn copied(value: &[u8], room: &'a mut [MaybeUninit<u64>]) -> PackedLookup<'a> {
         let (words, rest) = value.as_chunks::<8>();
-        let Some(room) = room.get_mut(..value.len().div_ceil(8)) else { return Look::UNSURE };
+        let Some(room) = room.get_mut(..value.len().div_ceil(8)) else { return PackedLookup::UNSURE };
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
         for (word, place) in words.iter().chain([&last]).zip(&mut *room) {
             place.write(u64::from_ne_bytes(*word));
         }
-        Look { value: room.as_ptr().cast(), len_bytes: value.len(), _value: PhantomData }
+        PackedLookup { value: room.as_ptr().cast(), len_bytes: value.len(), _value: PhantomData }
     }
 
     /// What it tells.
     #[inline(always)]
     #[must_use]
-    pub fn seen(self) -> Seen<'a> {
+    pub fn unpack(self) -> Lookup<'a> {
         match NonNull::new(self.value.cast_mut()) {
             // SAFETY: what is not null was made of a slice of that length and lifetime.
-            Some(value) => Seen::Value(unsafe { slice::from_raw_parts(value.as_ptr(), self.len_bytes) }),
-            None if self.len_bytes == 0 => Seen::Absent,
-            None => Seen::Unsure,
+            Some(value) => Lookup::Value(unsafe { slice::from_raw_parts(value.as_ptr(), self.len_bytes) }),
+            None if self.len_bytes == 0 => Lookup::Absent,
+            None => Lookup::Unsure,
         }
     }
 }
@@ -82,16 +82,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_comes_out() {
+    fn lookup_packs_and_unpacks() {
         let value = [1, 2, 3];
         for value in [&value[..], &[]] {
-            assert_eq!(Look::at(value).seen(), Seen::Value(value));
+            assert_eq!(PackedLookup::at(value).unpack(), Lookup::Value(value));
         }
-        let (mut room, value) = (empty_room(), [7; 1025]);
+        let (mut room, value) = (empty_buffer(), [7; 1025]);
         for len_bytes in [0, 1, 8, 15, 1024] {
-            assert_eq!(Look::copied(&value[..len_bytes], &mut room).seen(), Seen::Value(&value[..len_bytes]));
+            assert_eq!(
+                PackedLookup::copied(&value[..len_bytes], &mut room).unpack(),
+                Lookup::Value(&value[..len_bytes])
+            );
         }
-        assert_eq!(Look::copied(&value, &mut room).seen(), Seen::Unsure);
-        assert_eq!((Look::ABSENT.seen(), Look::UNSURE.seen()), (Seen::Absent, Seen::Unsure));
+        assert_eq!(PackedLookup::copied(&value, &mut room).unpack(), Lookup::Unsure);
+        assert_eq!((PackedLookup::ABSENT.unpack(), PackedLookup::UNSURE.unpack()), (Lookup::Absent, Lookup::Unsure));
     }
 }
