@@ -77,7 +77,7 @@ impl Clock {
 
     /// As [`Clock::manual`], of a clock that goes on by a millisecond with each look at it: so that any moment comes between two looks.
     #[must_use]
-    pub fn restless(now_ms: u64) -> Clock {
+    pub fn ticking(now_ms: u64) -> Clock {
         Clock(Source::Manual(Arc::new(Manual { now_ms: now_ms.into(), step_ms: 1 })))
     }
 
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn manual_clock_never_goes_back() {
-        for clock in [Clock::manual(1_000), Clock::restless(1_000)] {
+        for clock in [Clock::manual(1_000), Clock::ticking(1_000)] {
             for by in [Duration::MAX, Duration::from_secs(1), Duration::MAX] {
                 clock.advance(by);
                 assert_eq!([clock.now_ms(), clock.now_ms()], [u64::MAX; 2]);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use epoch::Pinned;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, Condition, Cursor, EngineStats, Error, Expiry, Features, Limits, OrderedEngine,
-    PackedLookup, Progress, Show, ShowCompaction, Skip, SnapshotEngine, ValueBuffer, Witness,
+    BatchOp, Check, Clock, CompactionReport, Condition, Cursor, EngineStats, Error, Expiry, Features, Limits,
+    OnCompaction, OnDamaged, OnItem, OrderedEngine, PackedLookup, Progress, SnapshotEngine, ValueBuffer, Witness,
 };
 
 /// What to do with a key, given what it holds.
@@ -27,7 +27,7 @@ pub enum Decision<'v> {
 
 /// What a key holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Held<'a> {
+pub struct CurrentItem<'a> {
     /// Its value.
     pub value: &'a [u8],
     /// When it expires.
@@ -35,7 +35,7 @@ pub struct Held<'a> {
 }
 
 /// Decides on a key: is shown what it holds, or `None`.
-pub type Decide<'a, 'v> = dyn FnMut(Option<Held<'_>>) -> Decision<'v> + 'a;
+pub type Decide<'a, 'v> = dyn FnMut(Option<CurrentItem<'_>>) -> Decision<'v> + 'a;
 
 /// Is told the key of an item that has expired, by the thread that took it away and has ended its operation: it may use the
 /// store, and should be quick. A panic ends with the call.
@@ -47,9 +47,9 @@ pub type OnExpiredItem = dyn Fn(&[u8], &[u8], Expiry) + Send + Sync;
 /// How many background threads have something to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
-pub enum Wanted {
+pub enum WantedThreads {
     /// None.
-    Nobody,
+    None,
     /// One suffices.
     One,
     /// As many as there are.
@@ -243,15 +243,15 @@ pub trait Engine: Send + Sync {
     /// Shows the items of the next part of the store to `each`, with when they expire, in no order, and returns where to go
     /// on. Each key that is there from the first step to the last is shown exactly once; not a snapshot. A number that the
     /// engine never gave is harmless.
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error>;
 
     /// As [`Engine::walk`], of a store that is open for reading alone, without what is damaged, each of which `damaged` is told of: an item, or a
     /// part of the store of which nobody knows how many items it has. Cursors are those of this walk.
     fn walk_skipping_damage(
         &self,
         cursor: Cursor,
-        each: &mut Show<'_>,
-        _damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        _damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         self.walk(cursor, each)
     }
@@ -278,7 +278,7 @@ pub trait Engine: Send + Sync {
 
     /// Gathers items, and gives free space back to the file system, as far as it can be done, or until `_progress` stops it; others read and
     /// write meanwhile. Waits for the sweep after open, and helps it.
-    fn compact(&self, _progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, _progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         Err(unsupported(self.name(), "compaction"))
     }
 
@@ -298,20 +298,20 @@ pub trait Engine: Send + Sync {
     }
 
     /// How many threads should call [`Engine::step`]: there is something to do that others may soon wait for.
-    fn wanted(&self) -> Wanted {
-        Wanted::Nobody
+    fn wanted_threads(&self) -> WantedThreads {
+        WantedThreads::None
     }
 
     /// Does a step of what writers can put off faster than the background keeps up with, if the background is behind: for a writer, after a
-    /// write that found a step [wanted](Engine::wanted). A caller that is inside of another operation's callback does nothing.
+    /// write that found a step [wanted](Engine::wanted_threads). A caller that is inside of another operation's callback does nothing.
     ///
     /// # Errors
     /// As for [`Engine::step`].
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever. The one thread that watches time
+    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted_threads`]; `None` for ever. The one thread that watches time
     /// asks this before each of its sleeps.
     fn sleep_time(&self) -> Option<Duration> {
         None

@@ -36,14 +36,14 @@ const LOOK_COUNT: usize = 3;
 
 /// The writes that were slowed, and what they owe.
 #[derive(Debug, Default)]
-pub struct HeldUp {
+pub struct WriteThrottle {
     count: AtomicU64,
     owed_ns: AtomicU64,
     /// How much garbage there was at the last look.
     looked_bytes: AtomicU64,
 }
 
-impl HeldUp {
+impl WriteThrottle {
     /// How many writes were slowed.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
@@ -51,7 +51,7 @@ impl HeldUp {
 
     /// Comes before a write, once, that leaves garbage in `limbo`, while that is [over its bound](Limbo::is_over); `collect` frees what it can.
     /// The caller holds no lock.
-    pub fn hold_up<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
+    pub fn throttle<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
         if epoch::is_pinned() {
             return;
         }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn write_sleeps_for_those_before_it() {
-        let held_up = HeldUp::default();
+        let held_up = WriteThrottle::default();
         let slept: Vec<_> = (0..2_000).filter_map(|_| held_up.owe(GARBAGE_BYTES_MAX)).collect();
         assert_eq!(slept, [SLEEP_MIN; 2]);
         assert_eq!(held_up.count(), 2_000);

@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::expectation::REST;
-use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, Pace, Progress, Show};
+use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, OnItem, Pace, Progress};
 
 /// What an engine shows the reaper of its keys: the next part of a walk, with what has expired and without what is damaged. Where this ends with
 /// an error the same part comes again, so it never does for what lies there.
-pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut Show<'_>) -> Result<Cursor, Error> + 'a;
+pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut OnItem<'_>) -> Result<Cursor, Error> + 'a;
 
 /// The reaper of a store.
 #[derive(Default)]
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn damaged_expired_key_delays_no_other() {
         let reaper = Reaper::default();
-        let mut walk = |_: &Cursor, each: &mut Show<'_>| {
+        let mut walk = |_: &Cursor, each: &mut OnItem<'_>| {
             [&b"one"[..], b"damaged", b"other"].iter().for_each(|key| each(key, b"", Expiry::at_ms(1)));
             Ok(Cursor::End)
         };

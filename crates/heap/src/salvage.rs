@@ -18,7 +18,7 @@ use crate::layout::{
 };
 use crate::slot_kind::SlotKind;
 use crate::superblock::Superblock;
-use crate::{Class, EngineNumber, HeapError, mend, state};
+use crate::{Class, EngineNumber, HeapError, state, superblock_repair};
 
 /// Is told where something is wrong, and what.
 pub type OnDamage<'a> = dyn FnMut(Offset, &'static str) + 'a;
@@ -69,7 +69,7 @@ impl Head {
     /// [`HeapError::Newer`], [`HeapError::UnknownFeatures`]: the region is not damaged but
     /// not this program's.
     pub fn read<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Result<Head, HeapError> {
-        let superblock = mend::salvage(medium, on_damage)?;
+        let superblock = superblock_repair::salvage(medium, on_damage)?;
         let mut report = |error: HeapError| {
             if let HeapError::Damaged { offset, what } = error {
                 on_damage(Offset(offset), what);

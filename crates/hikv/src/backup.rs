@@ -24,7 +24,7 @@ use crate::dump::DumpWriter;
 use crate::files;
 use crate::filling::write_items;
 use crate::partial::Copy;
-use crate::{Answer, EngineKind, OpenError, Options, Store};
+use crate::{EngineKind, OpenError, Options, ProgressReply, Store};
 
 /// How far a backup has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +102,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `out`, unless there was one.
-    pub fn backup<A: Answer>(
+    pub fn backup<A: ProgressReply>(
         &self,
         out: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
@@ -110,7 +110,7 @@ impl Store {
         self.copy_to(out.as_ref(), Purpose::Kept, progress)
     }
 
-    pub(crate) fn copy_to<A: Answer>(
+    pub(crate) fn copy_to<A: ProgressReply>(
         &self,
         out: &Path,
         purpose: Purpose,
@@ -125,7 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `dir`, unless there was one.
-    pub fn restore<A: Answer>(
+    pub fn restore<A: ProgressReply>(
         backup: impl AsRef<Path>,
         dir: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
@@ -154,7 +154,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `into`, unless there was one. An item that the engine cannot hold is one.
-    pub fn convert<A: Answer>(
+    pub fn convert<A: ProgressReply>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
@@ -169,7 +169,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `into`, unless there was one. A store of the engine HiKV is one that [`crate::repair`] gets more of.
-    pub fn convert_skipping_damage<A: Answer>(
+    pub fn convert_skipping_damage<A: ProgressReply>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
@@ -181,7 +181,7 @@ impl Store {
         Store::copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
     }
 
-    fn copy_items<A: Answer>(
+    fn copy_items<A: ProgressReply>(
         source: &Store,
         dir: &Path,
         engine: EngineKind,
@@ -215,7 +215,7 @@ fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> 
 }
 
 /// An error if the store is damaged. Items that are verified are not counted in what is shown.
-fn assert_whole<A: Answer>(
+fn assert_whole<A: ProgressReply>(
     store: &Store,
     shown: BackupProgress,
     progress: &mut impl FnMut(BackupProgress) -> A,

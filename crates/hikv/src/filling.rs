@@ -6,7 +6,7 @@ use engine::{Damage, Error, Expiry};
 
 use crate::backup::BackupProgress;
 use crate::backup_error::BackupError;
-use crate::{Answer, ReadView, Store};
+use crate::{ProgressReply, ReadView, Store};
 
 /// Items that are put together, at the most: then what a batch costs by itself, some fences, is little beside them.
 const TOGETHER_COUNT_MAX: usize = 256;
@@ -28,7 +28,7 @@ struct Filling<'s, P> {
 }
 
 /// Puts the snapshot's items into `to`; without those that are damaged, if the caller is told of these. Returns how many.
-pub(crate) fn write_items<A: Answer>(
+pub(crate) fn write_items<A: ProgressReply>(
     from: &ReadView,
     items_total: u64,
     to: &Store,

@@ -20,7 +20,6 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
-mod answer;
 mod backup;
 mod backup_error;
 mod backup_place;
@@ -49,6 +48,7 @@ mod options;
 mod ordered;
 mod partial;
 mod probes;
+mod progress_reply;
 mod read_view;
 mod reader;
 mod reads;
@@ -61,15 +61,14 @@ mod verify;
 mod walk;
 mod writes;
 
-pub use answer::Answer;
 pub use backup::{BackupProgress, BackupReport};
 pub use backup_error::BackupError;
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
 pub use engine::pool;
 pub use engine::{
-    Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
-    OnExpired, OnExpiredItem, Order, QueueStats, Ttl, Verify, Version,
+    Clock, CompactionProgress, CompactionReport, CurrentItem, Damage, Decision, Error, Expiry, Features, Figure,
+    FigureKind, Limits, OnExpired, OnExpiredItem, Order, QueueStats, Ttl, Verify, Version,
 };
 pub use engine_kind::{EngineKind, UnknownEngine};
 pub use error::OpenError;
@@ -79,6 +78,7 @@ pub use opening::OpenProgress;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
+pub use progress_reply::ProgressReply;
 pub use read_view::ReadView;
 pub use reader::ValueReader;
 pub use snapshot::Snapshot;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use engine::{Cursor, Damage, Show};
+use engine::{Cursor, Damage, OnItem};
 
 use crate::{Error, Expiry, Snapshot, Store};
 
@@ -61,7 +61,7 @@ impl ReadView {
 /// Takes the steps of a walk until its end, or until `each` says to stop.
 fn walk(
     mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
-    mut step: impl FnMut(Cursor, &mut Show<'_>) -> Result<Cursor, Error>,
+    mut step: impl FnMut(Cursor, &mut OnItem<'_>) -> Result<Cursor, Error>,
 ) -> Result<(), Error> {
     let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
     while !cursor.is_done() && flow.is_continue() {

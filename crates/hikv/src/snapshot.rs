@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, RangeBounds};
 use std::sync::Arc;
 
-use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, Skip, SnapshotEngine};
+use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotEngine};
 
 use crate::handles::Kind;
 use crate::ordered::Bounds;
@@ -147,7 +147,7 @@ impl Snapshot {
     fn walk(
         &self,
         mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
-        damaged: &mut Skip<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, Wanted, Worker};
+use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::MediumError;
 use pmem_os::{Closed, ForkGuard};
@@ -331,7 +331,7 @@ impl Store {
         let Inner { guard, files, workers, engine, .. } = &*self.inner;
         if guard.begin_check() {
             files.check();
-            workers.iter().take(1).for_each(Worker::ask);
+            workers.iter().take(1).for_each(Worker::wake);
         }
         match guard.closed_to_writes() {
             Some(Closed::Removed) => Err(MediumError::Removed.into()),
@@ -360,34 +360,34 @@ impl Store {
         mem::forget(under_way);
         match changed {
             Ok(done) => {
-                self.ask_wanted(engine.wanted());
+                self.ask_wanted(engine.wanted_threads());
                 Ok(done)
             }
             Err(error) => {
-                self.ask_wanted(engine.wanted());
+                self.ask_wanted(engine.wanted_threads());
                 Err(self.explained(error))
             }
         }
     }
 
     #[inline(always)]
-    pub(crate) fn ask_wanted(&self, wanted: Wanted) {
-        if wanted != Wanted::Nobody {
+    pub(crate) fn ask_wanted(&self, wanted: WantedThreads) {
+        if wanted != WantedThreads::None {
             self.ask_some(wanted);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask_some(&self, wanted: Wanted) {
+    fn ask_some(&self, wanted: WantedThreads) {
         match wanted {
-            Wanted::Nobody => {}
-            Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
-            Wanted::All => self.ask_workers(),
+            WantedThreads::None => {}
+            WantedThreads::One => self.inner.workers.iter().take(1).for_each(Worker::wake),
+            WantedThreads::All => self.ask_workers(),
         }
         if !engine::in_expired_callback() {
             // A step that fails is the background's to try again: this write is done.
-            let _ = self.inner.engine.keep_pace();
+            let _ = self.inner.engine.assist_background();
         }
     }
 
@@ -429,7 +429,7 @@ impl Store {
     }
 
     pub(crate) fn ask_workers(&self) {
-        self.inner.workers.iter().for_each(Worker::ask);
+        self.inner.workers.iter().for_each(Worker::wake);
     }
 
     pub(crate) fn ordered_engine(&self) -> Result<&dyn OrderedEngine, Error> {

@@ -175,7 +175,7 @@ mod tests {
                 };
                 // SAFETY: as above.
                 let room = unsafe { sim.bytes(AT.span(ROOM_BYTES as u64)) }.expect("the region has it");
-                let read = Plain::in_room(room).expect("an item is there");
+                let read = Plain::in_slot(room).expect("an item is there");
                 assert!(read.is_intact() && read.checksum() == checksum, "{key_bytes} and {value_bytes} bytes");
                 assert_eq!((read.key(), read.value(), read.item_bytes()), (key, value, item.item_bytes()));
                 let behind = &room[item.item_bytes() as usize..];

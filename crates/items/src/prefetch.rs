@@ -34,7 +34,7 @@ const WINDOW: usize = 8;
 /// one window before its turn. An instruction that asks for a line waits for the page's translation, and what comes long after waits, too: a row of
 /// them waits once (`docs/decisions/0081-lines-asked-for-in-a-row.md`).
 #[inline(always)]
-pub fn in_time<'t, T>(things: &'t [T], ask: impl Fn(&T) + 't) -> impl Iterator<Item = &'t T> + 't {
+pub fn prefetch_ahead<'t, T>(things: &'t [T], ask: impl Fn(&T) + 't) -> impl Iterator<Item = &'t T> + 't {
     let ask_for = move |first: usize| things.iter().skip(first).take(WINDOW).for_each(&ask);
     ask_for(0);
     things.iter().enumerate().map(move |(number, thing)| {

@@ -35,7 +35,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    pub fn get_surely<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+    pub fn get_verified<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
         self.find(key, Patience::Wait, |node, count, checksum| Ok(node.place_of(count, (key, checksum))?.ok()), show)
     }
 

@@ -6,8 +6,8 @@ use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Condition, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Lookup, Moment,
-    OpenError, Progress, ScanCursor, SnapshotEngine, Version, empty_buffer,
+    BatchOp, Check, Clock, Condition, CurrentItem, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Lookup,
+    Moment, OpenError, Progress, ScanCursor, SnapshotEngine, Version, empty_buffer,
 };
 use heap::HeapError;
 use parking_lot::Mutex;
@@ -266,7 +266,7 @@ impl<K: Made> Operations for Crashed<K> {
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
         let mut is_equal = false;
-        let mut decide = |held: Option<Held<'_>>| {
+        let mut decide = |held: Option<CurrentItem<'_>>| {
             is_equal = held.map(|held| held.value) == expected;
             match new {
                 _ if !is_equal => Decision::Keep,

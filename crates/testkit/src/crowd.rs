@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{BatchOp, Decision, Direction, Engine, Held, ScanCursor};
+use engine::{BatchOp, CurrentItem, Decision, Direction, Engine, ScanCursor};
 use pmem_sim::{Model, Sim};
 
 use crate::contend::{Contention, contend};
@@ -24,7 +24,7 @@ fn number(store: &dyn Engine, key: &[u8]) -> Option<u64> {
 }
 
 fn add_one(store: &dyn Engine, key: &[u8]) {
-    let mut add = |held: Option<Held<'_>>| {
+    let mut add = |held: Option<CurrentItem<'_>>| {
         let before = held.map_or(0, |held| u64::from_le_bytes(*held.value.first_chunk().unwrap()));
         Decision::Put((before + 1).to_le_bytes().to_vec().into())
     };

@@ -103,7 +103,7 @@ fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
         answers.push(("expire", store.expire(b"key", Expiry::at_ms(u64::MAX >> 1)).map(drop)));
     }
     if features.conditional {
-        let mut put = |_: Option<engine::Held<'_>>| Decision::Put(b"other"[..].into());
+        let mut put = |_: Option<engine::CurrentItem<'_>>| Decision::Put(b"other"[..].into());
         answers.push(("update", store.update(b"key", &mut put).map(drop)));
     }
     for (operation, answer) in answers {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use clap::Args;
-use hikv::repair::{Finding, Missing, RepairError, RepairEvent, RepairReport, Weight, repair};
+use hikv::repair::{Finding, MissingFile, RepairError, RepairEvent, RepairReport, Weight, repair};
 use serde::Serialize;
 
 use crate::failure::{Failure, unless_closed};
@@ -147,7 +147,7 @@ struct MissingObject<'a> {
     what: &'a str,
 }
 
-fn print_missing(missing: &Missing, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
+fn print_missing(missing: &MissingFile, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
     let (finding, file) = (name(Weight::Lost), missing.path.to_string_lossy());
     unless_closed(writeln!(io::stdout(), "{finding} in {file}: {}", missing.what))?;
     list.map_or(Ok(()), |list| write_line(list, &MissingObject { finding, file: &file, what: &missing.what }))

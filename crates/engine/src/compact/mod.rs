@@ -40,7 +40,7 @@ use crate::Error;
 use plan::Plan;
 
 pub use pass::Moved;
-pub use report::{Compacted, CompactionProgress, CompactionStats, ShowCompaction};
+pub use report::{CompactionProgress, CompactionReport, CompactionStats, OnCompaction};
 pub use run::Compacting;
 
 /// A look counts all chunks; so much must have become free or roomy before another one, and so large a part of what is taken.
@@ -124,7 +124,7 @@ pub struct Pass<C> {
     plan: Plan,
     stage: Stage<C>,
     moved_bytes_total: u64,
-    report: Compacted,
+    report: CompactionReport,
 }
 
 /// What a pass does next.
@@ -159,7 +159,7 @@ impl<C> Compaction<C> {
     }
 
     /// Keeps the background from moving anything until this is dropped; waits for a step that is under way.
-    pub fn rest(&self) -> Arc<()> {
+    pub fn pause(&self) -> Arc<()> {
         let rest = Arc::clone(&self.rests);
         drop(self.work.lock());
         rest
@@ -171,7 +171,7 @@ impl<C> Compaction<C> {
         if self.requested.is_owned_by_current_thread() {
             return Err(Error::InsideCallback);
         }
-        Ok(Requested { _alone: self.requested.lock(), _rest: self.rest() })
+        Ok(Requested { _alone: self.requested.lock(), _rest: self.pause() })
     }
 
     /// The background looks once so much was loosened, if it ever does.

@@ -29,7 +29,7 @@ pub(super) unsafe fn read<M: Medium>(medium: &M, position: Position) -> Result<I
 #[inline(always)]
 pub(super) unsafe fn read_plain<M: Medium>(medium: &M, position: Position) -> Option<Plain<'_>> {
     // SAFETY: the caller's promise; nobody stores to what a slot has behind its item.
-    Plain::in_room(unsafe { medium.bytes(slot(position)?) }.ok()?)
+    Plain::in_slot(unsafe { medium.bytes(slot(position)?) }.ok()?)
 }
 
 /// As [`read_plain`], of the item in `slot` if it is the key's.

@@ -15,9 +15,9 @@ use super::{HiKv, Memory};
 use crate::write::publish::{Prepared, WriteTarget};
 use engine::Streamed;
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Limits, OnExpired, OnExpiredItem, OnResult, OrderedEngine, PackedLookup, Progress, Show,
-    ShowCompaction, SnapshotEngine, ValueBuffer, Wanted, Witness, while_readers_keep,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Limits, OnCompaction, OnExpired, OnExpiredItem, OnItem, OnResult, OrderedEngine, PackedLookup,
+    Progress, SnapshotEngine, ValueBuffer, WantedThreads, Witness, wait_for_readers,
 };
 use items::NewItem;
 
@@ -121,7 +121,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         Limits::check_batch(conditions, ops)?;
         self.check_writable()?;
         self.bound_garbage();
-        match BatchOp::only_deleted(conditions, ops) {
+        match BatchOp::single_delete(conditions, ops) {
             Some(key) if conditions.is_empty() => self.remove_at_once(key).map(drop),
             Some(key) => self.delete_if(key, conditions),
             None => self.apply_batch(conditions, ops),
@@ -195,7 +195,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
         // a reader that takes its time.
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             self.collect();
             !self.cleared.is_empty() && !epoch::is_pinned()
         });
@@ -207,7 +207,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         Ok(self.index.len())
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_part(&cursor, each)
     }
 
@@ -223,7 +223,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.background_step()
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         HiKv::keep_pace(self)
     }
 
@@ -242,7 +242,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -250,12 +250,12 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.write_image()
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted_threads(&self) -> WantedThreads {
         let is_wanted =
             self.reaper.is_wanted() || self.medium.is_writable() && (self.heap.runs_low() || self.may_compact());
-        let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
+        let space = if is_wanted { WantedThreads::One } else { WantedThreads::None };
         match self.order.wanted() {
-            Wanted::Nobody => space,
+            WantedThreads::None => space,
             order => order.max(space),
         }
     }

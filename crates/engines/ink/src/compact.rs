@@ -6,7 +6,7 @@
 use std::ops::Bound;
 
 use engine::canary;
-use engine::{Before, Compaction, Compacts, Error, Moved, Pass, Verify};
+use engine::{Compaction, Compacts, Error, Moved, Pass, PriorState, Verify};
 use heap::Heap;
 use pbtree::{Direction, Page, Value};
 use pmem::{Dram, Medium};
@@ -92,7 +92,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
         let is_checked = !self.medium().breaks(canary::MOVE_UNCHECKED);
         let is_same = &mut |held: Option<&Value<'_>>| {
-            held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(Before::Present)
+            held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(PriorState::Present)
         };
         match self.write(key, put(&found.bytes, found.expiry), is_same) {
             Ok(Some(_)) => Ok(Moved::Done { item_bytes: found.bytes.len() as u64 }),

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::{Error, Expectation, Progress, while_readers_keep};
+use engine::{Error, Expectation, Progress, wait_for_readers};
 use parking_lot::Mutex;
 use pbtree::{Merged, Next, Pass};
 use pmem::{Dram, Medium};
@@ -99,7 +99,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             return Ok(false);
         }
         let (mut under_way, mut progress) = (UnderWay::default(), Ok(Progress::More));
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             progress = self.merge_part(&mut under_way);
             while matches!(progress, Ok(Progress::More)) {
                 progress = self.merge_part(&mut under_way);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Figure, Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Show,
-    ShowCompaction, Skip, Wanted, Witness,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, OrderStats,
+    OrderedEngine, Progress, WantedThreads, Witness,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -104,7 +104,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         Ok(self.count()?.key_count)
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_all(&cursor, &mut |key, value, expiry| {
             if !self.is_past(expiry) {
                 each(key, value, expiry);
@@ -115,8 +115,8 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     fn walk_skipping_damage(
         &self,
         cursor: Cursor,
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
             self.walk_all_skipping_damage(each, damaged)?;
@@ -129,7 +129,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
             |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
         let figures = self.tree.check(&mut on_damage).map_err(from_tree)?;
         (0..figures.key_count).for_each(|_| check.count_item());
-        check.go_on_with::<()>(None);
+        check.set_state::<()>(None);
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         }
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
     }
 
@@ -156,7 +156,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.tidy_space(|| false)
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -168,15 +168,15 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         Ok(self.tree.medium().sync()?)
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted_threads(&self) -> WantedThreads {
         let (heap, is_writable) = (self.tree.heap(), self.may_write().is_ok());
         let is_unswept = || is_writable && !heap.is_swept();
         let is_wanted = !self.sweep_met_damage() && (is_unswept() || self.merging.expectation().is_wanted());
         if is_wanted || is_writable && (heap.runs_low() || self.may_compact()) || self.reaper.expectation().is_wanted()
         {
-            Wanted::One
+            WantedThreads::One
         } else {
-            Wanted::Nobody
+            WantedThreads::None
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Skip, Verify, Visit};
+use engine::{Cursor, Damage, Error, OnDamaged, OnItem, OrderedEngine, ScanCursor, Verify, Visit};
 use pbtree::{Direction, Ended, Value};
 use pmem::{Dram, Medium};
 
@@ -25,10 +25,10 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
             let (from, _, page) = cursor.parts::<Copied>();
             let ended = page.follow(&mut scan, from)?;
             if let Some(i) = self.visit_page(page, each)? {
-                cursor.follow::<Copied>(|page| page.behind(i));
+                cursor.continue_at_state::<Copied>(|page| page.behind(i));
                 return Ok(false);
             }
-            cursor.follow::<Copied>(|page| page.behind_all(ended, direction));
+            cursor.continue_at_state::<Copied>(|page| page.behind_all(ended, direction));
             if ended == Ended::AtEnd {
                 return Ok(false);
             }
@@ -64,17 +64,21 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// As [`Engine::walk`](engine::Engine::walk), with what has expired. Values are compared whatever reads compare: dumps and backups go by this.
-    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_by(Ink::turn_of_whole, cursor, each)
     }
 
     /// The same for the reaper, which damage does not stop: what lies behind it would stay for ever.
-    pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_by(Ink::turn_past_damage, cursor, each)
     }
 
     /// Everything that is whole, at once: no thread writes.
-    pub(crate) fn walk_all_skipping_damage(&self, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<(), Error> {
+    pub(crate) fn walk_all_skipping_damage(
+        &self,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<(), Error> {
         let mut show = |key: &[u8], value: &Value<'_>| {
             let expiry = expiry_of(value);
             if !self.is_past(expiry) {
@@ -91,7 +95,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         ended.and(walked.map_err(from_tree))
     }
 
-    fn walk_by(&self, turn: Turn<M, D>, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk_by(&self, turn: Turn<M, D>, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let from = match cursor {
             Cursor::Start => Bound::Unbounded,
             Cursor::After(key) => Bound::Excluded(&key[..]),
@@ -102,7 +106,12 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// Shows the items of the next leaf that has any, whatever their time, and returns the last one's key; `None` at the end. The last leaf is the end,
     /// also if keys come behind those that were shown: a walk that goes on with them would never end beside a writer of ascending keys.
-    fn visit_leaf(&self, turn: Turn<M, D>, from: Bound<&[u8]>, each: &mut Show<'_>) -> Result<Option<Vec<u8>>, Error> {
+    fn visit_leaf(
+        &self,
+        turn: Turn<M, D>,
+        from: Bound<&[u8]>,
+        each: &mut OnItem<'_>,
+    ) -> Result<Option<Vec<u8>>, Error> {
         let (mut page, mut from) = (Copied::default(), from.map(<[u8]>::to_vec));
         loop {
             turn(self, &mut page, from.as_ref().map(Vec::as_slice), Direction::Forward)?;

@@ -1,6 +1,6 @@
 //! Writes: plain ones, and those that depend on what a key holds.
 
-use engine::{Before, Decide, Decision, Error, ExpiredItem, Expiry, Held, Verify};
+use engine::{CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, PriorState, Verify};
 use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium, MediumError};
 
@@ -20,13 +20,14 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         &self,
         key: &[u8],
         change: Change<'_>,
-        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> Option<Before>,
-    ) -> Result<Option<Before>, Error> {
+        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> Option<PriorState>,
+    ) -> Result<Option<PriorState>, Error> {
         self.may_write()?;
         let (mut before, mut expired) = (None, None);
         let mut seen = |held: Option<&Value<'_>>| {
             before = allowed(held);
-            expired = held.filter(|_| before == Some(Before::Expired)).and_then(|held| self.copy_expired(key, held));
+            expired =
+                held.filter(|_| before == Some(PriorState::Expired)).and_then(|held| self.copy_expired(key, held));
             before.is_some()
         };
         let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
@@ -76,18 +77,18 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// What a value is to the write that takes it away. The clock is looked at once: the writer's caller and the hook go by the same.
-    pub(crate) fn before(&self, held: Option<&Value<'_>>) -> Before {
+    pub(crate) fn before(&self, held: Option<&Value<'_>>) -> PriorState {
         match held {
-            None => Before::Absent,
-            Some(value) if self.is_past(expiry_of(value)) => Before::Expired,
-            Some(_) => Before::Present,
+            None => PriorState::Absent,
+            Some(value) if self.is_past(expiry_of(value)) => PriorState::Expired,
+            Some(_) => PriorState::Present,
         }
     }
 
     /// What `show` says of the key's value, whatever its time; an absence is compared as the store's `verify` says.
     pub(crate) fn read_with<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
         let is_sure = self.verify >= Verify::Absence;
-        let shown = if is_sure { self.tree.get_surely(key, show) } else { self.tree.get(key, show) };
+        let shown = if is_sure { self.tree.get_verified(key, show) } else { self.tree.get(key, show) };
         shown.map_err(from_tree)
     }
 
@@ -110,7 +111,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// Deletes; true if there was such a key.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         let before = self.write(key, Change::Delete, &mut |held| held.map(|held| self.before(Some(held))))?;
-        Ok(before == Some(Before::Present))
+        Ok(before == Some(PriorState::Present))
     }
 
     /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again. A value is believed only if its checksum
@@ -121,11 +122,11 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             let seen = found.as_ref().map(|found| found.stamp);
             let live = found.as_ref().filter(|found| !self.is_past(found.expiry));
             let expiry = live.map_or(Expiry::NEVER, |live| live.expiry);
-            let decision = decide(live.map(|live| Held { value: &live.bytes, expiry }));
+            let decision = decide(live.map(|live| CurrentItem { value: &live.bytes, expiry }));
             let before = match (&found, live) {
-                (_, Some(_)) => Before::Present,
-                (Some(_), None) => Before::Expired,
-                (None, None) => Before::Absent,
+                (_, Some(_)) => PriorState::Present,
+                (Some(_), None) => PriorState::Expired,
+                (None, None) => PriorState::Absent,
             };
             drop(found);
             let change = match &decision {
@@ -136,7 +137,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             };
             let is_seen = &mut |held: Option<&Value<'_>>| (held.map(|held| held.stamp) == seen).then_some(before);
             if self.write(key, change, is_seen)?.is_some() {
-                return Ok(change != Change::Delete || before == Before::Present);
+                return Ok(change != Change::Delete || before == PriorState::Present);
             }
         }
     }

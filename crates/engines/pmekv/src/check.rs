@@ -26,7 +26,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Ok(())
         })?;
         self.check_checkpoint(damaged)?;
-        check.go_on_with::<()>(None);
+        check.set_state::<()>(None);
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //! nodes, or if the log has more entries than there are keys.
 
 use engine::canary;
-use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
+use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
 use heap::{Heap, PlaceKind};
 use index::Position;
 use index::bplus_tree::Page;
@@ -106,7 +106,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         // An item that has expired stays one: the reaper reports it, and not its move.
         Ok(match self.change(key, &mut new, expected)?.answer {
-            Answer::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
+            WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
             _ => Moved::Unexpected,
         })
     }

@@ -23,7 +23,7 @@
 use std::mem;
 
 use arrayvec::ArrayVec;
-use engine::{Before, Error, ExpiredItem, Expiry, OnResult};
+use engine::{Error, ExpiredItem, Expiry, OnResult, PriorState};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Edit, Found, GROUP_COUNT, Keys as _, PrefetchedLeaf};
@@ -54,7 +54,7 @@ struct Change<'a, 'k, D: Dram> {
     /// Where the new record is, also when that is in the log and `new` was taken.
     position: Option<Position>,
     old: Option<Position>,
-    before: Before,
+    before: PriorState,
     /// The item that had expired before, for the callback.
     expired: Option<ExpiredItem>,
     outcome: Result<(), Error>,
@@ -84,7 +84,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut later = Group::new();
         for Change { number, before, expired, outcome, .. } in &mut self.change_together(wanted, &mut later) {
             expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
-            on_result(*number, mem::replace(outcome, Ok(())).map(|()| *before == Before::Present));
+            on_result(*number, mem::replace(outcome, Ok(())).map(|()| *before == PriorState::Present));
         }
         for number in later {
             let (key, value) = wanted[number];
@@ -146,7 +146,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         drop((lanes, found));
         drop(pin);
         for Change { old, before, expired, outcome, .. } in changes {
-            if outcome.is_ok() && *before == Before::Expired {
+            if outcome.is_ok() && *before == PriorState::Expired {
                 *expired = self.copy_expired(*old);
             }
             if let (Ok(()), Some(old)) = (&outcome, *old)
@@ -183,7 +183,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 new,
                 position,
                 old,
-                before: Before::Absent,
+                before: PriorState::Absent,
                 expired: None,
                 outcome: Ok(()),
             });

@@ -64,7 +64,7 @@ mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Compaction, Error, Hasher, HeldUp, Reaper, Verify};
+use engine::{Clock, Compaction, Error, Hasher, Reaper, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::Heap;
 use index::{BPlusTree, Position};
@@ -111,7 +111,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     batches: Batches,
     /// Replaced records that readers may still look at.
     limbo: Limbo<Position>,
-    held_up: HeldUp,
+    held_up: WriteThrottle,
     checkpoint: Mutex<Checkpoint>,
     room: Room,
     reserve: Reserve,

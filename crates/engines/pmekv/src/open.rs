@@ -1,7 +1,7 @@
 //! Making and opening a store.
 
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, Hasher, HeldUp, OpenError, Reaper, Verify};
+use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -147,7 +147,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             tickets: Tickets::default(),
             batches: Batches::default(),
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            held_up: HeldUp::default(),
+            held_up: WriteThrottle::default(),
             checkpoint: Mutex::new(checkpoint),
             room: Room::default(),
             last_checkpoint,

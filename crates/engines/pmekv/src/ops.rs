@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Figure, OnExpired, OnExpiredItem, OnResult, Order, OrderStats, OrderedEngine, PackedLookup,
-    Progress, Show, ShowCompaction, Skip, ValueBuffer, Wanted, Witness,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Figure, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
+    OrderedEngine, PackedLookup, Progress, ValueBuffer, WantedThreads, Witness,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -147,7 +147,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         Ok(self.tree.len())
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_all(&cursor, &mut |key, value, expiry| {
             if !self.is_past(expiry) {
                 each(key, value, expiry);
@@ -158,8 +158,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn walk_skipping_damage(
         &self,
         cursor: Cursor,
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
             self.walk_all_skipping_damage(each, damaged)?;
@@ -184,7 +184,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.reap()?.or_else(|| self.compaction_step())
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
     }
 
@@ -196,7 +196,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -219,10 +219,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         }
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted_threads(&self) -> WantedThreads {
         let is_behind = || self.wants_checkpoint() || self.heap.runs_low() || self.may_compact();
         let is_wanted = self.medium.is_writable() && is_behind() || self.reaper.expectation().is_wanted();
-        if is_wanted { Wanted::One } else { Wanted::Nobody }
+        if is_wanted { WantedThreads::One } else { WantedThreads::None }
     }
 
     fn sleep_time(&self) -> Option<Duration> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Skip, Verify, Visit};
+use engine::{Cursor, Damage, Error, OnDamaged, OnItem, OrderedEngine, ScanCursor, Verify, Visit};
 use index::Position;
 use index::bplus_tree::{Direction, Page};
 use pmem::{Dram, Medium};
@@ -37,13 +37,13 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
         self.met_many()?;
         let shown = self.visit(&leaf.positions, each)?;
         if let ControlFlow::Break(last) = shown {
-            cursor.pass(last);
+            cursor.continue_after(last);
             return Ok(false);
         }
-        if cursor.follow::<Scan>(|Scan(leaf)| leaf.page.next()) {
+        if cursor.continue_at_state::<Scan>(|Scan(leaf)| leaf.page.next()) {
             return Ok(true);
         }
-        shown.continue_value().flatten().into_iter().for_each(|key| cursor.pass(key));
+        shown.continue_value().flatten().into_iter().for_each(|key| cursor.continue_after(key));
         Ok(false)
     }
 
@@ -141,7 +141,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Everything that is whole, at once, and first what the opening left out: no thread writes.
-    pub(crate) fn walk_all_skipping_damage(&self, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<(), Error> {
+    pub(crate) fn walk_all_skipping_damage(
+        &self,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<(), Error> {
         for lost in &self.lost {
             damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
         }
@@ -158,7 +162,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// As [`engine::Engine::walk`], with what has expired.
-    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let mut from = match cursor {
             Cursor::Start => Bound::Unbounded,
             Cursor::After(key) => Bound::Excluded(key.clone()),

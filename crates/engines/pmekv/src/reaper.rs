@@ -1,7 +1,7 @@
 //! What the engine does for the reaper (`engine::Reaper`): a leaf of the tree is a step, and what is due is deleted if its record is
 //! still the one that was seen.
 
-use engine::{Answer, Cursor, Error, Progress, Show};
+use engine::{Cursor, Error, OnItem, Progress, WriteResult};
 use index::bplus_tree::Page;
 use pmem::{Dram, Medium};
 
@@ -21,7 +21,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Shows what can be read of the leaf that the cursor's key belongs to, keys before that too. Neither the search nor the place where the next one
     /// begins depends on a record. A batch that is changing the tree tells the reaper when it has.
-    fn walk_past_damage(&self, cursor: &Cursor, each: &mut Show<'_>) -> Cursor {
+    fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Cursor {
         let from = match cursor {
             Cursor::Start => &[][..],
             Cursor::After(key) => key,
@@ -38,7 +38,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.bound_log()?;
         let outcome = self.with_room_to_delete(|| self.reap_due(key))?;
-        Ok(self.report_expired(outcome).answer != Answer::Unexpected)
+        Ok(self.report_expired(outcome).answer != WriteResult::Unexpected)
     }
 
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {

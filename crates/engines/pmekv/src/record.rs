@@ -25,7 +25,7 @@ impl<'m, M: Medium> Records<'m, M> {
     /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
-        Plain::in_room(self.room(position)?)
+        Plain::in_slot(self.room(position)?)
     }
 
     /// The slot that a record lies in; `None` says nothing.
@@ -61,7 +61,7 @@ impl<M: Medium> Records<'_, M> {
         positions: &'p [Position],
         near: impl Fn(&Self, Position) + 'p,
     ) -> impl Iterator<Item = Position> + 'p {
-        items::in_time(positions, move |&position| near(self, position)).copied()
+        items::prefetch_ahead(positions, move |&position| near(self, position)).copied()
     }
 }
 

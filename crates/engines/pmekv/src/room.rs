@@ -26,7 +26,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Error, while_readers_keep};
+use engine::{Error, wait_for_readers};
 use heap::Reservation;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
@@ -169,7 +169,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Room for what adds, if a checkpoint gives any; for what frees a checkpoint is made in any case.
     fn make_room(&self, frees: bool) -> Result<(), Error> {
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });
@@ -203,7 +203,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[cold]
     #[inline(never)]
     fn hold_up(&self) {
-        self.held_up.hold_up(&self.limbo, || _ = self.collect());
+        self.held_up.throttle(&self.limbo, || _ = self.collect());
     }
 
     /// Frees the records that no reader can look at any more; true if there were any.

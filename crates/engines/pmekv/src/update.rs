@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use engine::{Answer, Before, Decide, Decision, Error, Expiry, Held, Streamed};
+use engine::{CurrentItem, Decide, Decision, Error, Expiry, PriorState, Streamed, WriteResult};
 use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         loop {
             self.write_to(key)?;
             let (changed, outcome) = self.with_room(false, || self.try_update(key, decide))?;
-            if outcome.answer != Answer::Unexpected {
+            if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(changed);
             }
@@ -80,9 +80,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             check_intact(*position, item)?;
         }
         let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
-        let held = live.map(|(_, item)| Held { value: item.value, expiry });
+        let held = live.map(|(_, item)| CurrentItem { value: item.value, expiry });
         let new = match decide(held) {
-            Decision::Keep => return Ok((false, Outcome::found(Before::Present))),
+            Decision::Keep => return Ok((false, Outcome::found(PriorState::Present))),
             Decision::Put(value) => Some((value, expiry)),
             Decision::PutUntil(value, expiry) => Some((value, expiry)),
             Decision::Delete => None,

@@ -4,7 +4,7 @@
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
 use arrayvec::ArrayVec;
-use engine::{Answer, Before, Error, ExpiredItem, Limits};
+use engine::{Error, ExpiredItem, Limits, PriorState, WriteResult};
 use epoch::{FREED_COUNT_MAX, Pinned};
 use index::Position;
 use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
@@ -27,21 +27,21 @@ pub(crate) enum Expected {
 /// What came of a write.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) answer: Answer<Before>,
+    pub(crate) answer: WriteResult<PriorState>,
     /// The item that had expired before, for the callback, if there is one.
     pub(crate) expired: Option<ExpiredItem>,
 }
 
 impl Outcome {
-    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: Answer::Unexpected, expired: None };
+    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
 
-    pub(crate) fn found(before: Before) -> Outcome {
-        Outcome { answer: Answer::Done(before), expired: None }
+    pub(crate) fn found(before: PriorState) -> Outcome {
+        Outcome { answer: WriteResult::Done(before), expired: None }
     }
 
     /// True if the key was there.
     pub(crate) fn was_there(&self) -> bool {
-        self.answer == Answer::Done(Before::Present)
+        self.answer == WriteResult::Done(PriorState::Present)
     }
 
     /// What it was to a decision that was shown a value, or none: an item that it was shown had not expired.
@@ -60,7 +60,7 @@ pub(crate) enum Changed {
         hash: u64,
     },
     Done {
-        before: Before,
+        before: PriorState,
         old: Option<Position>,
         hash: u64,
         ticket: Ticket,
@@ -145,17 +145,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Changed::Unexpected => return Ok(Outcome::UNEXPECTED),
             Changed::Nothing { hash } => {
                 self.met(hash)?;
-                return Ok(Outcome::found(Before::Absent));
+                return Ok(Outcome::found(PriorState::Absent));
             }
         };
-        let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
+        let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
             self.retire(old)?;
         }
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             self.tickets.settle(hash, ticket);
         }
-        Ok(Outcome { answer: Answer::Done(before), expired })
+        Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
 
     /// A copy of a record that had expired, for the callback, if there is one. It was taken out of the tree, and not retired yet.
@@ -178,19 +178,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// What a write finds. The clock is looked at once: the caller and the hook go by the same. The key's lane is locked.
     #[inline(always)]
-    pub(crate) fn before(&self, old: Option<Position>) -> Result<Before, Error> {
+    pub(crate) fn before(&self, old: Option<Position>) -> Result<PriorState, Error> {
         match old {
-            None => Ok(Before::Absent),
-            Some(old) if self.records().plain(old).is_some() => Ok(Before::Present),
+            None => Ok(PriorState::Absent),
+            Some(old) if self.records().plain(old).is_some() => Ok(PriorState::Present),
             Some(old) => self.before_of_any(old),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn before_of_any(&self, old: Position) -> Result<Before, Error> {
+    fn before_of_any(&self, old: Position) -> Result<PriorState, Error> {
         let is_past = self.is_past(self.records().read(old)?.expiry);
-        Ok(if is_past { Before::Expired } else { Before::Present })
+        Ok(if is_past { PriorState::Expired } else { PriorState::Present })
     }
 
     pub(crate) fn lane_of(&self, hash: u64) -> usize {
@@ -233,7 +233,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut free = ArrayVec::<_, FREED_COUNT_MAX>::new();
         let waiting_bytes = self.limbo.retire(old, bytes, |record| free.push(record));
         if waiting_bytes > 0 {
-            self.heap.expect_loosened(waiting_bytes);
+            self.heap.expect_newly_free(waiting_bytes);
         }
         if !free.is_empty() {
             self.free_all(&free);

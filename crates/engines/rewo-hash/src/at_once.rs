@@ -10,7 +10,7 @@
 //! ([decision 78](../../../docs/decisions/0078-no-lock-behind-what-was-streamed.md)).
 
 use crate::write::Outcome;
-use engine::{Answer, Before, Error, Verify};
+use engine::{Error, PriorState, Verify, WriteResult};
 use index::block_hash::{At, Key, LockedLookup, Slot};
 use index::cached_table::{Write, canary};
 use items::NewItem;
@@ -60,7 +60,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let entered = new.new;
         new.publish(&self.reaper);
         self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
-        Ok(Answer::Done(if old.is_some() { Before::Present } else { Before::Absent }).into())
+        Ok(WriteResult::Done(if old.is_some() { PriorState::Present } else { PriorState::Absent }).into())
     }
 
     /// A delete. The callback is told by the caller.
@@ -82,7 +82,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         let published = buckets.remove(&old);
         self.finish(key, published, hidden, None, Some(&old.slot))?;
-        Ok(Answer::Done(Before::Present).into())
+        Ok(WriteResult::Done(PriorState::Present).into())
     }
 
     #[cold]

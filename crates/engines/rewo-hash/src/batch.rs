@@ -1,7 +1,7 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Before, Condition, Engine, Error, ExpiredItem, Limits, Witness};
-use index::block_hash::{Key, NoRoom, Slot, Turn};
+use engine::{BatchOp, Condition, Engine, Error, ExpiredItem, Limits, PriorState, Witness};
+use index::block_hash::{Key, NoSpace, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
 use pmem::{Dram, Medium, Ticket};
@@ -23,7 +23,7 @@ struct Done<'a, 'k> {
 
 /// Why an attempt came to no end.
 enum Stop {
-    Room(NoRoom),
+    Room(NoSpace),
     /// This condition does not hold.
     Unmet(usize),
     Failed(Error),
@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.may_write()?;
         self.bound_garbage();
         Limits::check_batch(conditions, ops)?;
-        if let Some(key) = BatchOp::only_deleted(conditions, ops) {
+        if let Some(key) = BatchOp::single_delete(conditions, ops) {
             return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
         }
         let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, *condition)));
@@ -131,7 +131,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             }
             changed.push((number, *key));
         }
-        batch.has_room().map_err(Stop::Room)?;
+        batch.has_space().map_err(Stop::Room)?;
         if batch.changes_nothing() {
             drop(batch);
             self.find_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
@@ -159,7 +159,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn ended(&self, replaced: Vec<Slot>) -> Result<Vec<ExpiredItem>, Error> {
         let mut expired = Vec::new();
         for slot in &replaced {
-            if self.before(Some(slot))? == Before::Expired {
+            if self.before(Some(slot))? == PriorState::Expired {
                 expired.extend(self.copy_expired(Some(slot)));
             }
             self.retire(Some(slot));

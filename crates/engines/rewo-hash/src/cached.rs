@@ -10,7 +10,7 @@ use std::sync::Arc;
 use engine::{Error, Expiry, Figure, OpenError, Progress, Verify, Witness};
 use index::block_hash::Key;
 use index::cached_table::{
-    CacheStats, Copied, CopyThreads, Lookup, NewCopy, Permit, Sought, Write, canary, is_durable,
+    CacheStats, Copied, CopyThreads, Lookup, LookupKey, NewCopy, Permit, Write, canary, is_durable,
 };
 use index::segmented::Cursor;
 use index::{CachedTable, cached_table};
@@ -33,8 +33,8 @@ pub(crate) enum Known {
 }
 
 /// A key as the cached table is asked for it.
-pub(crate) fn sought<'k>(key: Key<'k>) -> Sought<'k> {
-    Sought { bytes: key.bytes, signature: key.signature }
+pub(crate) fn sought<'k>(key: Key<'k>) -> LookupKey<'k> {
+    LookupKey { bytes: key.bytes, signature: key.signature }
 }
 
 impl<'a> SlotContents<'a> {
@@ -68,7 +68,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let Some(cache) = self.cache.as_ref().filter(|_| thread_count > 0 && self.medium.is_writable()) else {
             return Ok(self);
         };
-        cache.take_hand_overs();
+        cache.accept_handoffs();
         let threads = CopyThreads::start(cache, thread_count).map_err(OpenError::Thread)?;
         Ok(RewoHash { copy_threads: Some(threads), ..self })
     }
@@ -95,10 +95,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Brings in what a read found in the region that missed it in the cached table.
     #[inline(always)]
-    pub(crate) fn bring_in<'v>(&self, permit: Option<Permit>, key: Key<'_>, copy: impl FnOnce() -> NewCopy<'v>) {
+    pub(crate) fn admit<'v>(&self, permit: Option<Permit>, key: Key<'_>, copy: impl FnOnce() -> NewCopy<'v>) {
         let Some(cache) = &self.cache else { return };
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(permit, sought(key), &copy());
+            cache.admit(permit, sought(key), &copy());
         }
     }
 
@@ -121,7 +121,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             && self.cache.as_ref().is_some_and(|cache| cache.is_served())
             && let Some(copy) = self.copy_of_new(new)
         {
-            hidden.hand_over(&copy);
+            hidden.hand_off(&copy);
         }
     }
 
@@ -160,7 +160,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             let key = self.key(seen.key)?;
             is_full |= cache.is_full_for(sought(key));
             if !is_full && !self.offer(cache, key)? {
-                cache.leave_out(sought(key));
+                cache.exclude(sought(key));
             }
         }
         if next.is_done() && !is_full {
@@ -177,7 +177,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if !is_durable(&self.medium) {
             return Ok(false);
         }
-        cache.bring_in(permit, sought(key), &self.intact_contents(&slot)?.copy());
+        cache.admit(permit, sought(key), &self.intact_contents(&slot)?.copy());
         Ok(true)
     }
 }

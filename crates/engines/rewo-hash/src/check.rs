@@ -40,13 +40,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             checked.and_then(|()| self.check_item(at, &slot, check.depth())).unwrap_or_else(&mut *damaged);
         }
         if !state.cursor.is_done() {
-            check.go_on_with(Some(state));
+            check.set_state(Some(state));
             return Ok(());
         }
         if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
             damaged(Damage { offset, what: "a part of the region could not be read".into() });
         }
-        check.go_on_with::<CheckState>(None);
+        check.set_state::<CheckState>(None);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! whether the slot is still the same. Items that lie in slots of the table stay.
 
 use engine::canary;
-use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
+use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
 use heap::{Heap, PlaceKind};
 use index::Position;
 use index::block_hash::Slot;
@@ -86,7 +86,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot) || self.medium.breaks(canary::MOVE_UNCHECKED);
         // An item that has expired stays one: the reaper reports it, and not its move.
         Ok(match self.write_pinned(key, &mut new, is_same)?.answer {
-            Answer::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
+            WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
             _ => Moved::Unexpected,
         })
     }

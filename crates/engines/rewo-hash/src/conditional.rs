@@ -9,7 +9,7 @@
 //! The pin lasts from 1 to 3: the item's room is not reused meanwhile, and an equal slot names the same item. A key that has
 //! expired is absent to the decision. An item is believed only if its checksum fits, whatever reads compare.
 
-use engine::{Answer, Before, Condition, Decide, Decision, Error, Expiry, Held};
+use engine::{Condition, CurrentItem, Decide, Decision, Error, Expiry, PriorState, WriteResult};
 use index::block_hash::Key;
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -25,7 +25,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let key = self.key(key)?;
         loop {
             let (is_changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
-            if outcome.answer != Answer::Unexpected {
+            if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(is_changed);
             }
@@ -39,9 +39,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let seen = found.as_ref().map(|slot| self.intact_contents(slot)).transpose()?;
         let live = seen.filter(|seen| !self.clock.is_past(seen.expiry));
         let held = live.map_or(Expiry::NEVER, |live| live.expiry);
-        let decision = decide(live.map(|live| Held { value: live.value, expiry: live.expiry }));
+        let decision = decide(live.map(|live| CurrentItem { value: live.value, expiry: live.expiry }));
         let put = match &decision {
-            Decision::Keep => return Ok((false, Answer::Done(Before::Present).into())),
+            Decision::Keep => return Ok((false, WriteResult::Done(PriorState::Present).into())),
             Decision::Put(value) => Some((value, held)),
             Decision::PutUntil(value, expiry) => Some((value, *expiry)),
             Decision::Delete => None,
@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let key = self.key(key)?;
         loop {
             let outcome = self.try_delete_if(key, conditions)?;
-            if outcome.answer != Answer::Unexpected {
+            if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(());
             }

@@ -75,14 +75,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         match glance {
             Lookup::Item(position) => match self.plain_of(position, key) {
                 Some(item) if self.verify < Verify::Values || item.is_intact() => {
-                    self.bring_in(permit, key, || copy_of(position, &item));
+                    self.admit(permit, key, || copy_of(position, &item));
                     PackedLookup::at(item.value())
                 }
                 _ => PackedLookup::UNSURE,
             },
             Lookup::Whole(slot) if self.verify < Verify::Values || slot.is_intact() => {
                 let Content::Whole { value, .. } = slot.content() else { return PackedLookup::UNSURE };
-                self.bring_in(permit, key, || copy_of_small(value));
+                self.admit(permit, key, || copy_of_small(value));
                 PackedLookup::copied(value, room)
             }
             Lookup::Nothing if self.verify < Verify::Absence => PackedLookup::ABSENT,

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use engine::expectation::REST;
 use engine::{
-    Answer, BatchOp, Before, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine,
-    EngineStats, Error, Expiry, Features, OnExpired, OnExpiredItem, Order, PackedLookup, Progress, Show,
-    ShowCompaction, Skip, Streamed, ValueBuffer, Wanted, Witness, while_readers_keep,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, PackedLookup, PriorState,
+    Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, wait_for_readers,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -101,7 +101,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.bound_garbage();
         let key = self.key(key)?;
         let outcome = self.try_delete(key)?;
-        Ok(self.report_expired(outcome) == Answer::Done(Before::Present))
+        Ok(self.report_expired(outcome) == WriteResult::Done(PriorState::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
@@ -140,7 +140,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
         // a reader that takes its time.
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             self.collect();
             !self.cleared.is_empty() && !epoch::is_pinned()
         });
@@ -152,15 +152,15 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         Ok(self.table.len())
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_skipping_damage(cursor, each, &mut Err)
     }
 
     fn walk_skipping_damage(
         &self,
         cursor: Cursor,
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         let place = match cursor {
             Cursor::Start => Place::default(),
@@ -195,7 +195,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.background_step()
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         RewoHash::keep_pace(self)
     }
 
@@ -206,7 +206,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -218,8 +218,8 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         Ok(self.medium.sync()?)
     }
 
-    fn wanted(&self) -> Wanted {
-        if self.is_wanted() { Wanted::One } else { Wanted::Nobody }
+    fn wanted_threads(&self) -> WantedThreads {
+        if self.is_wanted() { WantedThreads::One } else { WantedThreads::None }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
@@ -248,7 +248,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let Some(slot) = self.find(key)? else { return Ok(false) };
         let Some(seen) = self.readable_contents(&slot, is_part)? else { return Ok(false) };
         if !is_part {
-            self.bring_in(permit, key, || seen.copy());
+            self.admit(permit, key, || seen.copy());
         }
         found(seen.witness(), seen.value, seen.expiry);
         Ok(true)

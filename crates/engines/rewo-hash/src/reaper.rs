@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::expectation::REST;
-use engine::{Answer, Before, COPIED_BYTES_MAX, Error, Expectation, ExpiredItem, Pace, Progress};
+use engine::{COPIED_BYTES_MAX, Error, Expectation, ExpiredItem, Pace, PriorState, Progress, WriteResult};
 use index::block_hash::Slot;
 use index::segmented::Cursor;
 use parking_lot::MutexGuard;
@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot);
         match self.write_pinned(self.key(key)?, &mut None, is_same) {
             Err(Error::Corrupt { .. }) => Ok(None),
-            reaped => Ok(Some(reaped?).filter(|outcome| outcome.answer == Answer::Done(Before::Expired))),
+            reaped => Ok(Some(reaped?).filter(|outcome| outcome.answer == WriteResult::Done(PriorState::Expired))),
         }
     }
 }

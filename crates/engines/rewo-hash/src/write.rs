@@ -1,6 +1,6 @@
 //! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
 
-use engine::{Answer, Before, Error, ExpiredItem, Expiry, Limits, while_readers_keep, with_room};
+use engine::{Error, ExpiredItem, Expiry, Limits, PriorState, WriteResult, wait_for_readers, with_space};
 use heap::Reservation;
 use heap::layout::SEGMENT_BYTES;
 use index::Position;
@@ -34,19 +34,19 @@ enum Entered<'a, 'k> {
     /// It is published, in the place of the slot that was there.
     Published(Published<'a>, Option<Slot>, Hidden<'a, 'k>),
     /// Nothing has changed: it was not allowed, or removes what is not there.
-    Unchanged(Answer<Before>),
+    Unchanged(WriteResult<PriorState>),
 }
 
 /// What came of a write.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) answer: Answer<Before>,
+    pub(crate) answer: WriteResult<PriorState>,
     /// The item that had expired before, for the callback, if there is one.
     pub(crate) expired: Option<ExpiredItem>,
 }
 
-impl From<Answer<Before>> for Outcome {
-    fn from(answer: Answer<Before>) -> Outcome {
+impl From<WriteResult<PriorState>> for Outcome {
+    fn from(answer: WriteResult<PriorState>) -> Outcome {
         Outcome { answer, expired: None }
     }
 }
@@ -149,7 +149,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         key: Key<'_>,
         new: &mut Option<Prepared<'a, '_, D>>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Answer<Before>, Error> {
+    ) -> Result<WriteResult<PriorState>, Error> {
         let outcome = self.write_pinned(key, new, allowed)?;
         Ok(self.report_expired(outcome))
     }
@@ -157,7 +157,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Tells the callback of an item that had expired before it was written over. The caller is not pinned, unless its own caller is: the
     /// callback may use the store.
     #[inline(always)]
-    pub(crate) fn report_expired(&self, outcome: Outcome) -> Answer<Before> {
+    pub(crate) fn report_expired(&self, outcome: Outcome) -> WriteResult<PriorState> {
         outcome.expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         outcome.answer
     }
@@ -183,8 +183,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let before = self.before(old.as_ref());
         self.finish(key, published, hidden, entered.as_ref(), old.as_ref())?;
         let before = before?;
-        let expired = if before == Before::Expired { self.copy_expired(old.as_ref()) } else { None };
-        Ok(Outcome { answer: Answer::Done(before), expired })
+        let expired = if before == PriorState::Expired { self.copy_expired(old.as_ref()) } else { None };
+        Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
 
     /// What comes behind the publication of `new`, or of a removal.
@@ -220,10 +220,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 self.check_absence(|| buckets.damaged_bucket())?;
             }
             if !allowed(found.as_ref().map(|found| &found.slot)) {
-                return Ok(Entered::Unchanged(Answer::Unexpected));
+                return Ok(Entered::Unchanged(WriteResult::Unexpected));
             }
             if found.is_none() && new.is_none() {
-                return Ok(Entered::Unchanged(Answer::Done(Before::Absent)));
+                return Ok(Entered::Unchanged(WriteResult::Done(PriorState::Absent)));
             }
             let old = found.map(|found| found.slot);
             let mut hidden = self.hide_in_time(key);
@@ -258,10 +258,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// What the slot that went says of the key. The caller is pinned.
-    pub(crate) fn before(&self, old: Option<&Slot>) -> Result<Before, Error> {
-        let Some(old) = old else { return Ok(Before::Absent) };
+    pub(crate) fn before(&self, old: Option<&Slot>) -> Result<PriorState, Error> {
+        let Some(old) = old else { return Ok(PriorState::Absent) };
         let is_past = self.clock.is_past(self.contents(old)?.expiry);
-        Ok(if is_past { Before::Expired } else { Before::Present })
+        Ok(if is_past { PriorState::Expired } else { PriorState::Present })
     }
 
     /// A copy of an item that had expired when its slot went, for the callback, if there is one. The caller has been pinned since before.
@@ -282,7 +282,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
     /// it would not be freed.
     pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        with_room(attempt, || self.make_room())
+        with_space(attempt, || self.make_room())
     }
 
     /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
@@ -290,7 +290,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[cold]
     fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });

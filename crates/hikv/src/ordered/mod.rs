@@ -71,7 +71,7 @@ impl Store {
         let engine = ordered.engine()?;
         engine.request_order()?;
         // Nobody is woken where it is built.
-        self.ask_wanted(engine.wanted());
+        self.ask_wanted(engine.wanted_threads());
         Ok(ordered)
     }
 }

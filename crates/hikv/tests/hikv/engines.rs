@@ -326,7 +326,7 @@ fn key_is_deleted_or_expired_not_both() {
         [|store, key| store.delete(key).unwrap(), |store, key| store.update(key, |_| Decision::Delete).unwrap()];
     let engines = EngineKind::ALL.iter().map(|&engine| (engine, tempdir().unwrap()));
     for (engine, dir) in engines {
-        let options = options(engine).clock(Clock::restless(1_000_000)).durability(Durability::Buffered);
+        let options = options(engine).clock(Clock::ticking(1_000_000)).durability(Durability::Buffered);
         let store = options.open(dir.path()).unwrap();
         if !store.features().expiry {
             continue;

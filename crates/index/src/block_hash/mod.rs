@@ -61,7 +61,7 @@ use crate::segmented::directory;
 use crate::segmented::layout::Geometry;
 use crate::shared::Pointer;
 
-pub use batch::{Batch, Found, NoRoom, Turn};
+pub use batch::{Batch, Found, NoSpace, Turn};
 pub use check::Damage;
 pub use find::{Key, Target};
 pub use lookup::{Candidate, Lookup};

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use heap::{HeapError, Misplaced};
+use heap::{HeapError, InvalidPlace};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket};
 
 use super::image::{Image, Words};
@@ -101,12 +101,12 @@ impl BlockHash {
                 count += 1;
                 if !slot.is_intact() {
                     // It may have named an item that nothing else names, or names another's place.
-                    misplaced((at, Misplaced { offset: at.0, what: "is a damaged slot's bucket" }));
+                    misplaced((at, InvalidPlace { offset: at.0, what: "is a damaged slot's bucket" }));
                     continue;
                 }
                 slot.position().into_iter().for_each(|position| match position.place() {
                     Some(place) => reach(cx, at, place, misplaced),
-                    None => misplaced((at, Misplaced { offset: position.offset().0, what: "is of no size class" })),
+                    None => misplaced((at, InvalidPlace { offset: position.offset().0, what: "is of no size class" })),
                 });
             }
         }
@@ -168,7 +168,7 @@ fn reach<M: Medium, D: Dram>(
 ) {
     match cx.heap.mark_reached(place) {
         Ok(true) => {}
-        Ok(false) => misplaced((named_at, Misplaced { offset: place.offset.0, what: "is named by two slots" })),
+        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two slots" })),
         Err(wrong) => misplaced((named_at, wrong)),
     }
 }

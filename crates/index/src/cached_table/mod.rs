@@ -81,7 +81,7 @@ const ASKED_WORDS_MAX: usize = 8 * LINE_WORDS;
 
 /// A key, and its signature.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought<'a> {
+pub struct LookupKey<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
     /// Their signature.
@@ -195,7 +195,7 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// The store may have an item of the key that is not taken in.
-    pub fn leave_out(&self, key: Sought<'_>) {
+    pub fn exclude(&self, key: LookupKey<'_>) {
         self.lock(key.signature).set_complete(false);
     }
 
@@ -211,7 +211,7 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// From now on writers hand copies over; any thread may [`Self::serve`] them.
-    pub fn take_hand_overs(&self) {
+    pub fn accept_handoffs(&self) {
         self.signals.get_or_init(Signals::new);
     }
 
@@ -260,7 +260,7 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// True if there is no room for a copy of the key without eviction.
-    pub fn is_full_for(&self, key: Sought<'_>) -> bool {
+    pub fn is_full_for(&self, key: LookupKey<'_>) -> bool {
         self.ring_of(key.signature).is_wrapped()
     }
 

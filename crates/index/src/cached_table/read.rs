@@ -9,7 +9,7 @@ use super::bucket::{Bucket, Entry, LockedBucket};
 use super::copy::{self, Met, NEVER, VALUE_WORDS_MAX};
 use super::counts::Counted;
 use super::lines::Wide;
-use super::{CachedTable, Copied, NewCopy, Sought};
+use super::{CachedTable, Copied, LookupKey, NewCopy};
 
 /// What a search found.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl<W: Wide> CachedTable<W> {
     #[inline(always)]
     pub fn lookup<R>(
         &self,
-        key: Sought<'_>,
+        key: LookupKey<'_>,
         now_ms: impl FnOnce() -> u64,
         show: impl FnOnce(Copied<'_>) -> R,
     ) -> Lookup<R> {
@@ -70,7 +70,7 @@ impl<W: Wide> CachedTable<W> {
 
     /// As [`Self::lookup`], but the value is taken out into `room`.
     #[inline(always)]
-    pub fn take<'r>(&self, key: Sought<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
+    pub fn take<'r>(&self, key: LookupKey<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
         let look = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
         if !matches!(look, Lookup::Hit(None)) {
             self.count(&look);
@@ -95,7 +95,7 @@ impl<W: Wide> CachedTable<W> {
 
     /// Looks for a key's copy; what `take` takes of it is of one moment.
     #[inline(always)]
-    fn find_copy<T>(&self, key: Sought<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Lookup<T> {
+    fn find_copy<T>(&self, key: LookupKey<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Lookup<T> {
         let bucket = self.bucket(key.signature);
         let Some(seen) = bucket.see() else { return Lookup::Miss(None) };
         let mut hits = bucket.hits(key.signature);
@@ -124,14 +124,14 @@ impl<W: Wide> CachedTable<W> {
 
 impl<W: Word> CachedTable<W> {
     /// A permit without a search, for bringing in what is asked for now; `None` while a write is pending.
-    pub fn permit(&self, key: Sought<'_>) -> Option<Permit> {
+    pub fn permit(&self, key: LookupKey<'_>) -> Option<Permit> {
         let writes = self.lock(key.signature).writes();
         (writes.pending() == 0).then(|| Permit { begun: writes.begun() })
     }
 
     /// Brings in what the store had of the key when it was asked, after the search that gave the permit; it was durable by the
     /// end of that. Nothing comes in if a write of the bucket began meanwhile.
-    pub fn bring_in(&self, permit: Permit, key: Sought<'_>, copy: &NewCopy<'_>) {
+    pub fn admit(&self, permit: Permit, key: LookupKey<'_>, copy: &NewCopy<'_>) {
         let is_unchanged = |bucket: &LockedBucket<'_, W>| {
             let writes = bucket.writes();
             writes.begun() == permit.begun && writes.pending() == 0
@@ -140,7 +140,7 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// Whether the bucket has a copy of the key, hidden or not; its entry. The caller holds the bucket's lock.
-    pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: Sought<'_>) -> Option<(usize, Entry)> {
+    pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: LookupKey<'_>) -> Option<(usize, Entry)> {
         let is_of =
             |entry: &Entry| entry.may_be(key.signature) && copy::met(&self.copies, entry.place(), key).is_some();
         bucket.entries().find(|(_, entry)| is_of(entry))

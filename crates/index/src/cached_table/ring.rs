@@ -20,7 +20,7 @@ use super::bucket::Entry;
 use super::copy::head;
 use super::counts::Counted;
 use super::lines::LINE_WORDS;
-use super::{CachedTable, NewCopy, Sought};
+use super::{CachedTable, LookupKey, NewCopy};
 
 /// Copies that are moved to make room for one: some microseconds.
 const MOVED_MAX: usize = 64;
@@ -120,7 +120,7 @@ impl<W: Word> CachedTable<W> {
 
 impl<W: Word> Filling<'_, W> {
     /// Writes a copy where there is room for it, which is made; nobody finds it yet. `None` if the ring is too small.
-    pub(super) fn write(&self, key: Sought<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
+    pub(super) fn write(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
         let place = self.room(words)?;
         copy.write(&self.table.copies, place, key, words);
         Some(place)

@@ -3,7 +3,9 @@
 use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Medium, Offset, seal};
 
-use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
+use super::layout::{
+    Home, LINE_ENTRY_COUNT, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot,
+};
 use super::slot::Slot;
 use crate::Position;
 
@@ -62,7 +64,7 @@ impl SegmentDraft {
     }
 
     /// Sets the bit that sends a search of `home` on along `way`.
-    pub(super) fn set_overflow(&mut self, home: Home, way: Way) {
+    pub(super) fn set_overflow(&mut self, home: Home, way: OverflowPath) {
         let word = &mut self.0[overflow_word(home, way, Offset(0)).0 as usize / 8];
         *word = Position::from_word(*word).overflow().word();
     }
@@ -93,7 +95,7 @@ impl SegmentDraft {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FreeEntry {
     pub(super) slot: Slot,
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<OverflowPath>,
 }
 
 /// The entries of a line.
@@ -108,14 +110,14 @@ pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) 
     if let Some(slot) = free(home.offset(segment)) {
         return Some(FreeEntry { slot, way: None });
     }
-    [Way::Bucket, Way::Partner, Way::Further].into_iter().find_map(|way| {
+    [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further].into_iter().find_map(|way| {
         let slot = home.lines(way, segment).find_map(free)?;
         Some(FreeEntry { slot, way: Some(way) })
     })
 }
 
 /// The position word whose overflow bit stands for `way`.
-pub(super) fn overflow_word(home: Home, way: Way, segment: Offset) -> Offset {
+pub(super) fn overflow_word(home: Home, way: OverflowPath, segment: Offset) -> Offset {
     slot(home.offset(segment), way as u64).position
 }
 

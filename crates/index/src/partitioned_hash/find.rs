@@ -29,7 +29,7 @@ use pmem::{Medium, MediumError, Offset};
 
 use super::PartitionedHash;
 use super::draft::overflow_word;
-use super::layout::{Home, Way, entry_lines, slot};
+use super::layout::{Home, OverflowPath, entry_lines, slot};
 use super::segment::{Entry, chained};
 use super::settle::Searcher;
 use super::slot::Slot;
@@ -84,7 +84,8 @@ pub(super) fn find_entry<M: Medium, R, E: From<MediumError>>(
     if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
         return Ok(Some(found));
     }
-    let marks = [Way::Bucket, Way::Partner, Way::Further].map(|way| has_way(medium, home, way, segment));
+    let marks = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
+        .map(|way| has_way(medium, home, way, segment));
     if marks == [false; 3] {
         return Ok(None);
     }
@@ -93,7 +94,7 @@ pub(super) fn find_entry<M: Medium, R, E: From<MediumError>>(
 
 /// True if some entry of this home was put somewhere along `way`.
 #[inline(always)]
-pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: Way, segment: Offset) -> bool {
+pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: OverflowPath, segment: Offset) -> bool {
     Position::from_word(medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
 }
 
@@ -107,14 +108,18 @@ fn find_in_overflow<M: Medium, R, E: From<MediumError>>(
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
 ) -> Result<Option<Found<R>>, E> {
     let home = Home::of(signature);
-    for (way, _) in [Way::Bucket, Way::Partner, Way::Further].into_iter().zip(marks).filter(|(_, marked)| *marked) {
+    for (way, _) in [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
+        .into_iter()
+        .zip(marks)
+        .filter(|(_, marked)| *marked)
+    {
         for line in home.lines(way, segment) {
             if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
     }
-    let mut chain = chained(medium, segment).filter(|_| marks[Way::Further as usize]);
+    let mut chain = chained(medium, segment).filter(|_| marks[OverflowPath::Further as usize]);
     while let Some(segment) = chain {
         for line in entry_lines(segment) {
             if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {

@@ -100,11 +100,11 @@ pub struct Candidate {
 ///
 /// # Order
 /// 1 the lead is taken; 2 the keys' lines are found by it, and asked for; 3 each line is looked at, in the order of the keys; 4 the lead is
-/// compared ([`PartitionedHash::leads_still`]). If readers are led by the same as before, then each look was at a line that they were led
+/// compared ([`PartitionedHash::is_current_route`]). If readers are led by the same as before, then each look was at a line that they were led
 /// to at that moment. Otherwise a split or a `clear` came between, and a line may have been left behind as it was before: then one look may
 /// tell of what was written since and a later one not, and none of them counts (`segmented/directory.rs`).
 #[derive(Debug)]
-pub struct Lead<'a> {
+pub struct Route<'a> {
     led: Led,
     directories: Directories<'a, Segment>,
 }
@@ -128,9 +128,9 @@ impl PartitionedHash {
         Target { signature, start: segment_start, line, segment }
     }
 
-    /// The home line of `signature`, by `lead`; it is asked for.
+    /// The home line of `signature`, by `route`; it is asked for.
     #[inline(always)]
-    pub fn home_line<M: Medium>(&self, medium: &M, lead: &Lead<'_>, signature: u64) -> Offset {
+    pub fn home_line<M: Medium>(&self, medium: &M, lead: &Route<'_>, signature: u64) -> Offset {
         let line = Home::of(signature).offset(lead.directories.offset(self.geometry, signature));
         medium.prefetch_line(line);
         line
@@ -145,14 +145,14 @@ impl PartitionedHash {
 
     /// What readers are led by now.
     #[inline(always)]
-    pub fn lead(&self) -> Lead<'_> {
+    pub fn route(&self) -> Route<'_> {
         let root = self.root();
-        Lead { led: root.led(), directories: root.directories() }
+        Route { led: root.led(), directories: root.directories() }
     }
 
-    /// Whether readers are led by the same as when `lead` was taken: see there.
+    /// Whether readers are led by the same as when `route` was taken: see there.
     #[inline(always)]
-    pub fn leads_still<M: Medium>(&self, medium: &M, lead: &Lead<'_>) -> bool {
+    pub fn is_current_route<M: Medium>(&self, medium: &M, lead: &Route<'_>) -> bool {
         self.root().led() == lead.led || medium.breaks(canary::LEAD_NOT_COMPARED)
     }
 

@@ -21,7 +21,7 @@
 //! keys, of several segments, and then stashes ([`batch`]). Every thread that looks into a segment is pinned (`epoch`), since
 //! splits retire segments.
 
-mod astray;
+mod absence;
 pub mod batch;
 mod check;
 mod clear;
@@ -49,13 +49,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-pub use astray::Absence;
+pub use absence::Absence;
 pub use check::{EachEntry, SegmentDamage};
 pub use clear::Cleared;
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
 pub use find::Found;
-pub use lookup::{BatchLookup, Candidate, Lead, LockedLookup, Lookup, Target};
+pub use lookup::{BatchLookup, Candidate, LockedLookup, Lookup, Route, Target};
 pub use ops::{Bucket, Published};
 pub use segment::Entry;
 pub use slot::Slot;

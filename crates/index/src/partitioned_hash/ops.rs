@@ -110,7 +110,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
 
     /// Publishes as one of many: the items of all were ordered together, and all entries will be committed together, by the caller
     /// that settles them. Until then the mark FRESH stands for all that is missing.
-    pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
+    pub fn in_group(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
     }
 

@@ -15,7 +15,7 @@ use pmem::{Medium, Offset, unseal};
 
 use super::batch::{Change, record};
 use super::find::has_way;
-use super::layout::{Geometry, Home, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
+use super::layout::{Geometry, Home, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot};
 use super::segment::Entry;
 use crate::Position;
 use crate::segmented::open::states_of;
@@ -121,7 +121,7 @@ pub fn entries<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = E
 
 /// Whether the home line of `signature`, in the segment at `segment`, says that an entry of its signatures may lie in the stash.
 pub fn leads_to_stash<M: Medium>(medium: &M, signature: u64, segment: Offset) -> bool {
-    has_way(medium, Home::of(signature), Way::Further, segment)
+    has_way(medium, Home::of(signature), OverflowPath::Further, segment)
 }
 
 /// The signatures that live segments cover: for each first one the last one.

@@ -91,7 +91,7 @@ impl Output {
             self.hold(start, ticket);
         } else {
             message.iter().for_each(|part| self.pushed.extend_from_slice(part));
-            self.pushed_ticket = self.pushed_ticket.and(ticket);
+            self.pushed_ticket = self.pushed_ticket.merge(ticket);
         }
     }
 
@@ -129,7 +129,7 @@ impl Output {
 
     /// What has to be durable until nothing is held.
     pub(crate) fn held_ticket(&self) -> Ticket {
-        self.held.ticket().and(self.pushed_ticket)
+        self.held.ticket().merge(self.pushed_ticket)
     }
 
     /// Lets go what is durable, and says whether that was anything.

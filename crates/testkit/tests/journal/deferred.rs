@@ -44,7 +44,7 @@ fn asker_is_woken_when_durable() {
     let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
     for _ in 0..100 {
         let receipt = published(&journal);
-        let mut is_durable = notifier.ask(receipt).expect("a disk without faults");
+        let mut is_durable = notifier.request(receipt).expect("a disk without faults");
         while !is_durable {
             woken.recv().expect("somebody wakes");
             is_durable = journal.acknowledger().is_durable(receipt).expect("a disk without faults");
@@ -60,13 +60,13 @@ fn asker_is_woken_by_failed_sync() {
     let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
     let receipt = published(&journal);
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
-    let mut asked = notifier.ask(receipt);
+    let mut asked = notifier.request(receipt);
     while asked == Ok(false) {
         woken.recv().expect("somebody wakes");
         asked = journal.acknowledger().is_durable(receipt);
     }
     assert!(matches!(asked, Err(MediumError::Poisoned { .. })), "{asked:?}");
-    assert!(notifier.ask(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
+    assert!(notifier.request(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
 }
 
 /// The syncing threads wake an asker for the last time at their end.
@@ -77,7 +77,7 @@ fn durable_ticket_wakes_no_thread() {
     let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
     let receipt = published(&journal);
     journal.acknowledger().wait(receipt).expect("a disk without faults");
-    assert_eq!(notifier.ask(receipt), Ok(true));
+    assert_eq!(notifier.request(receipt), Ok(true));
     drop(journal);
     assert_eq!(woken.try_iter().count(), 0);
 }
@@ -88,7 +88,7 @@ fn kill_safe_writes_are_written_by_caller() {
     let notifier = journal.acknowledger().notifier(|| {});
     for _ in 0..100 {
         let receipt = published(&journal);
-        assert_eq!(notifier.ask(receipt), Ok(true));
+        assert_eq!(notifier.request(receipt), Ok(true));
     }
 }
 
@@ -97,7 +97,7 @@ fn where_no_thread_syncs_the_one_that_asks_does() {
     let journal = opened_with(&SimDisk::new(0, Model::Disk), Durability::Power, false);
     let notifier = journal.acknowledger().notifier(|| {});
     let receipt = published(&journal);
-    assert_eq!(notifier.ask(receipt), Ok(true));
+    assert_eq!(notifier.request(receipt), Ok(true));
     assert_eq!(journal.acknowledger().is_durable(receipt), Ok(true));
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use heap::{EngineNumber, Heap, Parameters};
-use pmem::{Bytes, Canary, Loan, Offset, Persist, Span};
+use pmem::{Bytes, Canary, DramBox, Offset, Persist, Span};
 use pmem_sim::{Image, Lent, Model, Sim};
 use undo_log::{Lane, Lanes};
 
@@ -118,7 +118,7 @@ impl Explorer {
 /// The script's side of it.
 pub(crate) struct Scene {
     pub(crate) sim: Sim,
-    pub(crate) lanes: Loan<Lanes, Lent>,
+    pub(crate) lanes: DramBox<Lanes, Lent>,
     explorer: Arc<Explorer>,
     cells: Offset,
 }

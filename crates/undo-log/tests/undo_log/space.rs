@@ -22,7 +22,7 @@ fn sim(canary: Option<Canary>) -> Sim {
     canary.into_iter().fold(Sim::new(4 << 20, Model::Line), Sim::with_canary)
 }
 
-fn format(sim: &Sim) -> (Heap<Lent>, pmem::Loan<Lanes, Lent>) {
+fn format(sim: &Sim) -> (Heap<Lent>, pmem::DramBox<Lanes, Lent>) {
     let parameters =
         Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 4 << 20 };
     let heap = Heap::format(sim, EngineNumber::INK, &parameters, Lent).unwrap();

@@ -32,7 +32,7 @@ impl Store {
     /// Opens the region's store, or makes one where there is nothing.
     pub(crate) fn open(region: Region, new: &New) -> Result<NonNull<Store>, HeapError> {
         pmem::relax_by(host::relax);
-        let memory = Kernel.lend(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?.cast::<Store>();
+        let memory = Kernel.allocate(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?.cast::<Store>();
         let opened = match HeapRegion::probe(&region) {
             Ok(Found::Formatted) => open_in(memory, region),
             Ok(Found::Fresh) => make_in(memory, region, new),
@@ -40,7 +40,7 @@ impl Store {
         };
         if opened.is_err() {
             // SAFETY: lent with this layout just now, and nobody uses it.
-            unsafe { Kernel.give_back(memory.cast(), LAYOUT) };
+            unsafe { Kernel.deallocate(memory.cast(), LAYOUT) };
         }
         opened.map(|()| memory)
     }
@@ -53,7 +53,7 @@ impl Store {
         // SAFETY: the caller's promise.
         unsafe {
             store.drop_in_place();
-            Kernel.give_back(store.cast(), LAYOUT);
+            Kernel.deallocate(store.cast(), LAYOUT);
         }
     }
 

@@ -15,7 +15,7 @@ use super::paged::{Paged, way};
 use crate::item;
 use crate::{HiKv, Memory};
 use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, QueueStats, ScanCursor, Verify, Visit};
-use items::{Item, in_time};
+use items::{Item, prefetch_ahead};
 
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
@@ -64,7 +64,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
         let mut last = None;
-        for &position in in_time(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
+        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
             let Some((key, value)) = self.pair(position)? else { continue };
             if each(key, value).is_break() {
                 last = Some(key);
@@ -73,7 +73,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         }
         match last {
             Some(key) => {
-                cursor.pass(key);
+                cursor.continue_after(key);
                 Ok(false)
             }
             None => Ok(cursor.follow_page()),
@@ -105,7 +105,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        let _rest = self.compaction.rest();
+        let _rest = self.compaction.pause();
         self.catch_up(Early::Wait)?;
         self.check_tree(damaged)
     }

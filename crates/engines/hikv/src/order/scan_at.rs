@@ -40,13 +40,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 break;
             }
             if each(item.key, item.value).is_break() {
-                cursor.pass(item.key);
+                cursor.continue_after(item.key);
                 return Ok(false);
             }
         }
         match cut {
             Some(cut) => {
-                cursor.pass(&cut);
+                cursor.continue_after(&cut);
                 Ok(true)
             }
             None => Ok(cursor.follow_page()),

@@ -9,7 +9,7 @@
 use engine::{Error, OpenError, Witness};
 use index::CachedTable;
 use index::Position;
-use index::cached_table::{Clear, Copied, Lookup, NewCopy, Permit, Sought, Write, canary, is_durable};
+use index::cached_table::{Clear, Copied, Lookup, LookupKey, NewCopy, Permit, Write, canary, is_durable};
 use items::Item;
 use pmem::{Dram, Medium};
 
@@ -41,7 +41,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
-        let sought = Sought { bytes: key, signature: self.hasher.signature(key) };
+        let sought = LookupKey { bytes: key, signature: self.hasher.signature(key) };
         let show = |copied: Copied<'_>| found(Witness::of_words(copied.version), copied.value);
         let permit = match cache.lookup(sought, || self.clock.now_ms(), show) {
             Lookup::Hit(()) => return Ok(true),
@@ -55,7 +55,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn read_missed(
         &self,
         cache: &CachedTable,
-        sought: Sought<'_>,
+        sought: LookupKey<'_>,
         permit: Option<Permit>,
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
@@ -66,7 +66,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.verify_value(&item, position)?;
         }
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(permit, sought, &copy_of(&item, position));
+            cache.admit(permit, sought, &copy_of(&item, position));
         }
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
@@ -75,11 +75,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Before a write publishes, under the lock of the key's bucket.
     #[inline(always)]
     pub(crate) fn hide<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
-        self.cache.as_ref().and_then(|cache| self.hide_in(cache, Sought { bytes: key, signature }))
+        self.cache.as_ref().and_then(|cache| self.hide_in(cache, LookupKey { bytes: key, signature }))
     }
 
     #[inline(never)]
-    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, sought: Sought<'k>) -> Hidden<'a, 'k> {
+    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, sought: LookupKey<'k>) -> Hidden<'a, 'k> {
         (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(sought))
     }
 

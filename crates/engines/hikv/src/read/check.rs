@@ -58,7 +58,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         );
         wrong.into_iter().for_each(&mut *damaged);
         if !state.place.is_done() {
-            check.go_on_with(Some(state));
+            check.set_state(Some(state));
             return Ok(());
         }
         if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
@@ -67,13 +67,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
             self.check_unnamed(&mut state.named, damaged)?;
         }
-        check.go_on_with::<CheckState>(None);
+        check.set_state::<CheckState>(None);
         Ok(())
     }
 
     fn begin_check(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
         self.finish_sweep()?;
-        let rest = self.compaction.rest();
+        let rest = self.compaction.pause();
         self.check_head(depth, damaged)?;
         Ok(Box::new(CheckState { place: Place::default(), named: Places::new(self.medium.len_bytes()), _rest: rest }))
     }

@@ -1,6 +1,6 @@
 //! Looking for many keys whose memory accesses overlap.
 
-use index::partitioned_hash::{Lead, Lookup};
+use index::partitioned_hash::{Lookup, Route};
 use pmem::{Medium, Offset, Span};
 
 use super::is_short;
@@ -38,10 +38,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ///
     /// It ends there because a later key must not be looked at first: where others write a batch meanwhile, who has read one key as the batch
     /// left it must not read another as it was before. So lines are looked at in the order of the keys, and none of the looks counts if
-    /// readers were led elsewhere meanwhile ([`index::partitioned_hash::Lead`]). What an entry named then is read as it was, since the caller is pinned.
+    /// readers were led elsewhere meanwhile ([`index::partitioned_hash::Route`]). What an entry named then is read as it was, since the caller is pinned.
     #[inline(always)]
     pub(crate) fn lookup_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        let lead = self.index.lead();
+        let lead = self.index.route();
         let mut aims = [(0, Offset(0)); GROUP_COUNT];
         for (key, aim) in keys.iter().zip(&mut aims) {
             if !is_short(key) {
@@ -62,7 +62,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if keys.iter().any(|key| check_key(key).is_err()) {
             return 0;
         }
-        let lead = self.index.lead();
+        let lead = self.index.route();
         let mut aims = [(0, Offset(0)); GROUP_COUNT];
         for (key, aim) in keys.iter().zip(&mut aims) {
             let signature = self.hasher.signature(key);
@@ -76,7 +76,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn lookup_lines<'a>(
         &'a self,
         keys: &[&[u8]],
-        lead: &Lead<'_>,
+        lead: &Route<'_>,
         aims: &[(u64, Offset); GROUP_COUNT],
         seen: &mut [Option<&'a [u8]>],
         item_in: impl Fn(Span, &[u8]) -> Option<Plain<'a>>,
@@ -97,7 +97,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 _ => found_count = found_count.min(i),
             }
         }
-        if !self.index.leads_still(&self.medium, lead) {
+        if !self.index.is_current_route(&self.medium, lead) {
             return 0;
         }
         for (i, ((key, value), slot)) in keys.iter().zip(seen).zip(&slots[..found_count]).enumerate() {

@@ -3,10 +3,10 @@
 use index::Position;
 use index::partitioned_hash::Cursor as Place;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
-use items::{Plain, in_time};
+use items::{Plain, prefetch_ahead};
 use pmem::Medium;
 
-use engine::{Cursor, Error, Expiry, Show};
+use engine::{Cursor, Error, Expiry, OnItem};
 
 use crate::read::check_intact;
 use crate::{HiKv, Memory, item};
@@ -30,7 +30,7 @@ pub(crate) fn cursor_at(place: Place) -> Cursor {
 pub(crate) type Entries = Vec<(u64, Position)>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
         let (entries, next) = self.entries_at(place)?;
@@ -61,7 +61,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         entries: &[(u64, Position)],
         mut each: impl FnMut(u64, Position) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut entries = in_time(entries, |&(_, position)| item::prefetch(&self.medium, position));
+        let mut entries = prefetch_ahead(entries, |&(_, position)| item::prefetch(&self.medium, position));
         entries.try_for_each(|&(signature, position)| each(signature, position))
     }
 
@@ -75,7 +75,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     #[inline(never)]
-    fn visit_any(&self, signature: u64, position: Position, each: &mut Show<'_>) -> Result<(), Error> {
+    fn visit_any(&self, signature: u64, position: Position, each: &mut OnItem<'_>) -> Result<(), Error> {
         // SAFETY: pinned since before the walk's step.
         let item = unsafe { item::read(&self.medium, position) }?;
         check_intact(&item, position)?;

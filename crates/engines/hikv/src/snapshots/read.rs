@@ -8,7 +8,7 @@ use crate::read::check_intact;
 use crate::read::walk::{cursor_at, place_of};
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Witness};
+use engine::{Cursor, Error, Expiry, Moment, OnDamaged, OnItem, SnapshotEngine, Witness};
 use items::Item;
 
 impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
@@ -45,8 +45,8 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         &self,
         at: Moment,
         cursor: Cursor,
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
@@ -68,7 +68,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
     }
 }
 
-fn shown(seen: Option<(Position, Item<'_>)>, each: &mut Show<'_>) -> Result<(), Error> {
+fn shown(seen: Option<(Position, Item<'_>)>, each: &mut OnItem<'_>) -> Result<(), Error> {
     let Some((position, item)) = seen else { return Ok(()) };
     check_intact(&item, position)?;
     each(item.key, item.value, item.expiry);
@@ -84,8 +84,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         at: Moment,
         entries: &[(u64, Position)],
         kept: &[Position],
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<(), Error> {
         let mut items = Vec::with_capacity(entries.len() + kept.len());
         self.each_ahead(entries, |signature, position| match self.met(at, signature, position) {

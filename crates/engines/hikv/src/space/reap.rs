@@ -13,7 +13,7 @@ use crate::item;
 use crate::order::Ordered;
 use crate::write::publish::WriteTarget;
 use crate::{HiKv, Memory};
-use engine::{Answer, COPIED_BYTES_MAX, Error, ExpiredItem, Progress};
+use engine::{COPIED_BYTES_MAX, Error, ExpiredItem, Progress, WriteResult};
 
 /// A sleep ends after this time, so that a clock that was set forward is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
@@ -206,14 +206,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         for _ in 0..DRAINS_MAX {
             match self.publish(target, None)? {
-                Answer::Unexpected => return Ok(Deleted::All),
-                Answer::Done((_, copy)) => {
+                WriteResult::Unexpected => return Ok(Deleted::All),
+                WriteResult::Done((_, copy)) => {
                     self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
                     reaped.extend(copy);
                     return Ok(Deleted::All);
                 }
-                Answer::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
-                Answer::QueueFull(_) => {}
+                WriteResult::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
+                WriteResult::QueueFull(_) => {}
             }
         }
         Ok(Deleted::Blocked)

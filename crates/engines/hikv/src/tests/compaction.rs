@@ -10,7 +10,7 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use engine::{Compacted, Compaction, Engine, Error, Progress};
+use engine::{Compaction, CompactionReport, Engine, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.
 const VALUE_BYTES: usize = 2_000;
@@ -38,7 +38,7 @@ fn assert_holds(rig: &Rig, keys: &[u32]) {
     assert_eq!(rig.damage(), Vec::<String>::new());
 }
 
-fn compact(rig: &Rig) -> Compacted {
+fn compact(rig: &Rig) -> CompactionReport {
     rig.store.compact(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
@@ -198,7 +198,7 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     let large = 2_000..2_200;
     large.clone().for_each(|number| rig.put(&key(number), &[1; 30_000]));
     background(&rig);
-    let checking = rig.store.compaction.rest();
+    let checking = rig.store.compaction.pause();
     large.for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
     rig.free_garbage();
     background(&rig);

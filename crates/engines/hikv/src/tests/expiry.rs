@@ -12,7 +12,7 @@ use pmem_sim::{Model, Sim};
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
 use crate::space::reap::{Expired, Reaped};
-use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, Wanted};
+use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, WantedThreads};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -286,17 +286,17 @@ fn the_background_sleeps_until_something_expires() {
     let timed = Timed::new();
     let store = &timed.rig.store;
     timed.work();
-    let was_wanted = store.wanted();
+    let was_wanted = store.wanted_threads();
     assert_eq!(store.sleep_time(), None);
     timed.put_for(b"late", b"value", 50 * SECOND);
-    assert_eq!(store.wanted(), Wanted::One, "the worker sleeps for ever");
+    assert_eq!(store.wanted_threads(), WantedThreads::One, "the worker sleeps for ever");
     timed.work();
-    assert_eq!(store.wanted(), Wanted::One, "another thread's steps, for all that the worker knows");
-    assert_eq!((store.sleep_time(), store.wanted()), (Some(50 * SECOND), was_wanted));
+    assert_eq!(store.wanted_threads(), WantedThreads::One, "another thread's steps, for all that the worker knows");
+    assert_eq!((store.sleep_time(), store.wanted_threads()), (Some(50 * SECOND), was_wanted));
     timed.put_for(b"later", b"value", 60 * SECOND);
-    assert_eq!(store.wanted(), was_wanted, "it will wake early enough");
+    assert_eq!(store.wanted_threads(), was_wanted, "it will wake early enough");
     timed.put_for(b"early", b"value", 10 * SECOND);
-    assert_eq!(store.wanted(), Wanted::One);
+    assert_eq!(store.wanted_threads(), WantedThreads::One);
     timed.work();
     assert_eq!(store.sleep_time(), Some(10 * SECOND));
     store.put_until(b"in a year", b"value", timed.clock.after(365 * 24 * 3600 * SECOND)).unwrap();

@@ -13,7 +13,7 @@ use pmem::{Medium, Offset};
 use crate::order::Written;
 use crate::write::publish::{Laid, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Before, Error, Verify};
+use engine::{Error, PriorState, Verify};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Publishes `new`, whose item was written and flushed.
@@ -115,6 +115,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[cold]
     #[inline(never)]
     fn remove_after_all(&self, pin: Pin, signature: u64, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.publish_waiting(pin, WriteTarget::any(signature, key), None)? == Before::Present)
+        Ok(self.publish_waiting(pin, WriteTarget::any(signature, key), None)? == PriorState::Present)
     }
 }

@@ -28,7 +28,7 @@ use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
 use crate::write::rooms::Rooms;
 use crate::{HiKv, Memory};
-use engine::{BatchOp, Before, Condition, Error, ExpiredItem, Expiry, Verify};
+use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState, Verify};
 
 /// So many keys ahead the old items are asked for: as many as a core has misses in flight.
 const AHEAD_COUNT: usize = 12;
@@ -161,7 +161,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
             number += usize::from(plan.conditions.is_empty());
         }
-        batch.has_room()?;
+        batch.has_space()?;
         let (mut tickets, changes) = (BTreeMap::new(), batch.changes());
         for partition in self.partitions_of(changes.len(), |change| plan.ops[changes[change].by as usize].0) {
             if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
@@ -220,7 +220,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.reaper.expect(expiry);
         }
         self.enqueue_all(plan, &finished.changes, tickets);
-        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
+        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == PriorState::Expired);
         let expired = expired.filter_map(|&(old, _)| self.copy_expired(Some(old))).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.

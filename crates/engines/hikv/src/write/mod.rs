@@ -17,7 +17,7 @@ use crate::canary;
 use crate::order::Ordered;
 use crate::write::publish::{Laid, Prepared, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Error, Expiry, Limits, Progress, while_readers_keep, with_room};
+use engine::{Error, Expiry, Limits, Progress, wait_for_readers, with_space};
 use items::NewItem;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -76,7 +76,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// it would not be freed.
     #[inline(always)]
     pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        with_room(attempt, || self.make_room())
+        with_space(attempt, || self.make_room())
     }
 
     /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
@@ -92,7 +92,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Frees what readers keep, once none has it any more: waits for that, but not for long, nor where the caller is such a reader.
     pub(crate) fn await_readers(&self) {
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });

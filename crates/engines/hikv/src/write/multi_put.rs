@@ -23,7 +23,7 @@ use crate::canary;
 use crate::read::group::GROUP_COUNT;
 use crate::write::publish::{Committed, Pending, Prepared, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Engine, Error, ExpiredItem, Expiry, OnResult};
+use engine::{Engine, Error, ExpiredItem, Expiry, OnResult, PriorState, WriteResult};
 use items::NewItem;
 
 /// A key with its item, written and not published.
@@ -100,12 +100,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (mut late, mut late_keys) = (Group::new(), Group::<&[u8]>::new());
         for Keyed { number, signature, key, new } in prepared {
             let entered = if late_keys.contains(&key) {
-                Ok(Answer::QueueFull(None))
+                Ok(WriteResult::QueueFull(None))
             } else {
                 self.enter(WriteTarget::any(signature, key), Some(new), Committed::Together)
             };
             match entered {
-                Ok(Answer::Done(Some(published))) => {
+                Ok(WriteResult::Done(Some(published))) => {
                     pending.push(published);
                     numbers.push(number);
                 }
@@ -132,7 +132,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
-            if self.before(pending.old_expiry) == Before::Expired {
+            if self.before(pending.old_expiry) == PriorState::Expired {
                 expired.extend(self.copy_expired(pending.written.old));
             }
             match waited {

@@ -15,7 +15,7 @@ use crate::canary;
 use crate::item;
 use crate::order::{self, Ordered, Written};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Error, ExpiredItem, Expiry};
+use engine::{Error, ExpiredItem, Expiry, PriorState, WriteResult};
 
 /// What a write expects of its key's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,10 +83,10 @@ pub(crate) struct Pending<'k, 'r> {
 }
 
 /// What a write found, and a copy of the item if that had expired.
-pub(crate) type Was = (Before, Option<ExpiredItem>);
+pub(crate) type Was = (PriorState, Option<ExpiredItem>);
 
 /// The answer of a write of this engine: the new item, if there is one, comes back from a full queue.
-pub(crate) type Tried<'r, D, T> = Answer<T, Option<Prepared<'r, D>>>;
+pub(crate) type Tried<'r, D, T> = WriteResult<T, Option<Prepared<'r, D>>>;
 
 impl Expected {
     #[inline(always)]
@@ -128,7 +128,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         loop {
             let mut bucket = self.index.lock(self.cx(), signature).due_at(expiry.ms());
             if committed == Committed::Together {
-                bucket = bucket.as_one_of_many();
+                bucket = bucket.in_group();
             }
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(|item| item.expiry)))?;
             let old = found.as_ref().map(|found| found.position);
@@ -136,15 +136,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 self.refuse_hidden(signature, key)?;
             }
             if !expected.allows(old) && !self.medium.breaks(canary::CAS_IGNORES_CHANGE) {
-                return Ok(Answer::Unexpected);
+                return Ok(WriteResult::Unexpected);
             }
             if old.is_none() && position.is_none() {
                 drop(bucket);
                 self.find_again(signature, key)?;
-                return Ok(Answer::Done(None));
+                return Ok(WriteResult::Done(None));
             }
             let Some(ticket) = self.order.take(|| self.index.partition(signature)) else {
-                return Ok(Answer::QueueFull(new));
+                return Ok(WriteResult::QueueFull(new));
             };
             let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
             let is_copy = matches!(expected, Expected::Original(_));
@@ -171,7 +171,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
                     let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
-                    return Ok(Answer::Done(Some(Pending { written, old_expiry, published, ticket, hidden })));
+                    return Ok(WriteResult::Done(Some(Pending { written, old_expiry, published, ticket, hidden })));
                 }
                 Err(full) => {
                     hidden.into_iter().for_each(Write::unchanged);
@@ -224,11 +224,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// What an item of this expiry was to the write that took it away just now.
     #[inline(always)]
-    pub(crate) fn before(&self, old_expiry: Option<Expiry>) -> Before {
+    pub(crate) fn before(&self, old_expiry: Option<Expiry>) -> PriorState {
         match old_expiry {
-            None => Before::Absent,
-            Some(expiry) if self.clock.is_past(expiry) => Before::Expired,
-            Some(_) => Before::Present,
+            None => PriorState::Absent,
+            Some(expiry) if self.clock.is_past(expiry) => PriorState::Expired,
+            Some(_) => PriorState::Present,
         }
     }
 
@@ -255,10 +255,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         new: Option<Prepared<'a, D>>,
     ) -> Result<Tried<'a, D, Was>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
-            Answer::Done(Some(pending)) => pending,
-            Answer::Done(None) => return Ok(Answer::Done((Before::Absent, None))),
-            Answer::Unexpected => return Ok(Answer::Unexpected),
-            Answer::QueueFull(new) => return Ok(Answer::QueueFull(new)),
+            WriteResult::Done(Some(pending)) => pending,
+            WriteResult::Done(None) => return Ok(WriteResult::Done((PriorState::Absent, None))),
+            WriteResult::Unexpected => return Ok(WriteResult::Unexpected),
+            WriteResult::QueueFull(new) => return Ok(WriteResult::QueueFull(new)),
         };
         let before = self.before(pending.old_expiry);
         let (crowded, old) = (pending.published.crowded, pending.written.old);
@@ -266,8 +266,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if let Some(segment) = crowded {
             self.split(target.signature, segment);
         }
-        let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
-        Ok(Answer::Done((before, expired)))
+        let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
+        Ok(WriteResult::Done((before, expired)))
     }
 
     /// Steps 3 to 6, also where queues are full: the caller is not pinned while it waits. So `target` expects nothing that a pin
@@ -278,17 +278,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         pin: Pin,
         target: WriteTarget<'_>,
         mut new: Option<Prepared<'a, D>>,
-    ) -> Result<Before, Error> {
+    ) -> Result<PriorState, Error> {
         let (mut pin, mut backoff) = (Some(pin), Backoff::long());
         loop {
             match self.publish(target, new)? {
-                Answer::Done((before, expired)) => {
+                WriteResult::Done((before, expired)) => {
                     drop(pin);
                     expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(before);
                 }
-                Answer::QueueFull(waiting) => new = waiting,
-                Answer::Unexpected => unreachable!("a write that may wait expects nothing"),
+                WriteResult::QueueFull(waiting) => new = waiting,
+                WriteResult::Unexpected => unreachable!("a write that may wait expects nothing"),
             }
             drop(pin.take());
             Ordered::make_room(self, self.index.partition(target.signature), &mut backoff)?;

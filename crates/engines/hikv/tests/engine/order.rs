@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, Wanted};
+use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, WantedThreads};
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;
@@ -33,7 +33,7 @@ fn store_on(medium: Sim) -> Store {
 #[test]
 fn workers_are_wanted_by_the_depth_of_queues() {
     const BOUND: u32 = 1024;
-    for (callers_apply, at_some) in [(false, Wanted::One), (true, Wanted::Nobody)] {
+    for (callers_apply, at_some) in [(false, WantedThreads::One), (true, WantedThreads::None)] {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
         let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
         let store = store.keeping_order(Ordered::bounded(1, BOUND as usize, HostDram));
@@ -42,15 +42,15 @@ fn workers_are_wanted_by_the_depth_of_queues() {
         while store.step().unwrap() != Progress::Idle {}
         let put = |numbers: std::ops::Range<u32>| {
             numbers.for_each(|number| store.put(&(number % 100).to_be_bytes(), b"value").unwrap());
-            store.wanted()
+            store.wanted_threads()
         };
-        assert_eq!(put(0..255), Wanted::Nobody);
+        assert_eq!(put(0..255), WantedThreads::None);
         assert_eq!(put(255..512), at_some);
-        assert_eq!(put(512..768), Wanted::All, "more than half full");
+        assert_eq!(put(512..768), WantedThreads::All, "more than half full");
         let count = store.apply().unwrap();
         assert_eq!((count, store.queue_stats().queued_count), (16, 752), "one group");
         while store.step().unwrap() != Progress::Idle {}
-        assert_eq!((store.wanted(), store.queue_stats().queued_count), (Wanted::Nobody, 0));
+        assert_eq!((store.wanted_threads(), store.queue_stats().queued_count), (WantedThreads::None, 0));
     }
 }
 

@@ -26,15 +26,15 @@ struct Purse(Arc<AtomicUsize>);
 
 // SAFETY: the memory is `HostDram`'s.
 unsafe impl Dram for Purse {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let spend = |left: usize| left.checked_sub(if layout.size() < CHUNK_BYTES { 0 } else { layout.size() });
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).ok()?;
-        HostDram.lend(layout)
+        HostDram.allocate(layout)
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { HostDram.give_back(memory, layout) }
+        unsafe { HostDram.deallocate(memory, layout) }
     }
 }
 

@@ -184,7 +184,7 @@ pub(crate) fn got(store: &OnHooked) -> Vec<u8> {
 /// What the key holds, as a conditional write sees it, which never asks the table.
 pub(crate) fn held(store: &OnHooked) -> Vec<u8> {
     let mut held = Vec::new();
-    let mut see = |seen: Option<engine::Held<'_>>| {
+    let mut see = |seen: Option<engine::CurrentItem<'_>>| {
         held = seen.map(|seen| seen.value.to_vec()).unwrap_or_default();
         engine::Decision::Keep
     };

@@ -69,7 +69,7 @@ fn histories_over_two_keys_are_linearizable() {
 /// Writes what was handed over before each of this thread's accesses while `during` runs; how much that was.
 fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce()) -> u64 {
     let table = || store.cached_table().expect("it has one");
-    table().take_hand_overs();
+    table().accept_handoffs();
     let before = table().stats().served_count;
     let server = Rc::clone(store);
     let serve = move || {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use heap::HeapError;
 
-use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Lookup, NewCopy, Sought};
+use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy};
 use pmem_sim::Lent;
 
 const NEVER: u64 = u64::MAX;
@@ -15,8 +15,8 @@ fn signature(key: &[u8]) -> u64 {
     })
 }
 
-fn sought(key: &[u8]) -> Sought<'_> {
-    Sought { bytes: key, signature: signature(key) }
+fn lookup_key(key: &[u8]) -> LookupKey<'_> {
+    LookupKey { bytes: key, signature: signature(key) }
 }
 
 fn copy(value: &[u8]) -> NewCopy<'_> {
@@ -37,13 +37,13 @@ impl Store {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) {
-        let write = self.cache.begin(sought(key));
+        let write = self.cache.begin(lookup_key(key));
         self.map.insert(key.to_vec(), value.to_vec());
         write.put(&copy(value));
     }
 
     fn delete(&mut self, key: &[u8]) {
-        let write = self.cache.begin(sought(key));
+        let write = self.cache.begin(lookup_key(key));
         match self.map.remove(key) {
             Some(_) => write.removed(),
             None => write.unchanged(),
@@ -53,7 +53,7 @@ impl Store {
     /// A read, which must tell what the map has; true if the map was not asked.
     fn is_cached(&self, key: &[u8]) -> bool {
         let held = self.map.get(key);
-        let look = self.cache.lookup(sought(key), || 0, |copied| (copied.value.to_vec(), copied.version));
+        let look = self.cache.lookup(lookup_key(key), || 0, |copied| (copied.value.to_vec(), copied.version));
         match look {
             Lookup::Hit((value, version)) => {
                 assert_eq!((Some(&value), version), (held, [value.len() as u64, 7]), "{key:?}");
@@ -65,7 +65,7 @@ impl Store {
             }
             Lookup::Miss(permit) => {
                 if let (Some(permit), Some(value)) = (permit, held) {
-                    self.cache.bring_in(permit, sought(key), &copy(value));
+                    self.cache.admit(permit, lookup_key(key), &copy(value));
                 }
                 false
             }
@@ -161,8 +161,8 @@ fn refused_copy_makes_bucket_incomplete() {
 #[test]
 fn expired_copy_is_left_to_store() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-    cache.begin(sought(b"k")).put(&NewCopy { value: b"v", version: [1, 2], expiry_ms: 50 });
-    let at = |now_ms| cache.lookup(sought(b"k"), || now_ms, |copied| (copied.value.to_vec(), copied.expiry_ms));
+    cache.begin(lookup_key(b"k")).put(&NewCopy { value: b"v", version: [1, 2], expiry_ms: 50 });
+    let at = |now_ms| cache.lookup(lookup_key(b"k"), || now_ms, |copied| (copied.value.to_vec(), copied.expiry_ms));
     assert!(matches!(at(49), Lookup::Hit((value, 50)) if value == b"v"));
     assert!(matches!(at(50), Lookup::Miss(None)));
 }
@@ -172,15 +172,15 @@ fn expired_copy_is_left_to_store() {
 fn ticket_ends_with_next_write() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
     cache.is_unfilled();
-    let look = || cache.lookup(sought(b"k"), || 0, |copied| copied.value.to_vec());
+    let look = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
     let Lookup::Miss(Some(early)) = look() else { panic!("there is no permit") };
-    let write = cache.begin(sought(b"k"));
-    cache.bring_in(early, sought(b"k"), &copy(b"old"));
+    let write = cache.begin(lookup_key(b"k"));
+    cache.admit(early, lookup_key(b"k"), &copy(b"old"));
     assert!(matches!(look(), Lookup::Miss(None)));
     write.put(&copy(b"new"));
-    cache.bring_in(early, sought(b"k"), &copy(b"old"));
+    cache.admit(early, lookup_key(b"k"), &copy(b"old"));
     assert!(matches!(look(), Lookup::Hit(value) if value == b"new"));
-    drop(cache.begin(sought(b"k")));
+    drop(cache.begin(lookup_key(b"k")));
     assert!(matches!(look(), Lookup::Miss(Some(_))));
 }
 
@@ -188,14 +188,14 @@ fn ticket_ends_with_next_write() {
 #[test]
 fn writes_that_overlap_leave_nothing() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-    let look = || cache.lookup(sought(b"k"), || 0, |copied| copied.value.to_vec());
-    let (first, second) = (cache.begin(sought(b"k")), cache.begin(sought(b"k")));
+    let look = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
+    let (first, second) = (cache.begin(lookup_key(b"k")), cache.begin(lookup_key(b"k")));
     second.put(&copy(b"2"));
     assert!(matches!(look(), Lookup::Miss(None)));
     first.put(&copy(b"1"));
     assert!(matches!(look(), Lookup::Miss(Some(_))));
     let clear = cache.begin_clear();
-    let write = cache.begin(sought(b"k"));
+    let write = cache.begin(lookup_key(b"k"));
     clear.cleared();
     write.put(&copy(b"3"));
     assert!(matches!(look(), Lookup::Miss(Some(_))));

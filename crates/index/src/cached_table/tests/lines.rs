@@ -8,7 +8,7 @@ use pmem::Backoff;
 use word::Word;
 
 use super::super::lines::{Line, Lines, Wide};
-use crate::cached_table::{CachedTable, Lookup, NewCopy, Sought};
+use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};
 
 thread_local! {
     /// Where this thread's loads and updates were.
@@ -72,15 +72,15 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-fn sought(key: &[u8; 16]) -> Sought<'_> {
+fn lookup_key(key: &[u8; 16]) -> LookupKey<'_> {
     let [_, number] = [0, 8].map(|at: usize| u64::from_le_bytes(*key[at..].first_chunk().unwrap()));
-    Sought { bytes: key, signature: (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) }
+    LookupKey { bytes: key, signature: (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) }
 }
 
 /// Which lines of the table a search reads.
 fn lines_of_lookup(table: &CachedTable<Noted>, number: u64) -> (Lookup<()>, usize) {
     TOUCHED.take();
-    let look = table.lookup(sought(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
+    let look = table.lookup(lookup_key(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
     // Of each part, whose lines begin where its first does.
     let line = |at: &usize| {
         let starts = [&table.buckets, &table.copies].map(|lines| std::ptr::from_ref(&lines[0]).addr());
@@ -94,7 +94,7 @@ fn lines_of_lookup(table: &CachedTable<Noted>, number: u64) -> (Lookup<()>, usiz
 fn search_reads_two_lines_at_most() {
     let table = CachedTable::of(Lines::<Noted>::own(2048), Lines::own(4096), 1, Backoff::relax);
     for number in 0..KEY_COUNT {
-        table.begin(sought(&key(number))).put(&NewCopy {
+        table.begin(lookup_key(&key(number))).put(&NewCopy {
             value: &[number as u8; 15],
             version: [1, 2],
             expiry_ms: u64::MAX,

@@ -10,7 +10,7 @@ use loom::thread;
 use word_model::{Weakened, Weakening, explore};
 
 use super::super::lines::{Lines, Wide};
-use crate::cached_table::{CachedTable, Lookup, NewCopy, Sought};
+use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};
 
 mod served;
 
@@ -78,7 +78,7 @@ impl Twin for ShowsEarly {
     const SHOWS_EARLY: bool = true;
 }
 
-const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
+const KEY: LookupKey<'_> = LookupKey { bytes: b"key", signature: 7 };
 
 /// A store of one key: what it holds counts its writes; 0 for none. What is durable, and what writers have told.
 struct Store<T: Twin> {
@@ -107,7 +107,7 @@ impl<T: Twin> Store<T> {
         let early = (!T::HIDES_LATE).then(|| self.cache.begin(KEY));
         let number = self.held.load(SeqCst) + 1;
         let early = early.map(|mut write| {
-            copy(number, |copy| write.hand_over(copy));
+            copy(number, |copy| write.hand_off(copy));
             write
         });
         self.held.store(number, SeqCst);
@@ -172,7 +172,7 @@ impl<T: Twin> Store<T> {
                 let number = self.get_stored();
                 let permit = if T::BRINGS_IN_LATE { self.cache.permit(KEY) } else { permit };
                 if let Some(permit) = permit.filter(|_| number != 0 && number != GONE) {
-                    copy(number, |copy| self.cache.bring_in(permit, KEY, copy));
+                    copy(number, |copy| self.cache.admit(permit, KEY, copy));
                 }
                 number
             }

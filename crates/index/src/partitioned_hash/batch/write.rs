@@ -12,7 +12,7 @@ use crate::Position;
 use crate::canary;
 use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::find::Found;
-use crate::partitioned_hash::layout::{Home, PAIR_COUNT, SEGMENT_ENTRY_COUNT, Way};
+use crate::partitioned_hash::layout::{Home, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::mark_unlinked;
 use crate::partitioned_hash::segment::Segment;
@@ -34,7 +34,7 @@ pub struct Batch<'a, M, D: Dram> {
     counts: bool,
     chosen: Chosen,
     /// The numbers of signatures whose entries lie outside their home lines, and the ways that lead there.
-    ways: Vec<(usize, Way)>,
+    ways: Vec<(usize, OverflowPath)>,
     full: HashSet<Offset>,
     crowded: Vec<(u64, Offset)>,
     stashes: Vec<(Offset, Locked<'a>)>,
@@ -214,7 +214,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     }
 
     /// Notes that `position`, whose item was flushed, gets an entry, or that there is no room for one: see
-    /// [`Batch::has_room`]. The key has none yet. Keys come in the order of their signatures.
+    /// [`Batch::has_space`]. The key has none yet. Keys come in the order of their signatures.
     #[inline(never)]
     pub fn insert(&mut self, number: usize, by: u32, position: Position) {
         let home = self.home(number);
@@ -244,7 +244,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     ///
     /// # Errors
     /// [`Full`]: drop the batch, make room ([`PartitionedHash::split_for_batch`]) and start over.
-    pub fn has_room(&mut self) -> Result<(), Full> {
+    pub fn has_space(&mut self) -> Result<(), Full> {
         if self.full.is_empty() { Ok(()) } else { Err(Full(std::mem::take(&mut self.full))) }
     }
 

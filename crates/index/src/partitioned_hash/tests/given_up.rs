@@ -42,7 +42,7 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
     let _pin = epoch::pin();
     let position = rig.write_item(put, 2);
     let bucket = rig.index.lock(rig.cx(), put.signature);
-    let bucket = if as_one_of_many { bucket.as_one_of_many() } else { bucket };
+    let bucket = if as_one_of_many { bucket.in_group() } else { bucket };
     let published = bucket.insert(position).unwrap();
     rig.commit_all();
     published.settle(&rig.medium).unwrap();

@@ -76,9 +76,9 @@ fn lookups_around_split(medium: Sim) -> Option<[u64; 2]> {
     // A segment of one key is not split.
     (0..100u64).for_each(|number| _ = rig.put(self::key(mixed(number) >> 1, number + 3), number));
     keys.iter().for_each(|key| _ = rig.put(*key, 1));
-    let lead = rig.index.lead();
+    let lead = rig.index.route();
     let lines = keys.map(|key| rig.index.home_line(&rig.medium, &lead, key.signature));
-    assert!(rig.index.leads_still(&rig.medium, &lead));
+    assert!(rig.index.is_current_route(&rig.medium, &lead));
     rig.split(keys[1].signature);
     [1, 0].into_iter().for_each(|second| _ = rig.put(keys[second], 2));
     let seen = [0, 1].map(|i| match rig.index.lookup_line(&rig.medium, lines[i], keys[i].signature) {
@@ -86,7 +86,7 @@ fn lookups_around_split(medium: Sim) -> Option<[u64; 2]> {
         other => panic!("{other:?}"),
     });
     assert_eq!(keys.map(|key| rig.get(key)), [Some(2); 2]);
-    rig.index.leads_still(&rig.medium, &lead).then_some(seen)
+    rig.index.is_current_route(&rig.medium, &lead).then_some(seen)
 }
 
 fn time_runs_forwards(medium: Sim) {
@@ -110,10 +110,10 @@ fn looks_that_count_in_any_case_are_caught() {
 fn looks_of_before_a_clear_do_not_count() {
     let rig = Rig::new(1);
     let _pin = epoch::pin();
-    let lead = rig.index.lead();
-    assert!(rig.index.leads_still(&rig.medium, &lead));
+    let lead = rig.index.route();
+    assert!(rig.index.is_current_route(&rig.medium, &lead));
     rig.clear();
-    assert!(!rig.index.leads_still(&rig.medium, &lead));
+    assert!(!rig.index.is_current_route(&rig.medium, &lead));
 }
 
 /// What a writer remembers from before its lock, of an entry that others write meanwhile.

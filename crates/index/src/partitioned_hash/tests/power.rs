@@ -200,7 +200,7 @@ fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
     let written = [*contents.keys().next().unwrap(), new];
     for key in written {
         let position = rig.write_item(key, 9);
-        let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+        let bucket = rig.index.lock(rig.cx(), key.signature).in_group();
         let found = bucket.find(|position| rig.matching(position, key)).unwrap();
         let _not_committed = match found {
             Some(found) => bucket.replace(&found, position),

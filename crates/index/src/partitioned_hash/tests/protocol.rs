@@ -9,7 +9,7 @@ use pmem::{Bytes, Canary};
 use pmem_sim::{Model, Sim};
 
 use super::super::draft::overflow_word;
-use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
+use super::super::layout::{Home, LINE_ENTRY_COUNT, OverflowPath};
 use super::super::split::segment_place;
 use super::given_up::lost_in;
 use super::rig::{Contents, Key, Rig, key, mixed};
@@ -41,7 +41,7 @@ fn the_way_to_one_of_many_is_ordered_before_it() {
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let _pin = epoch::pin();
-            let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+            let bucket = rig.index.lock(rig.cx(), key.signature).in_group();
             let _not_committed = bucket.insert(rig.write_item(key, 2)).unwrap();
         });
         writer.join().unwrap();
@@ -55,7 +55,7 @@ fn killed(canary: Option<Canary>) -> (Rig<Sim>, Key) {
     let sim = Sim::new(0, Model::Line);
     let (rig, key) = fill_line(Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1));
     let segment = rig.index.root().offset(rig.index.geometry, key.signature);
-    let word = overflow_word(Home::of(key.signature), Way::Bucket, segment);
+    let word = overflow_word(Home::of(key.signature), OverflowPath::Bucket, segment);
     let seen = Position::from_word(rig.medium.load(word, Ordering::Acquire));
     rig.medium.store(word, seen.overflow().word(), Ordering::Release);
     (rig.reopened(), key)

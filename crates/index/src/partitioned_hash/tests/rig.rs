@@ -41,12 +41,12 @@ pub(super) struct Host;
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: the heap asks for no layout of size 0.
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { dealloc(memory.as_ptr(), layout) }
     }
@@ -159,7 +159,7 @@ impl<M: Medium> Rig<M> {
             }
             replaced.extend(found.map(|found| found.position.place().unwrap()));
         }
-        batch.has_room()?;
+        batch.has_space()?;
         let record = self.heap.reserve(&self.medium, record_bytes(changes.len()), 0).unwrap().publish();
         let _ = batch.commit(turn, record).unwrap();
         replaced.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));

@@ -6,7 +6,7 @@ use pmem::Bytes;
 use pmem_sim::Sim;
 
 use super::super::draft::overflow_word;
-use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
+use super::super::layout::{Home, LINE_ENTRY_COUNT, OverflowPath};
 use super::rig::{Key, Rig, key};
 use crate::Position;
 use crate::partitioned_hash::Slot;
@@ -20,7 +20,7 @@ fn word(rig: &Rig<Sim>, slot: Slot) -> Position {
     Position::from_word(rig.medium.load(slot.position, Ordering::Acquire))
 }
 
-fn has_way(rig: &Rig<Sim>, way: Way) -> bool {
+fn has_way(rig: &Rig<Sim>, way: OverflowPath) -> bool {
     let home = Home::of(neighbour(0).signature);
     let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
     Position::from_word(rig.medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
@@ -103,7 +103,7 @@ fn overflow_bits_outlive_the_entries_of_their_line() {
     let rig = Rig::new(1);
     let count = LINE_ENTRY_COUNT * 8 + 3;
     (0..count).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
-    let ways = [Way::Bucket, Way::Partner, Way::Further];
+    let ways = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further];
     assert!(ways.iter().all(|&way| has_way(&rig, way)));
     (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.remove(neighbour(number)), Some(number)));
     assert!(ways.iter().all(|&way| has_way(&rig, way)));
@@ -120,11 +120,12 @@ fn overflow_bit_does_not_block_settling() {
     let _pin = epoch::pin();
     let (first, _) = rig.publish(neighbour(0), rig.write_item(neighbour(0), 0)).unwrap();
     (1..=LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
-    assert!(has_way(&rig, Way::Bucket));
+    assert!(has_way(&rig, OverflowPath::Bucket));
     first.settle(&rig.medium).unwrap();
     let home = Home::of(neighbour(0).signature);
     let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
-    let settled = Position::from_word(rig.medium.load(overflow_word(home, Way::Bucket, segment), Ordering::Acquire));
+    let settled =
+        Position::from_word(rig.medium.load(overflow_word(home, OverflowPath::Bucket, segment), Ordering::Acquire));
     assert!(settled.has_overflow() && !settled.is_fresh() && settled.is_live(), "{settled:?}");
 }
 
@@ -135,7 +136,7 @@ fn overflow_bit_does_not_block_emptying() {
     (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
     let (removal, found) = rig.publish_removal(neighbour(0)).unwrap();
     rig.put(neighbour(LINE_ENTRY_COUNT), 9);
-    assert!(has_way(&rig, Way::Bucket));
+    assert!(has_way(&rig, OverflowPath::Bucket));
     removal.settle(&rig.medium).unwrap();
     assert_eq!(word(&rig, found.slot), Position::EMPTY.overflow());
 }

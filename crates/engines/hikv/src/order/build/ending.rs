@@ -7,7 +7,7 @@ use super::{Build, Stage};
 use crate::Memory;
 use crate::order::ordered::{Ordered, Phase};
 use crate::snapshots::Disposal;
-use engine::{Error, Wanted};
+use engine::{Error, WantedThreads};
 
 impl<D: Memory> Ordered<D> {
     /// Gives up the build of this number, for `failure`. What became known too late of an earlier one says nothing of what is
@@ -61,7 +61,7 @@ impl<D: Memory> Ordered<D> {
             Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
             _ => unreachable!("only a suspended build is resumed"),
         };
-        self.ask(Wanted::All);
+        self.ask(WantedThreads::All);
     }
 }
 

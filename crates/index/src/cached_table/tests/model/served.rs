@@ -45,7 +45,7 @@ impl<T: Twin> Store<T> {
     /// Puts item 1; nobody else does anything yet.
     fn put_unserved(&self) {
         let mut write = self.cache.begin(KEY);
-        copy(1, |copy| write.hand_over(copy));
+        copy(1, |copy| write.hand_off(copy));
         [&self.held, &self.durable, &self.acknowledged].into_iter().for_each(|word| word.store(1, SeqCst));
         copy(1, |copy| write.put(copy));
     }
@@ -66,7 +66,7 @@ impl<T: Twin> Store<T> {
     fn put_in_vain(&self) {
         let _lock = self.lock.lock().unwrap();
         let mut write = self.cache.begin(KEY);
-        copy(NEVER_THERE, |copy| write.hand_over(copy));
+        copy(NEVER_THERE, |copy| write.hand_off(copy));
         if T::SHOWS_UNCHANGED {
             write.end_handed();
             write.show();

@@ -13,7 +13,7 @@ const READER_WAITS_MAX: usize = 100;
 /// # Errors
 /// As of the last of them.
 #[inline(always)]
-pub fn with_room<R>(
+pub fn with_space<R>(
     mut attempt: impl FnMut() -> Result<R, Error>,
     make_room: impl Fn() -> Result<(), Error>,
 ) -> Result<R, Error> {
@@ -30,7 +30,7 @@ pub fn with_room<R>(
 }
 
 /// Lets readers run while they keep something, as `keeps` says after freeing what can be freed; but not for long.
-pub fn while_readers_keep(mut keeps: impl FnMut() -> bool) {
+pub fn wait_for_readers(mut keeps: impl FnMut() -> bool) {
     let mut backoff = Backoff::long();
     for _ in 0..READER_WAITS_MAX {
         if !keeps() {
