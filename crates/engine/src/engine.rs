@@ -101,13 +101,13 @@ pub trait Engine: Send + Sync {
 
     /// The key's value, as [`Engine::get`] shows it, if a look at the place where it usually is suffices; where it does not suffice, nothing has
     /// happened. It lies where the engine has it, or in the caller's `room`.
-    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
         PackedLookup::UNSURE
     }
 
-    /// As [`Engine::lookup`], one key after the other, up to the first that it does not suffice for: how many are `seen`. Memory accesses
+    /// As [`Engine::lookup`], one key after the other, up to the first that it does not suffice for: how many are `values`. Memory accesses
     /// overlap, those for all other keys, too.
-    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, _keys: &[&[u8]], _seen: &mut [Option<&'a [u8]>]) -> usize {
+    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, _keys: &[&[u8]], _values: &mut [Option<&'a [u8]>]) -> usize {
         0
     }
 

@@ -30,9 +30,9 @@ const DOUBLINGS_PER_BOUND: f64 = 5.0;
 /// A sleep that is much shorter takes longer than it should.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
 /// A writer looks for free garbage again after so much more garbage, and before each sleep: a look interrupts every core.
-const LOOKED_BYTES: u64 = GARBAGE_BYTES_MAX / 64;
+const COLLECT_BYTES: u64 = GARBAGE_BYTES_MAX / 64;
 /// Garbage of readers who have moved on is free after so many looks.
-const LOOK_COUNT: usize = 3;
+const COLLECT_COUNT: usize = 3;
 
 /// The writes that were slowed, and what they owe.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub struct WriteThrottle {
     count: AtomicU64,
     owed_ns: AtomicU64,
     /// How much garbage there was at the last look.
-    looked_bytes: AtomicU64,
+    collected_bytes: AtomicU64,
 }
 
 impl WriteThrottle {
@@ -57,12 +57,12 @@ impl WriteThrottle {
         }
         let bytes = limbo.queued_bytes();
         let due = self.owe(bytes);
-        let has_grown = self.looked_bytes.load(Ordering::Relaxed).abs_diff(bytes) >= LOOKED_BYTES;
+        let has_grown = self.collected_bytes.load(Ordering::Relaxed).abs_diff(bytes) >= COLLECT_BYTES;
         if due.is_none() && !has_grown {
             return;
         }
-        self.looked_bytes.store(bytes, Ordering::Relaxed);
-        for _ in 0..LOOK_COUNT {
+        self.collected_bytes.store(bytes, Ordering::Relaxed);
+        for _ in 0..COLLECT_COUNT {
             collect();
             if !limbo.is_over() {
                 return;

@@ -50,18 +50,18 @@ impl<'a> PackedLookup<'a> {
         PackedLookup { value: value.as_ptr(), len_bytes: value.len(), _value: PhantomData }
     }
 
-    /// A copy, in `room`, of a value that does not stay; a look does not tell of one that is longer.
+    /// A copy, in `buffer`, of a value that does not stay; a look does not tell of one that is longer.
     #[inline(always)]
     #[must_use]
-    pub fn copied(value: &[u8], room: &'a mut [MaybeUninit<u64>]) -> PackedLookup<'a> {
+    pub fn copied(value: &[u8], buffer: &'a mut [MaybeUninit<u64>]) -> PackedLookup<'a> {
         let (words, rest) = value.as_chunks::<8>();
-        let Some(room) = room.get_mut(..value.len().div_ceil(8)) else { return PackedLookup::UNSURE };
+        let Some(buffer) = buffer.get_mut(..value.len().div_ceil(8)) else { return PackedLookup::UNSURE };
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        for (word, place) in words.iter().chain([&last]).zip(&mut *room) {
+        for (word, place) in words.iter().chain([&last]).zip(&mut *buffer) {
             place.write(u64::from_ne_bytes(*word));
         }
-        PackedLookup { value: room.as_ptr().cast(), len_bytes: value.len(), _value: PhantomData }
+        PackedLookup { value: buffer.as_ptr().cast(), len_bytes: value.len(), _value: PhantomData }
     }
 
     /// What it tells.
@@ -87,14 +87,14 @@ mod tests {
         for value in [&value[..], &[]] {
             assert_eq!(PackedLookup::at(value).unpack(), Lookup::Value(value));
         }
-        let (mut room, value) = (empty_buffer(), [7; 1025]);
+        let (mut buffer, value) = (empty_buffer(), [7; 1025]);
         for len_bytes in [0, 1, 8, 15, 1024] {
             assert_eq!(
-                PackedLookup::copied(&value[..len_bytes], &mut room).unpack(),
+                PackedLookup::copied(&value[..len_bytes], &mut buffer).unpack(),
                 Lookup::Value(&value[..len_bytes])
             );
         }
-        assert_eq!(PackedLookup::copied(&value, &mut room).unpack(), Lookup::Unsure);
+        assert_eq!(PackedLookup::copied(&value, &mut buffer).unpack(), Lookup::Unsure);
         assert_eq!((PackedLookup::ABSENT.unpack(), PackedLookup::UNSURE.unpack()), (Lookup::Absent, Lookup::Unsure));
     }
 }

@@ -88,9 +88,9 @@ impl Reaper {
             }
             None => return Ok(Progress::Idle),
         };
-        let mut looked_count = 0;
+        let mut visited_count = 0;
         let walked = walk(&cursor, &mut |key, _, expiry| {
-            looked_count += 1;
+            visited_count += 1;
             if !expiry.is_never() {
                 self.expectation.expect();
             }
@@ -109,7 +109,7 @@ impl Reaper {
         *place = (!is_at_end).then_some(next);
         let is_to_rest = is_at_end && self.expectation.end();
         drop(place);
-        self.pace.advance(looked_count, due.len() as u64);
+        self.pace.advance(visited_count, due.len() as u64);
         if is_at_end {
             self.pace.end();
         }

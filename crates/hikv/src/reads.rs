@@ -106,8 +106,8 @@ impl Store {
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let engine = self.engine()?;
         if self.supports_lookup() {
-            let (pin, mut room) = (epoch::pin(), empty_buffer());
-            match engine.lookup(pin.pinned(), key.as_ref(), &mut room).unpack() {
+            let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+            match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
                 Lookup::Value(value) => return Ok(Some(read(value))),
                 Lookup::Absent => return Ok(None),
                 Lookup::Unsure => {}
@@ -173,9 +173,9 @@ impl Store {
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let seen_count = if self.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
-        if seen_count < keys.len() {
-            engine.multi_get(&keys[seen_count..], &mut |i, value| found(seen_count + i, value))?;
+        let found_count = if self.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
+        if found_count < keys.len() {
+            engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }
         Ok(())
     }
@@ -201,8 +201,8 @@ fn get_without_lookup<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8
 #[inline(always)]
 fn lookup_group(engine: &dyn Engine, keys: &[&[u8]], found: &mut impl FnMut(usize, Option<&[u8]>)) -> usize {
     let pin = epoch::pin();
-    let mut seen = [None; GROUP_COUNT];
-    let seen_count = engine.lookup_many(pin.pinned(), keys, &mut seen);
-    seen.iter().take(seen_count).enumerate().for_each(|(i, &value)| found(i, value));
-    seen_count
+    let mut values = [None; GROUP_COUNT];
+    let found_count = engine.lookup_many(pin.pinned(), keys, &mut values);
+    values.iter().take(found_count).enumerate().for_each(|(i, &value)| found(i, value));
+    found_count
 }

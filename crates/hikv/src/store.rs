@@ -40,7 +40,7 @@ struct Inner {
     is_closed: bool,
     engine: Arc<dyn Engine>,
     /// [`Engine::supports_lookup`]
-    looks: bool,
+    supports_lookup: bool,
     guard: ForkGuard,
     files: Arc<Files>,
     path: PathBuf,
@@ -154,7 +154,7 @@ impl Store {
             inner: Arc::new(Inner {
                 workers,
                 is_closed: false,
-                looks: engine.supports_lookup(),
+                supports_lookup: engine.supports_lookup(),
                 engine,
                 guard,
                 files,
@@ -348,7 +348,7 @@ impl Store {
     /// [`Engine::supports_lookup`]
     #[inline(always)]
     pub(crate) fn supports_lookup(&self) -> bool {
-        self.inner.looks
+        self.inner.supports_lookup
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 const FORKED: u32 = 0;
 const LIVE: u32 = 1;
 /// Live, and the next writer is to look at the store's files.
-const UNLOOKED: u32 = 2;
+const UNCHECKED: u32 = 2;
 
 /// A reason why the process that has a store open takes no more writes to it, in the order of their gravity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,12 +86,12 @@ impl ForkGuard {
     /// Makes [`ForkGuard::takes_writes`] false until a thread calls [`ForkGuard::begin_check`]; false if a look is expected already, or the guard
     /// is closed to writes.
     pub fn expect_check(&self) -> bool {
-        self.flag().compare_exchange(LIVE, UNLOOKED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.flag().compare_exchange(LIVE, UNCHECKED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// True for the one thread that is to look after [`ForkGuard::expect_check`].
     pub fn begin_check(&self) -> bool {
-        self.flag().compare_exchange(UNLOOKED, LIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.flag().compare_exchange(UNCHECKED, LIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// From now on the owner's [`ForkGuard::takes_writes`] is false for all clones. The graver reason of two is kept; in a forked child this

@@ -18,10 +18,10 @@ use crate::ring::{Receiver, Ring, Sender};
 use crate::untaken::Untaken;
 
 /// How often a host that waits looks whether the device is still there.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Looks at a place, with a pause of the processor each, before a sleep.
-const LOOK_COUNT: u32 = 4096;
+const POLL_COUNT: u32 = 4096;
 
 /// Whether the other side has closed the socket, on which nothing is ever said.
 fn is_closed(socket: &UnixStream) -> io::Result<bool> {
@@ -56,7 +56,7 @@ pub struct DeviceEnd {
     sender: Sender,
     receiver: Receiver,
     untaken: Arc<Untaken>,
-    looks: PollBudget,
+    budget: PollBudget,
     /// The host was told that this end sleeps.
     is_asleep: bool,
     /// Its socket is to be looked at, whether the host is there still.
@@ -78,8 +78,8 @@ impl DeviceEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, untaken: &Arc<Untaken>) -> DeviceEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
         let (socket, untaken) = (Arc::new(socket), Arc::clone(untaken));
-        let (looks, is_asleep, is_doubted) = (PollBudget::new(LOOK_COUNT), false, false);
-        DeviceEnd { memory, socket, bell, sender, receiver, untaken, looks, is_asleep, is_doubted }
+        let (budget, is_asleep, is_doubted) = (PollBudget::new(POLL_COUNT), false, false);
+        DeviceEnd { memory, socket, bell, sender, receiver, untaken, budget, is_asleep, is_doubted }
     }
 
     /// Whether it has to be looked at: the host does not ring.
@@ -92,10 +92,10 @@ impl DeviceEnd {
     pub fn poll(&mut self) -> Readiness {
         let ring = self.memory.ring(Way::ToDevice);
         if self.receiver.has_news(&ring) {
-            self.looks.reset();
+            self.budget.reset();
             return Readiness::Ready;
         }
-        if self.looks.try_again() {
+        if self.budget.try_again() {
             return Readiness::Pending;
         }
         // A contradiction is found by the read.
@@ -198,14 +198,14 @@ pub struct HostEnd {
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
-    looks: PollBudget,
+    budget: PollBudget,
     timeout: Option<Duration>,
 }
 
 impl HostEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
-        HostEnd { memory, socket, bell, sender, receiver, looks: PollBudget::new(LOOK_COUNT), timeout }
+        HostEnd { memory, socket, bell, sender, receiver, budget: PollBudget::new(POLL_COUNT), timeout }
     }
 
     /// How long a read or a write waits; for ever, if it is `None`.
@@ -253,7 +253,7 @@ impl HostEnd {
             }
         }
         began.get_or_insert_with(Instant::now);
-        let slice = futex::Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
+        let slice = futex::Timespec { tv_sec: 0, tv_nsec: CHECK_INTERVAL.subsec_nanos().into() };
         // Woken, or not any more asleep, or a look is due: the caller looks again.
         let _ = futex::wait(futex_of(word), futex::Flags::empty(), 1, Some(&slice));
         Ok(())
@@ -261,13 +261,13 @@ impl HostEnd {
 }
 
 /// Looks whether there is something to read, as often as is worth it.
-fn found(looks: &mut PollBudget, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
+fn found(budget: &mut PollBudget, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
     loop {
         if receiver.has_news(ring) {
-            looks.reset();
+            budget.reset();
             return true;
         }
-        if !looks.try_again() {
+        if !budget.try_again() {
             return false;
         }
         spin_loop();
@@ -289,7 +289,7 @@ impl Read for HostEnd {
                 }
                 return Ok(len_bytes);
             }
-            if !found(&mut self.looks, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
+            if !found(&mut self.budget, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
                 match self.sleep(ring.reader, &mut began) {
                     // What the device said last is read first.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => {

@@ -326,9 +326,9 @@ mod tests {
             assert_eq!(device.poll(), Readiness::Ready);
             assert_eq!(device.read(&mut said).expect("it was sent"), 5);
             assert_eq!(device.read(&mut said).expect_err("nothing more").kind(), ErrorKind::WouldBlock);
-            let look_count =
-                std::iter::repeat_with(|| device.poll()).take_while(|look| *look == Readiness::Pending).count();
-            assert!(!device.is_awake() && look_count < 1 << 20);
+            let poll_count =
+                std::iter::repeat_with(|| device.poll()).take_while(|poll| *poll == Readiness::Pending).count();
+            assert!(!device.is_awake() && poll_count < 1 << 20);
             host.write_all(b"asleep").expect("there is room");
             assert_eq!(rung(&device), Some(1));
             assert_eq!(device.read(&mut said).expect("it was sent"), 6);

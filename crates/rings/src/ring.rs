@@ -190,7 +190,7 @@ pub(crate) struct Receiver {
     /// The writer's place, as it was found last.
     tail: u64,
     /// The place behind whose fence the writer's word was looked at last.
-    looked: u64,
+    read_head: u64,
 }
 
 impl Receiver {
@@ -247,10 +247,10 @@ impl Receiver {
 
     /// Whether the writer has to be woken.
     pub(crate) fn wakes<W: Words>(&mut self, ring: &Ring<'_, W>) -> bool {
-        if self.tail.wrapping_sub(self.looked) < ring.room_bytes() {
+        if self.tail.wrapping_sub(self.read_head) < ring.room_bytes() {
             return false;
         }
-        self.looked = self.head;
+        self.read_head = self.head;
         takes_sleeper(ring.writer)
     }
 

@@ -99,7 +99,7 @@ pub struct Compaction<C> {
     /// Space taken over space in use, above which the background begins; never where there is none.
     above: Option<f64>,
     /// The background looks once so much was loosened; never while a pass is under way.
-    look_bytes: AtomicU64,
+    check_bytes: AtomicU64,
     work: Mutex<Work<C>>,
     /// Held while a thread compacts by request.
     requested: ReentrantMutex<()>,
@@ -115,7 +115,7 @@ pub struct Compaction<C> {
 struct Work<C> {
     pass: Option<Pass<C>>,
     rest_until: Option<Instant>,
-    has_looked: bool,
+    has_checked: bool,
 }
 
 /// A plan that is carried out.
@@ -148,8 +148,8 @@ impl<C> Compaction<C> {
     pub fn above(above: Option<f64>) -> Compaction<C> {
         Compaction {
             above,
-            look_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
-            work: Mutex::new(Work { pass: None, rest_until: None, has_looked: false }),
+            check_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
+            work: Mutex::new(Work { pass: None, rest_until: None, has_checked: false }),
             requested: ReentrantMutex::default(),
             rests: Arc::default(),
             moved_items: AtomicU64::new(0),
@@ -177,7 +177,7 @@ impl<C> Compaction<C> {
     /// The background looks once so much was loosened, if it ever does.
     fn check_after(&self, bytes: u64) {
         let bytes = if self.above.is_some() { bytes } else { u64::MAX };
-        self.look_bytes.store(bytes, Ordering::Relaxed);
+        self.check_bytes.store(bytes, Ordering::Relaxed);
     }
 
     fn note_moved(&self, len_bytes: u64) {

@@ -29,7 +29,7 @@ pub trait Compacting: Compacts {
     /// True if enough has changed for the background to look.
     #[inline]
     fn may_compact(&self) -> bool {
-        self.heap().newly_free_bytes() >= self.compaction().look_bytes.load(Ordering::Relaxed)
+        self.heap().newly_free_bytes() >= self.compaction().check_bytes.load(Ordering::Relaxed)
     }
 
     /// Comes before the background sleeps: `collect` frees what readers have left, which may give something to compact; true if there is more for
@@ -71,8 +71,8 @@ pub trait Compacting: Compacts {
         if work.pass.is_some() && !rest.is_zero() {
             return Ok(Progress::Rest(rest));
         }
-        if work.pass.is_none() && (self.may_compact() || !work.has_looked) {
-            work.has_looked = true;
+        if work.pass.is_none() && (self.may_compact() || !work.has_checked) {
+            work.has_checked = true;
             work.pass = self.begin_if_above(above)?;
         }
         let Some(mut pass) = work.pass.take() else { return Ok(Progress::Idle) };

@@ -38,7 +38,7 @@ pub use sharing::Sharing;
 /// One operation in so many is timed: the clock keeps an operation from overlapping the next.
 pub const TIMED_EVERY: u64 = 32;
 /// Operations that a thread counts by itself before the window of all gets them.
-pub const TOLD_COUNT: u64 = 64;
+pub const FLUSH_COUNT: u64 = 64;
 /// Operations of a window: some milliseconds of gets, a twentieth of a second of scans.
 pub const WINDOW_COUNT: u64 = 8192;
 

@@ -123,7 +123,7 @@ fn mix_is_split_by_all_its_kinds() {
     let served = window.gets.count * GET_TICKS + window.scans.count * SCAN_TICKS + window.writes.count * WRITE_TICKS;
     assert_eq!(pool.figures().split.backend, expected(served, window.left_count * APPLY_TICKS));
     assert!(
-        window.left_count.abs_diff(window.writes.count) <= 16 * TOLD_COUNT,
+        window.left_count.abs_diff(window.writes.count) <= 16 * FLUSH_COUNT,
         "but for what is not told yet: {window:?}"
     );
     assert!(window.gets.count > window.writes.count && window.writes.count > window.scans.count, "{window:?}");

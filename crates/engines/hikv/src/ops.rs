@@ -52,12 +52,12 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.cache.is_none()
     }
 
-    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
         self.lookup_value(key)
     }
 
-    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        self.lookup_group(&keys[..keys.len().min(GROUP_COUNT)], seen)
+    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
+        self.lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {

@@ -131,15 +131,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Option<Ticket> {
         let (pin, records) = (epoch::pin(), self.records());
         let keys: Group<_> = wanted.iter().map(|&(key, _)| key).collect();
-        let aims = self.tree.prefetch_many(pin.pinned(), &records, &keys);
+        let leaves = self.tree.prefetch_many(pin.pinned(), &records, &keys);
         self.prepare_group(wanted, changes, later)?;
-        for aim in &aims[..wanted.len()] {
-            self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        for leaf in &leaves[..wanted.len()] {
+            self.tree.likely(&records, leaf).into_iter().for_each(|old| records.prefetch(old));
         }
         let mut lanes = self.lock_lanes(changes);
         self.batches.is_learnt().ok()?;
         changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
-        let found = self.find_group(pin.pinned(), &aims, changes, &mut lanes)?;
+        let found = self.find_group(pin.pinned(), &leaves, changes, &mut lanes)?;
         changes.iter_mut().for_each(|change| self.enter_one(change, &mut lanes));
         let ticket = self.commit_group(changes);
         self.learn_group(changes, &found, &mut lanes, ticket);
@@ -211,13 +211,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn find_group<'t, 'k>(
         &'t self,
         pinned: Pinned<'t>,
-        aims: &[PrefetchedLeaf<'t, 'k>],
+        leaves: &[PrefetchedLeaf<'t, 'k>],
         changes: &mut [Change<'_, 'k, D>],
         lanes: &mut [Lane<'_>],
     ) -> Option<Group<Found<'t, 'k>>> {
         let (records, mut all) = (self.records(), Group::new());
         for change in &mut *changes {
-            let found = self.tree.find_prefetched_to_change(pinned, &records, &aims[change.number]).ok()?;
+            let found = self.tree.find_prefetched_to_change(pinned, &records, &leaves[change.number]).ok()?;
             change.old = found.item();
             if change.old.is_none() {
                 self.is_surely_absent(change.key).ok()?;

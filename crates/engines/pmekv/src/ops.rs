@@ -55,12 +55,12 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         true
     }
 
-    fn lookup<'a>(&'a self, pinned: Pinned<'a>, key: &[u8], _room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+    fn lookup<'a>(&'a self, pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
         self.lookup_value(pinned, key)
     }
 
-    fn lookup_many<'a>(&'a self, pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        self.lookup_group(pinned, keys, seen)
+    fn lookup_many<'a>(&'a self, pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
+        self.lookup_group(pinned, keys, values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {

@@ -61,25 +61,25 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// The values of up to [`GROUP_COUNT`] keys, up to the first that its leaf does not tell of: how many are `seen`. The caller is pinned.
+    /// The values of up to [`GROUP_COUNT`] keys, up to the first that its leaf does not tell of: how many are `values`. The caller is pinned.
     pub(crate) fn lookup_group<'a>(
         &'a self,
         pinned: Pinned<'a>,
         keys: &[&[u8]],
-        seen: &mut [Option<&'a [u8]>],
+        values: &mut [Option<&'a [u8]>],
     ) -> usize {
         let keys = &keys[..keys.len().min(GROUP_COUNT)];
         let (turn, records) = (self.batches.shown.turn(), self.records());
         if self.batches.shown.is_shown(turn) || keys.iter().any(|key| key.len() > Limits::KEY_BYTES_MAX) {
             return 0;
         }
-        let aims = self.tree.prefetch_many(pinned, &records, keys);
-        for aim in &aims[..keys.len()] {
-            self.tree.likely(&records, aim).into_iter().for_each(|position| records.prefetch_whole(position));
+        let prefetched = self.tree.prefetch_many(pinned, &records, keys);
+        for prefetched in &prefetched[..keys.len()] {
+            self.tree.likely(&records, prefetched).into_iter().for_each(|position| records.prefetch_whole(position));
         }
-        let mut seen_count = 0;
-        for (aim, value) in aims[..keys.len()].iter().zip(seen) {
-            let Some(position) = self.tree.lookup_prefetched(&records, aim) else { break };
+        let mut found_count = 0;
+        for (prefetched, value) in prefetched[..keys.len()].iter().zip(values) {
+            let Some(position) = self.tree.lookup_prefetched(&records, prefetched) else { break };
             // What is found once a batch is shown may be of before it, where keys before were found as the batch left them.
             if self.batches.shown.turn() != turn {
                 break;
@@ -89,9 +89,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 None if self.verify >= Verify::Absence => break,
                 value => value.flatten(),
             };
-            seen_count += 1;
+            found_count += 1;
         }
-        if self.tickets.latest() == Ticket::default() { seen_count } else { 0 }
+        if self.tickets.latest() == Ticket::default() { found_count } else { 0 }
     }
 
     /// The record's value, if that is a plain one, and whole as far as reads compare.

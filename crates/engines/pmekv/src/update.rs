@@ -24,9 +24,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let aim = self.tree.prefetch(pin.pinned(), &self.records(), item.key);
+        let prefetched = self.tree.prefetch(pin.pinned(), &self.records(), item.key);
         let mut new = Some(self.prepare(item)?);
-        let changed = self.change_at(pin.pinned(), &aim, &mut new, Expected::Anything)?;
+        let changed = self.change_at(pin.pinned(), &prefetched, &mut new, Expected::Anything)?;
         drop(pin);
         self.conclude(changed)
     }

@@ -77,8 +77,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expected: Expected,
     ) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let aim = self.tree.prefetch(pin.pinned(), &self.records(), key);
-        let changed = self.change_at(pin.pinned(), &aim, new, expected)?;
+        let prefetched = self.tree.prefetch(pin.pinned(), &self.records(), key);
+        let changed = self.change_at(pin.pinned(), &prefetched, new, expected)?;
         drop(pin);
         self.conclude(changed)
     }
@@ -88,21 +88,21 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn change_at<'t>(
         &'t self,
         pinned: Pinned<'t>,
-        aim: &PrefetchedLeaf<'t, '_>,
+        prefetched: &PrefetchedLeaf<'t, '_>,
         new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Changed, Error> {
-        let (hash, records) = (self.hasher.signature(aim.key()), self.records());
+        let (hash, records) = (self.hasher.signature(prefetched.key()), self.records());
         let mut log = self.lanes.lock(self.lane_of(hash));
         self.batches.is_learnt()?;
         // The leaf is there by now, or will be; what the key holds is on its way while the record is written.
-        self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        self.tree.likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
         new.iter_mut().for_each(|new| new.write(&self.medium));
-        let found = self.tree.find_prefetched_to_change(pinned, &records, aim)?;
+        let found = self.tree.find_prefetched_to_change(pinned, &records, prefetched)?;
         let old = found.item();
         if old.is_none() {
             // Under the lane's lock nobody puts it meanwhile.
-            self.is_surely_absent(aim.key())?;
+            self.is_surely_absent(prefetched.key())?;
         }
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Changed::Unexpected);

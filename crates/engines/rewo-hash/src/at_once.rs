@@ -28,17 +28,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(never)]
     pub(crate) fn try_put(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let aim = self.prefetch(key);
+        let target = self.prefetch(key);
         if item.item_bytes() > WRITTEN_LOCKED_BYTES_MAX || !item.expiry.is_never() {
             return self.write_pinned(key, &mut Some(self.prepare(key, item)?), &mut |_| true);
         }
         let mut new = self.prepare_unwritten(key, item)?;
-        let buckets = self.table.lock_target(self.cx(), aim, key.signature);
-        let sight = buckets.lookup(key);
-        self.prefetch_old(&sight, key, item.item_bytes());
+        let buckets = self.table.lock_target(self.cx(), target, key.signature);
+        let lookup = buckets.lookup(key);
+        self.prefetch_old(&lookup, key, item.item_bytes());
         let mut hidden = self.hide_in_time(key);
         self.write_prepared(&mut new, item);
-        if !self.is_clear(&sight, key) {
+        if !self.is_clear(&lookup, key) {
             hidden.into_iter().for_each(Write::unchanged);
             drop(buckets);
             return self.put_after_all(key, new);
@@ -47,7 +47,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
             self.reveal(hidden.take(), Some(&new.new));
         }
-        let (old, published) = match sight {
+        let (old, published) = match lookup {
             LockedLookup::Entry(old) => (Some(old.slot), buckets.replace(&old, &new.new.slot)),
             LockedLookup::Nothing | LockedLookup::Unsure => match buckets.insert(&new.new.slot) {
                 Ok(published) => (None, published),
@@ -67,8 +67,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(never)]
     pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let aim = self.prefetch(key);
-        let buckets = self.table.lock_target(self.cx(), aim, key.signature);
+        let target = self.prefetch(key);
+        let buckets = self.table.lock_target(self.cx(), target, key.signature);
         let old = match buckets.lookup(key) {
             LockedLookup::Entry(old) if self.is_plain(&old, key) => old,
             _ => {
@@ -99,8 +99,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Whether a put may go by what it saw.
     #[inline(always)]
-    fn is_clear(&self, sight: &LockedLookup, key: Key<'_>) -> bool {
-        match sight {
+    fn is_clear(&self, lookup: &LockedLookup, key: Key<'_>) -> bool {
+        match lookup {
             LockedLookup::Entry(old) => self.is_plain(old, key),
             LockedLookup::Nothing => self.verify < Verify::Absence,
             LockedLookup::Unsure => false,
@@ -115,8 +115,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Starts the misses of the old item and of its copy, or of the room for one. The caller is pinned.
     #[inline(always)]
-    fn prefetch_old(&self, sight: &LockedLookup, key: Key<'_>, item_bytes: u64) {
-        if let LockedLookup::Entry(At { slot, .. }) = sight
+    fn prefetch_old(&self, lookup: &LockedLookup, key: Key<'_>, item_bytes: u64) {
+        if let LockedLookup::Entry(At { slot, .. }) = lookup
             && let Some(position) = Slot::position(slot)
         {
             self.medium.prefetch_line(position.offset());

@@ -33,7 +33,7 @@ pub(crate) enum Known {
 }
 
 /// A key as the cached table is asked for it.
-pub(crate) fn sought<'k>(key: Key<'k>) -> LookupKey<'k> {
+pub(crate) fn lookup_key<'k>(key: Key<'k>) -> LookupKey<'k> {
     LookupKey { bytes: key.bytes, signature: key.signature }
 }
 
@@ -85,7 +85,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let show = |copied: Copied<'_>| {
             found(Witness::of_words(copied.version), copied.value, Expiry::at_ms(copied.expiry_ms))
         };
-        match cache.lookup(sought(key), || self.clock.now_ms(), show) {
+        match cache.lookup(lookup_key(key), || self.clock.now_ms(), show) {
             Lookup::Hit(()) => Known::Certain(true),
             Lookup::Absent if self.verify < Verify::Absence => Known::Certain(false),
             Lookup::Absent => Known::Unknown(None),
@@ -98,14 +98,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn admit<'v>(&self, permit: Option<Permit>, key: Key<'_>, copy: impl FnOnce() -> NewCopy<'v>) {
         let Some(cache) = &self.cache else { return };
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.admit(permit, sought(key), &copy());
+            cache.admit(permit, lookup_key(key), &copy());
         }
     }
 
     /// Before a write publishes, under the locks of the key's buckets.
     #[inline(always)]
     pub(crate) fn hide<'k>(&self, key: Key<'k>) -> Hidden<'_, 'k> {
-        self.cache.as_ref().map(|cache| cache.begin(sought(key)))
+        self.cache.as_ref().map(|cache| cache.begin(lookup_key(key)))
     }
 
     /// As [`Self::hide`], but for the twin that hides late.
@@ -158,9 +158,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             // Damage is told to who asks for the key: of a store that has some no miss is an absence.
             let Ok(seen) = self.intact_contents(slot) else { return Ok(Progress::Idle) };
             let key = self.key(seen.key)?;
-            is_full |= cache.is_full_for(sought(key));
+            is_full |= cache.is_full_for(lookup_key(key));
             if !is_full && !self.offer(cache, key)? {
-                cache.exclude(sought(key));
+                cache.exclude(lookup_key(key));
             }
         }
         if next.is_done() && !is_full {
@@ -172,12 +172,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// False if the key may have an item that was not brought in.
     fn offer(&self, cache: &CachedTable, key: Key<'_>) -> Result<bool, Error> {
-        let Some(permit) = cache.permit(sought(key)) else { return Ok(false) };
+        let Some(permit) = cache.permit(lookup_key(key)) else { return Ok(false) };
         let Some(slot) = self.find(key)? else { return Ok(true) };
         if !is_durable(&self.medium) {
             return Ok(false);
         }
-        cache.admit(permit, sought(key), &self.intact_contents(&slot)?.copy());
+        cache.admit(permit, lookup_key(key), &self.intact_contents(&slot)?.copy());
         Ok(true)
     }
 }

@@ -12,28 +12,32 @@ use items::Plain;
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
-use crate::cached::sought;
+use crate::cached::lookup_key;
 use crate::read::{witness_of_item, witness_of_small};
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The key's value, if a look tells it. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn lookup_value<'a>(&'a self, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+    pub(crate) fn lookup_value<'a>(&'a self, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
         // The compiler knows that a key has two words, and asks for its length no more.
-        if (9..=16).contains(&key.len()) { self.lookup_inline(key, room) } else { self.lookup_any_length(key, room) }
+        if (9..=16).contains(&key.len()) {
+            self.lookup_inline(key, buffer)
+        } else {
+            self.lookup_any_length(key, buffer)
+        }
     }
 
     #[inline(never)]
-    fn lookup_any_length<'a>(&'a self, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        self.lookup_inline(key, room)
+    fn lookup_any_length<'a>(&'a self, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_inline(key, buffer)
     }
 
     #[inline(always)]
-    fn lookup_inline<'a>(&'a self, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+    fn lookup_inline<'a>(&'a self, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
         let Ok(key) = self.key(key) else { return PackedLookup::UNSURE };
         match &self.cache {
-            Some(cache) => self.lookup_cached(cache, key, room),
-            None => self.pack_lookup(self.table.lookup(&self.medium, key), key, None, room),
+            Some(cache) => self.lookup_cached(cache, key, buffer),
+            None => self.pack_lookup(self.table.lookup(&self.medium, key), key, None, buffer),
         }
     }
 
@@ -43,13 +47,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         &'a self,
         cache: &CachedTable,
         key: Key<'_>,
-        room: &'a mut ValueBuffer,
+        buffer: &'a mut ValueBuffer,
     ) -> PackedLookup<'a> {
-        match cache.take(sought(key), room) {
+        match cache.take(lookup_key(key), buffer) {
             Taken::Value(value) => PackedLookup::at(value),
             Taken::Absent if self.verify < Verify::Absence => PackedLookup::ABSENT,
             Taken::Absent | Taken::Unfit => PackedLookup::UNSURE,
-            Taken::Missed(permit, room) => self.lookup_missed(key, permit, room),
+            Taken::Missed(permit, buffer) => self.lookup_missed(key, permit, buffer),
         }
     }
 
@@ -58,21 +62,21 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         &'a self,
         key: Key<'_>,
         permit: Option<Permit>,
-        room: &'a mut [MaybeUninit<u64>],
+        buffer: &'a mut [MaybeUninit<u64>],
     ) -> PackedLookup<'a> {
-        self.pack_lookup(self.table.lookup(&self.medium, key), key, permit, room)
+        self.pack_lookup(self.table.lookup(&self.medium, key), key, permit, buffer)
     }
 
     /// The key's value by what a look at its buckets told. The caller is pinned.
     #[inline(always)]
     pub(crate) fn pack_lookup<'a>(
         &'a self,
-        glance: Lookup,
+        lookup: Lookup,
         key: Key<'_>,
         permit: Option<Permit>,
-        room: &'a mut [MaybeUninit<u64>],
+        buffer: &'a mut [MaybeUninit<u64>],
     ) -> PackedLookup<'a> {
-        match glance {
+        match lookup {
             Lookup::Item(position) => match self.plain_of(position, key) {
                 Some(item) if self.verify < Verify::Values || item.is_intact() => {
                     self.admit(permit, key, || copy_of(position, &item));
@@ -83,7 +87,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             Lookup::Whole(slot) if self.verify < Verify::Values || slot.is_intact() => {
                 let Content::Whole { value, .. } = slot.content() else { return PackedLookup::UNSURE };
                 self.admit(permit, key, || copy_of_small(value));
-                PackedLookup::copied(value, room)
+                PackedLookup::copied(value, buffer)
             }
             Lookup::Nothing if self.verify < Verify::Absence => PackedLookup::ABSENT,
             _ => PackedLookup::UNSURE,
@@ -100,9 +104,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The key's item, if `position` names it, in a slot of a size class and without expiry. The caller is pinned.
     #[inline(always)]
     pub(crate) fn plain_at(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
-        let room = position.offset().span(position.slot_bytes()?);
+        let buffer = position.offset().span(position.slot_bytes()?);
         // SAFETY: the table shows positions to pinned callers; nobody stores to what lies behind the item in its slot.
-        Plain::of_key(unsafe { self.medium.bytes(room) }.ok()?, key.bytes)
+        Plain::of_key(unsafe { self.medium.bytes(buffer) }.ok()?, key.bytes)
     }
 }
 

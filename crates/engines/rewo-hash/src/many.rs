@@ -23,14 +23,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// key as the batch left it must not read another as it was before.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         let _pin = epoch::pin();
-        let mut sought = [NOTHING; GROUP_COUNT];
-        for (key, sought) in keys.iter().zip(&mut sought) {
-            *sought = self.key(key)?;
+        let mut indexed_keys = [NOTHING; GROUP_COUNT];
+        for (key, indexed) in keys.iter().zip(&mut indexed_keys) {
+            *indexed = self.key(key)?;
         }
-        let sought = &sought[..keys.len().min(GROUP_COUNT)];
+        let indexed_keys = &indexed_keys[..keys.len().min(GROUP_COUNT)];
         match &self.cache {
-            Some(cache) => self.get_copies(cache, sought, &mut found),
-            None => self.get_stored(sought, &mut found),
+            Some(cache) => self.get_copies(cache, indexed_keys, &mut found),
+            None => self.get_stored(indexed_keys, &mut found),
         }
     }
 
@@ -41,17 +41,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         keys: &[Key<'_>],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let mut aims = [PrefetchedCopy::NONE; GROUP_COUNT];
+        let mut targets = [PrefetchedCopy::NONE; GROUP_COUNT];
         keys.iter().for_each(|key| cache.prefetch(key.signature));
-        for (key, aim) in keys.iter().zip(&mut aims) {
-            *aim = cache.prefetch_copy(key.signature);
-            if !aim.is_some() {
+        for (key, target) in keys.iter().zip(&mut targets) {
+            *target = cache.prefetch_copy(key.signature);
+            if !target.is_some() {
                 _ = self.table.prefetch(&self.medium, key.signature);
             }
         }
-        for (key, aim) in keys.iter().zip(aims) {
-            cache.prefetch_rest(aim);
-            if !aim.is_some() {
+        for (key, target) in keys.iter().zip(targets) {
+            cache.prefetch_rest(target);
+            if !target.is_some() {
                 self.ask_for(&self.table.candidate(&self.medium, *key));
             }
         }
@@ -68,14 +68,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// As [`RewoHash::get_group`], from the region.
     fn get_stored(&self, keys: &[Key<'_>], found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().for_each(|key| _ = self.table.prefetch(&self.medium, key.signature));
-        let hints: [Option<Candidate<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
-            let hint = self.table.candidate(&self.medium, *keys.get(i)?);
-            self.ask_for(&hint);
-            Some(hint)
+        let candidates: [Option<Candidate<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
+            let candidate = self.table.candidate(&self.medium, *keys.get(i)?);
+            self.ask_for(&candidate);
+            Some(candidate)
         });
-        for (i, (key, hint)) in keys.iter().zip(hints.iter().flatten()).enumerate() {
-            let glance = self.table.lookup_candidate(hint, *key);
-            match self.pack_lookup(glance, *key, None, &mut empty_buffer()).unpack() {
+        for (i, (key, candidate)) in keys.iter().zip(candidates.iter().flatten()).enumerate() {
+            let lookup = self.table.lookup_candidate(candidate, *key);
+            match self.pack_lookup(lookup, *key, None, &mut empty_buffer()).unpack() {
                 Lookup::Value(value) => found(i, Some(value)),
                 Lookup::Absent => found(i, None),
                 Lookup::Unsure => self.read_one(i, *key, found)?,
@@ -86,8 +86,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Asks the cache for the item that a hint leads to.
     #[inline(always)]
-    fn ask_for(&self, hint: &Candidate<'_, M>) {
-        let Some(position) = hint.position() else { return };
+    fn ask_for(&self, candidate: &Candidate<'_, M>) {
+        let Some(position) = candidate.position() else { return };
         items::prefetch(&self.medium, position.offset(), position.slot_bytes());
     }
 

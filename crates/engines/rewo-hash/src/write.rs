@@ -105,9 +105,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// while it uses what is returned.
     #[inline(always)]
     pub(crate) fn prefetch(&self, key: Key<'_>) -> Target<'_> {
-        let aim = self.table.prefetch(&self.medium, key.signature);
+        let target = self.table.prefetch(&self.medium, key.signature);
         self.cached_table().into_iter().for_each(|cache| cache.prefetch(key.signature));
-        aim
+        target
     }
 
     /// Step 1.

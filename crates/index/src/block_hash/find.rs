@@ -261,9 +261,9 @@ impl BlockHash {
     /// Of the buckets of a signature one in which a slot is damaged: it might hold a key that is not found. The caller is pinned.
     pub fn damaged_bucket<M: Medium>(&self, medium: &M, signature: u64) -> Option<Offset> {
         loop {
-            let look = OptimisticRead::begin(self, medium, signature);
-            let damaged = look.buckets().find(|(_, at)| look.view(*at).has_damaged_slot());
-            if look.is_steady() {
+            let read = OptimisticRead::begin(self, medium, signature);
+            let damaged = read.buckets().find(|(_, at)| read.view(*at).has_damaged_slot());
+            if read.is_steady() {
                 return damaged.map(|(_, at)| at);
             }
             hint::spin_loop();

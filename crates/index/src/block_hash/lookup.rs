@@ -195,24 +195,24 @@ impl BlockHash {
     #[inline(always)]
     pub fn candidate<'a, M: Medium>(&'a self, medium: &'a M, key: Key<'_>) -> Candidate<'a, M> {
         let led = self.root().led();
-        let look = OptimisticRead::begin(self, medium, key.signature);
-        let lookup = look.lookup(key, || true);
-        Candidate { read: look, lookup, led }
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        let lookup = read.lookup(key, || true);
+        Candidate { read, lookup, led }
     }
 
     /// As [`BlockHash::lookup`], by a hint of the same key: if nothing changed where it looked, and readers are led by the same, another look
     /// would tell no more.
     #[inline(always)]
-    pub fn lookup_candidate<M: Medium>(&self, hint: &Candidate<'_, M>, key: Key<'_>) -> Lookup {
-        let is_same = hint.read.is_steady() && self.root().led() == hint.led;
-        if is_same { hint.lookup } else { self.lookup(hint.read.medium, key) }
+    pub fn lookup_candidate<M: Medium>(&self, candidate: &Candidate<'_, M>, key: Key<'_>) -> Lookup {
+        let is_same = candidate.read.is_steady() && self.root().led() == candidate.led;
+        if is_same { candidate.lookup } else { self.lookup(candidate.read.medium, key) }
     }
 
     /// Looks for a key. The caller is pinned, as for [`BlockHash::find`], which it asks where this is not sure.
     #[inline(always)]
     pub fn lookup<M: Medium>(&self, medium: &M, key: Key<'_>) -> Lookup {
-        let look = OptimisticRead::begin(self, medium, key.signature);
-        look.lookup(key, || look.is_steady())
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        read.lookup(key, || read.is_steady())
     }
 
     /// As [`BlockHash::lookup`], with the slot as it is stored. `None`: it takes a search.
@@ -223,13 +223,13 @@ impl BlockHash {
         key: Key<'_>,
         is_key: &mut impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Option<Slot>>, E> {
-        let look = OptimisticRead::begin(self, medium, key.signature);
-        let slot = match look.spot(key) {
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        let slot = match read.spot(key) {
             Spotted::At(spot) => Some(spot.slot()).filter(|slot| key.may_be_in(slot)),
-            Spotted::Nothing if look.is_steady() && medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
+            Spotted::Nothing if read.is_steady() && medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
             _ => None,
         };
-        let Some(slot) = slot.filter(|_| look.is_steady()) else { return Ok(None) };
+        let Some(slot) = slot.filter(|_| read.is_steady()) else { return Ok(None) };
         Ok(key.is_in(&slot, is_key)?.then_some(Some(slot)))
     }
 }

@@ -140,10 +140,10 @@ impl BlockHash {
     pub fn lock_target<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
-        aim: Target<'a>,
+        target: Target<'a>,
         signature: u64,
     ) -> Buckets<'a, M, D> {
-        self.try_lock(cx, aim).unwrap_or_else(|| self.lock(cx, signature))
+        self.try_lock(cx, target).unwrap_or_else(|| self.lock(cx, signature))
     }
 
     /// `None` if the segment was split or cleared.

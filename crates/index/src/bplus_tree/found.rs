@@ -78,9 +78,9 @@ impl<D: Dram> BPlusTree<D> {
 
     /// The item that is likely the key's, which may be none that is there: to ask the cache for what will be read of it.
     #[inline]
-    pub fn likely<K: Keys>(&self, keys: &K, aim: &PrefetchedLeaf<'_, '_>) -> Option<Position> {
-        let at = self.land::<K::Error>(aim.near?).ok()?;
-        at.node.likely(&mut Target::whole(keys, aim.key)).ok()?
+    pub fn likely<K: Keys>(&self, keys: &K, prefetched: &PrefetchedLeaf<'_, '_>) -> Option<Position> {
+        let at = self.land::<K::Error>(prefetched.near?).ok()?;
+        at.node.likely(&mut Target::whole(keys, prefetched.key)).ok()?
     }
 
     /// As [`BPlusTree::find_to_change`], at the leaf that was asked for, if that is still the key's.
@@ -92,29 +92,33 @@ impl<D: Dram> BPlusTree<D> {
         &'t self,
         pinned: Pinned<'t>,
         keys: &K,
-        aim: &PrefetchedLeaf<'t, 'k>,
+        prefetched: &PrefetchedLeaf<'t, 'k>,
     ) -> Result<Found<'t, 'k>, K::Error> {
-        match self.try_find_prefetched(keys, aim) {
+        match self.try_find_prefetched(keys, prefetched) {
             Ok(found) => Ok(found),
             Err(Stop::Failed(ChangeError::Keys(error))) => Err(error),
-            Err(_) => self.find_to_change(pinned, keys, aim.key),
+            Err(_) => self.find_to_change(pinned, keys, prefetched.key),
         }
     }
 
     /// The item of the key whose leaf was asked for. `None` if that leaf does not tell: a search does.
     #[inline(always)]
-    pub fn lookup_prefetched<K: Keys>(&self, keys: &K, aim: &PrefetchedLeaf<'_, '_>) -> Option<Option<Position>> {
-        Some(self.try_find_prefetched(keys, aim).ok()?.item())
+    pub fn lookup_prefetched<K: Keys>(
+        &self,
+        keys: &K,
+        prefetched: &PrefetchedLeaf<'_, '_>,
+    ) -> Option<Option<Position>> {
+        Some(self.try_find_prefetched(keys, prefetched).ok()?.item())
     }
 
     #[inline(always)]
     fn try_find_prefetched<'t, 'k, K: Keys>(
         &'t self,
         keys: &K,
-        aim: &PrefetchedLeaf<'t, 'k>,
+        prefetched: &PrefetchedLeaf<'t, 'k>,
     ) -> Result<Found<'t, 'k>, Stop<K::Error>> {
-        let at = self.land(aim.near.ok_or(Stop::Again)?)?;
-        find_at(at, &mut Target::whole(keys, aim.key), aim.key)
+        let at = self.land(prefetched.near.ok_or(Stop::Again)?)?;
+        find_at(at, &mut Target::whole(keys, prefetched.key), prefetched.key)
     }
 
     /// As [`BPlusTree::find`], for a caller who is going to change the key.

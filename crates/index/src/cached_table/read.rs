@@ -52,8 +52,8 @@ impl<W: Wide> CachedTable<W> {
         show: impl FnOnce(Copied<'_>) -> R,
     ) -> Lookup<R> {
         let mut room = [MaybeUninit::uninit(); VALUE_WORDS_MAX];
-        let look = self.find_copy(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
-        let look = match look {
+        let lookup = self.find_copy(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
+        let lookup = match lookup {
             // The store has one that has expired still, and tells what became of it.
             Lookup::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
                 // SAFETY: they were taken out of the copy.
@@ -64,18 +64,18 @@ impl<W: Wide> CachedTable<W> {
             Lookup::Absent => Lookup::Absent,
             Lookup::Miss(permit) => Lookup::Miss(permit),
         };
-        self.count(&look);
-        look
+        self.count(&lookup);
+        lookup
     }
 
     /// As [`Self::lookup`], but the value is taken out into `room`.
     #[inline(always)]
     pub fn take<'r>(&self, key: LookupKey<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
-        let look = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
-        if !matches!(look, Lookup::Hit(None)) {
-            self.count(&look);
+        let lookup = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
+        if !matches!(lookup, Lookup::Hit(None)) {
+            self.count(&lookup);
         }
-        match look {
+        match lookup {
             // SAFETY: they were taken out of the copy.
             Lookup::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
             Lookup::Hit(None) => Taken::Unfit,
@@ -85,8 +85,8 @@ impl<W: Wide> CachedTable<W> {
     }
 
     #[inline(always)]
-    fn count<R>(&self, look: &Lookup<R>) {
-        self.counts.count(match look {
+    fn count<R>(&self, lookup: &Lookup<R>) {
+        self.counts.count(match lookup {
             Lookup::Hit(_) => Counted::Hit,
             Lookup::Absent => Counted::Absent,
             Lookup::Miss(_) => Counted::Miss,

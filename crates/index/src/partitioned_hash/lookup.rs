@@ -130,8 +130,8 @@ impl PartitionedHash {
 
     /// The home line of `signature`, by `route`; it is asked for.
     #[inline(always)]
-    pub fn home_line<M: Medium>(&self, medium: &M, lead: &Route<'_>, signature: u64) -> Offset {
-        let line = Home::of(signature).offset(lead.directories.offset(self.geometry, signature));
+    pub fn home_line<M: Medium>(&self, medium: &M, route: &Route<'_>, signature: u64) -> Offset {
+        let line = Home::of(signature).offset(route.directories.offset(self.geometry, signature));
         medium.prefetch_line(line);
         line
     }
@@ -152,8 +152,8 @@ impl PartitionedHash {
 
     /// Whether readers are led by the same as when `route` was taken: see there.
     #[inline(always)]
-    pub fn is_current_route<M: Medium>(&self, medium: &M, lead: &Route<'_>) -> bool {
-        self.root().led() == lead.led || medium.breaks(canary::LEAD_NOT_COMPARED)
+    pub fn is_current_route<M: Medium>(&self, medium: &M, route: &Route<'_>) -> bool {
+        self.root().led() == route.led || medium.breaks(canary::LEAD_NOT_COMPARED)
     }
 
     /// Looks for `signature`. The caller is pinned as for [`PartitionedHash::find`], which it asks where this is not sure.
@@ -177,15 +177,15 @@ impl PartitionedHash {
         }
     }
 
-    /// Locks the pair that `aim` leads to; `None` if the segment was split or cleared meanwhile ([`PartitionedHash::lock`]).
+    /// Locks the pair that `target` leads to; `None` if the segment was split or cleared meanwhile ([`PartitionedHash::lock`]).
     #[inline(always)]
     pub fn lock_target<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
-        aim: &Target<'a>,
+        target: &Target<'a>,
     ) -> Option<Bucket<'a, M, D>> {
-        let lock = aim.segment.lock_pair(Home::of(aim.signature).pair);
-        (!aim.segment.is_dead()).then(|| self.bucket(cx, aim.segment, lock, aim.signature))
+        let lock = target.segment.lock_pair(Home::of(target.signature).pair);
+        (!target.segment.is_dead()).then(|| self.bucket(cx, target.segment, lock, target.signature))
     }
 }
 
@@ -199,11 +199,11 @@ impl<M: Medium, D: Dram> Bucket<'_, M, D> {
     /// As [`Bucket::lookup`], by what a hint told before the lock was taken, for a caller that has been pinned since before the hint. An entry that
     /// names the same item still is the one of that item's key; where it is another key's, a look may find one behind it.
     #[inline(always)]
-    pub fn lookup_candidate(&self, aim: &Target<'_>, hint: Option<Candidate>) -> LockedLookup {
-        match hint {
+    pub fn lookup_candidate(&self, target: &Target<'_>, candidate: Option<Candidate>) -> LockedLookup {
+        match candidate {
             Some(Candidate { at, position })
                 if position.is_live_and_decided()
-                    && aim.start == self.home.segment().offset()
+                    && target.start == self.home.segment().offset()
                     && self.home.now(slot_at(at)) == position =>
             {
                 LockedLookup::Entry(Found { slot: slot_at(at), position, value: () })

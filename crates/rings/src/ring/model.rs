@@ -205,7 +205,7 @@ fn looks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> boo
 /// A twin: it takes each place for one behind whose fence it has looked.
 fn looks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
     let is_woken = receiver.wakes(ring);
-    receiver.looked = receiver.head;
+    receiver.read_head = receiver.head;
     is_woken
 }
 

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 use heap::{Found, HeapError, Parameters, Region as HeapRegion};
-use pbtree::{AtOnce, Error, Options, Tree};
+use pbtree::{Error, FreeImmediately, Options, Tree};
 use pmem::{Bytes, Dram};
 
 use crate::errno;
@@ -16,7 +16,7 @@ use crate::merging::Merging;
 
 /// What C has a pointer to.
 pub(crate) struct Store {
-    pub(crate) tree: Tree<Region, Kernel, AtOnce>,
+    pub(crate) tree: Tree<Region, Kernel, FreeImmediately>,
     pub(crate) merging: Merging,
 }
 
@@ -75,7 +75,7 @@ impl Store {
 
 #[inline(never)]
 fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
-    let tree = Tree::open(region, Options::default(), Kernel, AtOnce)?;
+    let tree = Tree::open(region, Options::default(), Kernel, FreeImmediately)?;
     let merging = Merging::of(tree.options().order);
     // SAFETY: the memory was lent for a store.
     unsafe { memory.write(Store { tree, merging }) };
@@ -86,7 +86,7 @@ fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
 fn make_in(memory: NonNull<Store>, region: Region, new: &New) -> Result<(), HeapError> {
     let region_bytes = Parameters::REGION_BYTES_DEFAULT.min(region.len_bytes());
     let parameters = Parameters { uuid: new.uuid, hash_seed: 0, partition_count: new.lane_count, region_bytes };
-    let tree = Tree::format(region, &parameters, options(), Kernel, AtOnce)?;
+    let tree = Tree::format(region, &parameters, options(), Kernel, FreeImmediately)?;
     let merging = Merging::of(tree.options().order);
     // SAFETY: the memory was lent for a store.
     unsafe { memory.write(Store { tree, merging }) };

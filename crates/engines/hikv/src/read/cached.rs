@@ -41,32 +41,32 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
-        let sought = LookupKey { bytes: key, signature: self.hasher.signature(key) };
+        let key = LookupKey { bytes: key, signature: self.hasher.signature(key) };
         let show = |copied: Copied<'_>| found(Witness::of_words(copied.version), copied.value);
-        let permit = match cache.lookup(sought, || self.clock.now_ms(), show) {
+        let permit = match cache.lookup(key, || self.clock.now_ms(), show) {
             Lookup::Hit(()) => return Ok(true),
             Lookup::Miss(permit) => permit,
             Lookup::Absent => None,
         };
-        self.read_missed(cache, sought, permit.filter(|_| !is_part), is_part, found)
+        self.read_missed(cache, key, permit.filter(|_| !is_part), is_part, found)
     }
 
     #[inline(never)]
     fn read_missed(
         &self,
         cache: &CachedTable,
-        sought: LookupKey<'_>,
+        key: LookupKey<'_>,
         permit: Option<Permit>,
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         let _pin = epoch::pin();
-        let Some((position, item)) = self.find_unexpired(sought.signature, sought.bytes)? else { return Ok(false) };
+        let Some((position, item)) = self.find_unexpired(key.signature, key.bytes)? else { return Ok(false) };
         if !is_part || item.header.item_bytes() <= super::COMPARED_FOR_PART_BYTES_MAX {
             self.verify_value(&item, position)?;
         }
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.admit(permit, sought, &copy_of(&item, position));
+            cache.admit(permit, key, &copy_of(&item, position));
         }
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
@@ -79,8 +79,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     #[inline(never)]
-    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, sought: LookupKey<'k>) -> Hidden<'a, 'k> {
-        (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(sought))
+    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, key: LookupKey<'k>) -> Hidden<'a, 'k> {
+        (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(key))
     }
 
     /// Before a batch publishes, under the locks of its buckets.

@@ -153,11 +153,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     fn lookup_item<'a>(
         &self,
-        glance: Lookup,
+        lookup: Lookup,
         compared_bytes_max: u64,
         item_in: impl Fn(Span) -> Option<Plain<'a>>,
     ) -> ItemLookup<'a> {
-        match glance {
+        match lookup {
             Lookup::Entry(position) => match item::slot(position).and_then(item_in) {
                 Some(item) if self.is_verified(&item, compared_bytes_max) => ItemLookup::Item(position, item),
                 _ => ItemLookup::Unsure,
@@ -176,11 +176,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The look at the key's home line; the item that it tells of is asked for.
     #[inline(always)]
     fn lookup_entry(&self, key: &[u8]) -> Lookup {
-        let glance = self.index.lookup(&self.medium, self.hasher.signature(key));
-        if let Lookup::Entry(position) = glance {
+        let lookup = self.index.lookup(&self.medium, self.hasher.signature(key));
+        if let Lookup::Entry(position) = lookup {
             item::prefetch(&self.medium, position);
         }
-        glance
+        lookup
     }
 
     /// The key's value, if a look tells it. The caller is pinned.

@@ -98,11 +98,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let round = running.get_or_insert_with(|| self.begin_round());
         let _pin = epoch::pin();
-        let (mut looked_count, mut expired) = (0, Vec::new());
-        let next = self.find_expired(round.cursor, &mut looked_count, &mut expired)?;
+        let (mut visited_count, mut expired) = (0, Vec::new());
+        let next = self.find_expired(round.cursor, &mut visited_count, &mut expired)?;
         let before_count = self.reaper.reaped_count();
         let deleted = self.delete_expired(&expired, reaped);
-        self.reaper.pace.advance(looked_count, self.reaper.reaped_count() - before_count);
+        self.reaper.pace.advance(visited_count, self.reaper.reaped_count() - before_count);
         match deleted? {
             Deleted::Blocked => return Ok(Progress::Rest(BLOCKED_REST)),
             Deleted::Some => return Ok(Progress::More),
@@ -149,12 +149,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn find_expired(
         &self,
         cursor: Cursor,
-        looked_count: &mut u64,
+        visited_count: &mut u64,
         expired: &mut Vec<Expired>,
     ) -> Result<Cursor, Error> {
         let now_ms = self.clock.now_ms();
         self.index.visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
-            *looked_count += 1;
+            *visited_count += 1;
             // SAFETY: the index shows the position, and the caller is pinned.
             let item = unsafe { item::read(&self.medium, position) };
             // A damaged item stays, for whoever checks the store.

@@ -21,34 +21,34 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn publish_at_once(
         &self,
         pin: Pin,
-        aim: &Target<'_>,
-        hint: Option<Candidate>,
+        target: &Target<'_>,
+        candidate: Option<Candidate>,
         key: &[u8],
         new: Laid,
     ) -> Result<(), Error> {
-        let Some(bucket) = self.index.lock_target(self.cx(), aim) else {
-            return self.publish_after_all(pin, aim.signature(), key, new);
+        let Some(bucket) = self.index.lock_target(self.cx(), target) else {
+            return self.publish_after_all(pin, target.signature(), key, new);
         };
-        let sight = bucket.lookup_candidate(aim, hint);
-        let is_clear = match sight {
+        let lookup = bucket.lookup_candidate(target, candidate);
+        let is_clear = match lookup {
             LockedLookup::Entry(found) => self.plain_of(found.position, key).is_some(),
             LockedLookup::Free(_) | LockedLookup::Full => self.verify < Verify::Absence,
             LockedLookup::Unsure => false,
         };
         if !is_clear || !new.expiry.is_never() || !self.snapshots.has_no_snapshot(new.stamp) {
             drop(bucket);
-            return self.publish_after_all(pin, aim.signature(), key, new);
+            return self.publish_after_all(pin, target.signature(), key, new);
         }
-        let Some(ticket) = self.order.take(|| self.index.partition(aim.signature())) else {
+        let Some(ticket) = self.order.take(|| self.index.partition(target.signature())) else {
             drop(bucket);
-            return self.publish_after_all(pin, aim.signature(), key, new);
+            return self.publish_after_all(pin, target.signature(), key, new);
         };
         let position = new.position;
-        let mut hidden = self.hide(aim.signature(), key);
+        let mut hidden = self.hide(target.signature(), key);
         if self.medium.breaks(cached_table::COPY_SHOWN_EARLY) {
             self.reveal(hidden.take(), Some(position));
         }
-        let (old, published) = match sight {
+        let (old, published) = match lookup {
             LockedLookup::Entry(found) => (Some(found.position), bucket.replace_found(&found, position)),
             LockedLookup::Free(slot) => (None, bucket.insert_at(slot, position)),
             LockedLookup::Full | LockedLookup::Unsure => match bucket.insert(position) {
@@ -56,14 +56,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Err(_) => {
                     hidden.into_iter().for_each(Write::unchanged);
                     drop(ticket);
-                    return self.publish_after_all(pin, aim.signature(), key, new);
+                    return self.publish_after_all(pin, target.signature(), key, new);
                 }
             },
         };
         let crowded = published.crowded;
         self.settle_parts(Written { key, old, new: Some(position) }, published, ticket, &mut hidden)?;
         if let Some(segment) = crowded {
-            self.split(aim.signature(), segment);
+            self.split(target.signature(), segment);
         }
         Ok(())
     }
@@ -72,13 +72,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn remove_at_once(&self, key: &[u8]) -> Result<bool, Error> {
         let pin = epoch::pin();
-        let aim = self.index.prefetch(&self.medium, self.hasher.signature(key));
-        aim.prefetch_count();
-        let hint = self.prefetch_old(&aim);
-        let Some(bucket) = self.index.lock_target(self.cx(), &aim) else {
-            return self.remove_after_all(pin, aim.signature(), key);
+        let target = self.index.prefetch(&self.medium, self.hasher.signature(key));
+        target.prefetch_count();
+        let candidate = self.prefetch_old(&target);
+        let Some(bucket) = self.index.lock_target(self.cx(), &target) else {
+            return self.remove_after_all(pin, target.signature(), key);
         };
-        let found = match bucket.lookup_candidate(&aim, hint) {
+        let found = match bucket.lookup_candidate(&target, candidate) {
             LockedLookup::Entry(found)
                 if self.plain_of(found.position, key).is_some() && self.snapshots.has_no_snapshot(self.stamp()) =>
             {
@@ -86,14 +86,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
             _ => {
                 drop(bucket);
-                return self.remove_after_all(pin, aim.signature(), key);
+                return self.remove_after_all(pin, target.signature(), key);
             }
         };
-        let Some(ticket) = self.order.take(|| self.index.partition(aim.signature())) else {
+        let Some(ticket) = self.order.take(|| self.index.partition(target.signature())) else {
             drop(bucket);
-            return self.remove_after_all(pin, aim.signature(), key);
+            return self.remove_after_all(pin, target.signature(), key);
         };
-        let mut hidden = self.hide(aim.signature(), key);
+        let mut hidden = self.hide(target.signature(), key);
         let published = bucket.remove_found(&found);
         self.settle_parts(Written { key, old: Some(found.position), new: None }, published, ticket, &mut hidden)?;
         Ok(true)

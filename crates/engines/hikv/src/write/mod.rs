@@ -120,7 +120,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
-        let aim = self.index.prefetch(&self.medium, signature);
+        let target = self.index.prefetch(&self.medium, signature);
         if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             self.free_before_unlink(signature, item.key)?;
         }
@@ -128,8 +128,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return self.publish_before_it_is_written(WriteTarget::any(signature, item.key), item);
         }
         let new = self.lay(item)?;
-        let hint = self.prefetch_old(&aim);
-        self.publish_at_once(pin, &aim, hint, item.key, new)
+        let candidate = self.prefetch_old(&target);
+        self.publish_at_once(pin, &target, candidate, item.key, new)
     }
 
     /// The broken twin whose entry comes first.
@@ -147,13 +147,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back. Where there is
     /// none, the write is going to count.
     #[inline(always)]
-    pub(crate) fn prefetch_old(&self, aim: &Target<'_>) -> Option<Candidate> {
-        let hint = self.index.candidate(&self.medium, aim.line(), aim.signature());
-        match hint {
-            Some(hint) => self.medium.prefetch_line(hint.position.offset()),
-            None => aim.prefetch_count(),
+    pub(crate) fn prefetch_old(&self, target: &Target<'_>) -> Option<Candidate> {
+        let candidate = self.index.candidate(&self.medium, target.line(), target.signature());
+        match candidate {
+            Some(candidate) => self.medium.prefetch_line(candidate.position.offset()),
+            None => target.prefetch_count(),
         }
-        hint
+        candidate
     }
 
     /// The broken twin that reuses the old item's room before the new entry is durable.

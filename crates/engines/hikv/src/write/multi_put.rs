@@ -76,12 +76,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 1 and 2.
     fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
-        let aims: Group<_> = signatures.iter().map(|&signature| self.index.prefetch(&self.medium, signature)).collect();
+        let targets: Group<_> =
+            signatures.iter().map(|&signature| self.index.prefetch(&self.medium, signature)).collect();
         let mut prepared = Group::new();
-        for ((number, &(key, value)), aim) in items.iter().enumerate().zip(&aims) {
+        for ((number, &(key, value)), target) in items.iter().enumerate().zip(&targets) {
             let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-            self.prefetch_old(aim);
-            prepared.push(Keyed { number, signature: aim.signature(), key, new });
+            self.prefetch_old(target);
+            prepared.push(Keyed { number, signature: target.signature(), key, new });
         }
         if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();

@@ -84,19 +84,14 @@ fn items_found_before_clear_are_gone() {
         let olds: Vec<_> = there.iter().map(|key| rig.map[key]).collect();
         let news: Vec<_> = targets.iter().map(|key| rig.item(key)).collect();
         let pin = epoch::pin();
-        let aims: Vec<_> = targets.iter().map(|key| rig.tree.prefetch(pin.pinned(), &rig.items, key)).collect();
+        let leaves: Vec<_> = targets.iter().map(|key| rig.tree.prefetch(pin.pinned(), &rig.items, key)).collect();
         let found = targets.iter().map(|key| rig.tree.find_to_change(pin.pinned(), &rig.items, key).unwrap());
         let found: Vec<_> = found.collect();
         rig.tree.clear().unwrap();
-        assert!(aims.iter().all(|aim| rig.tree.lookup_prefetched(&rig.items, aim).flatten().is_none()));
-        assert!(
-            aims.iter().all(|aim| rig
-                .tree
-                .find_prefetched_to_change(pin.pinned(), &rig.items, aim)
-                .unwrap()
-                .item()
-                .is_none())
-        );
+        assert!(leaves.iter().all(|prefetched| rig.tree.lookup_prefetched(&rig.items, prefetched).flatten().is_none()));
+        assert!(leaves.iter().all(|prefetched| {
+            rig.tree.find_prefetched_to_change(pin.pinned(), &rig.items, prefetched).unwrap().item().is_none()
+        }));
         for ((found, &old), &new) in found.iter().zip(&olds).zip(&news) {
             let replaced = rig.tree.apply_to(&rig.items, found, Edit::Replace { old, new });
             assert_eq!(replaced, Err(ChangeError::Missing(old)));
@@ -104,7 +99,7 @@ fn items_found_before_clear_are_gone() {
         for (found, &new) in found[there.len()..].iter().zip(&news[there.len()..]) {
             assert_eq!(rig.tree.apply_to(&rig.items, found, Edit::Insert(new)), Ok(()));
         }
-        drop((aims, found));
+        drop((leaves, found));
         drop(pin);
         rig.map = absent.iter().copied().zip(news[there.len()..].iter().copied()).collect();
         rig.check();

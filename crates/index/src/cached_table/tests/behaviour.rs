@@ -53,8 +53,8 @@ impl Store {
     /// A read, which must tell what the map has; true if the map was not asked.
     fn is_cached(&self, key: &[u8]) -> bool {
         let held = self.map.get(key);
-        let look = self.cache.lookup(lookup_key(key), || 0, |copied| (copied.value.to_vec(), copied.version));
-        match look {
+        let lookup = self.cache.lookup(lookup_key(key), || 0, |copied| (copied.value.to_vec(), copied.version));
+        match lookup {
             Lookup::Hit((value, version)) => {
                 assert_eq!((Some(&value), version), (held, [value.len() as u64, 7]), "{key:?}");
                 true
@@ -172,33 +172,33 @@ fn expired_copy_is_left_to_store() {
 fn ticket_ends_with_next_write() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
     cache.is_unfilled();
-    let look = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
-    let Lookup::Miss(Some(early)) = look() else { panic!("there is no permit") };
+    let lookup = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
+    let Lookup::Miss(Some(early)) = lookup() else { panic!("there is no permit") };
     let write = cache.begin(lookup_key(b"k"));
     cache.admit(early, lookup_key(b"k"), &copy(b"old"));
-    assert!(matches!(look(), Lookup::Miss(None)));
+    assert!(matches!(lookup(), Lookup::Miss(None)));
     write.put(&copy(b"new"));
     cache.admit(early, lookup_key(b"k"), &copy(b"old"));
-    assert!(matches!(look(), Lookup::Hit(value) if value == b"new"));
+    assert!(matches!(lookup(), Lookup::Hit(value) if value == b"new"));
     drop(cache.begin(lookup_key(b"k")));
-    assert!(matches!(look(), Lookup::Miss(Some(_))));
+    assert!(matches!(lookup(), Lookup::Miss(Some(_))));
 }
 
 /// Of two writes at once neither says what the key holds: the store knows which was the last.
 #[test]
 fn writes_that_overlap_leave_nothing() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-    let look = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
+    let lookup = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
     let (first, second) = (cache.begin(lookup_key(b"k")), cache.begin(lookup_key(b"k")));
     second.put(&copy(b"2"));
-    assert!(matches!(look(), Lookup::Miss(None)));
+    assert!(matches!(lookup(), Lookup::Miss(None)));
     first.put(&copy(b"1"));
-    assert!(matches!(look(), Lookup::Miss(Some(_))));
+    assert!(matches!(lookup(), Lookup::Miss(Some(_))));
     let clear = cache.begin_clear();
     let write = cache.begin(lookup_key(b"k"));
     clear.cleared();
     write.put(&copy(b"3"));
-    assert!(matches!(look(), Lookup::Miss(Some(_))));
+    assert!(matches!(lookup(), Lookup::Miss(Some(_))));
 }
 
 #[test]

@@ -80,14 +80,14 @@ fn lookup_key(key: &[u8; 16]) -> LookupKey<'_> {
 /// Which lines of the table a search reads.
 fn lines_of_lookup(table: &CachedTable<Noted>, number: u64) -> (Lookup<()>, usize) {
     TOUCHED.take();
-    let look = table.lookup(lookup_key(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
+    let lookup = table.lookup(lookup_key(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
     // Of each part, whose lines begin where its first does.
     let line = |at: &usize| {
         let starts = [&table.buckets, &table.copies].map(|lines| std::ptr::from_ref(&lines[0]).addr());
         let start = starts.into_iter().filter(|start| start <= at).max().expect("it is a word of the table");
         (start, (at - start) / size_of::<Line<Noted>>())
     };
-    (look, TOUCHED.take().iter().map(line).collect::<BTreeSet<_>>().len())
+    (lookup, TOUCHED.take().iter().map(line).collect::<BTreeSet<_>>().len())
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn search_reads_two_lines_at_most() {
         });
     }
     for number in 0..KEY_COUNT {
-        let (look, lines) = lines_of_lookup(&table, number);
-        assert!(matches!(look, Lookup::Hit(())) && lines == 2, "{lines} of a key that is there");
-        let (look, lines) = lines_of_lookup(&table, KEY_COUNT + number);
-        assert!(matches!(look, Lookup::Absent) && lines <= 2, "{lines} of a key that is not");
+        let (lookup, lines) = lines_of_lookup(&table, number);
+        assert!(matches!(lookup, Lookup::Hit(())) && lines == 2, "{lines} of a key that is there");
+        let (lookup, lines) = lines_of_lookup(&table, KEY_COUNT + number);
+        assert!(matches!(lookup, Lookup::Absent) && lines <= 2, "{lines} of a key that is not");
     }
 }

@@ -153,7 +153,7 @@ impl<T: Twin> Store<T> {
     /// What a read tells: what the key held at some moment of it, and what no crash takes away.
     fn get(&self) -> u64 {
         let acknowledged = self.acknowledged.load(SeqCst);
-        let look = self.cache.lookup(
+        let lookup = self.cache.lookup(
             KEY,
             || 0,
             |copied| {
@@ -162,7 +162,7 @@ impl<T: Twin> Store<T> {
                 number
             },
         );
-        let number = match look {
+        let number = match lookup {
             Lookup::Hit(number) => number,
             Lookup::Absent => {
                 assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "an absence is none");

@@ -76,9 +76,9 @@ fn lookups_around_split(medium: Sim) -> Option<[u64; 2]> {
     // A segment of one key is not split.
     (0..100u64).for_each(|number| _ = rig.put(self::key(mixed(number) >> 1, number + 3), number));
     keys.iter().for_each(|key| _ = rig.put(*key, 1));
-    let lead = rig.index.route();
-    let lines = keys.map(|key| rig.index.home_line(&rig.medium, &lead, key.signature));
-    assert!(rig.index.is_current_route(&rig.medium, &lead));
+    let route = rig.index.route();
+    let lines = keys.map(|key| rig.index.home_line(&rig.medium, &route, key.signature));
+    assert!(rig.index.is_current_route(&rig.medium, &route));
     rig.split(keys[1].signature);
     [1, 0].into_iter().for_each(|second| _ = rig.put(keys[second], 2));
     let seen = [0, 1].map(|i| match rig.index.lookup_line(&rig.medium, lines[i], keys[i].signature) {
@@ -86,7 +86,7 @@ fn lookups_around_split(medium: Sim) -> Option<[u64; 2]> {
         other => panic!("{other:?}"),
     });
     assert_eq!(keys.map(|key| rig.get(key)), [Some(2); 2]);
-    rig.index.is_current_route(&rig.medium, &lead).then_some(seen)
+    rig.index.is_current_route(&rig.medium, &route).then_some(seen)
 }
 
 fn time_runs_forwards(medium: Sim) {
@@ -110,10 +110,10 @@ fn looks_that_count_in_any_case_are_caught() {
 fn looks_of_before_a_clear_do_not_count() {
     let rig = Rig::new(1);
     let _pin = epoch::pin();
-    let lead = rig.index.route();
-    assert!(rig.index.is_current_route(&rig.medium, &lead));
+    let route = rig.index.route();
+    assert!(rig.index.is_current_route(&rig.medium, &route));
     rig.clear();
-    assert!(!rig.index.is_current_route(&rig.medium, &lead));
+    assert!(!rig.index.is_current_route(&rig.medium, &route));
 }
 
 /// What a writer remembers from before its lock, of an entry that others write meanwhile.
@@ -122,10 +122,11 @@ fn candidate_is_valid_while_word_is_unchanged() {
     let (rig, key) = (Rig::new(1), neighbour(0));
     let _pin = epoch::pin();
     rig.put(key, 1);
-    let aim = target(&rig, key);
-    let hint = rig.index.candidate(&rig.medium, aim.line(), key.signature);
-    let followed = || rig.index.lock_target(rig.cx(), &aim).expect("the segment is live").lookup_candidate(&aim, hint);
-    let entry = |sight| match sight {
+    let target = target(&rig, key);
+    let candidate = rig.index.candidate(&rig.medium, target.line(), key.signature);
+    let followed =
+        || rig.index.lock_target(rig.cx(), &target).expect("the segment is live").lookup_candidate(&target, candidate);
+    let entry = |lookup| match lookup {
         LockedLookup::Entry(found) => (found.slot, found.position),
         other => panic!("{other:?}"),
     };
@@ -144,10 +145,12 @@ fn candidate_of_other_segment_is_not_followed() {
     (0..100u64).for_each(|number| _ = rig.put(self::key(mixed(number), number), number));
     rig.put(key, 1);
     let before = target(&rig, key);
-    let hint = rig.index.candidate(&rig.medium, before.line(), key.signature);
+    let candidate = rig.index.candidate(&rig.medium, before.line(), key.signature);
     rig.split(key.signature);
     rig.put(key, 2);
     let bucket = rig.index.lock_target(rig.cx(), &target(&rig, key)).expect("the segment is live");
-    let LockedLookup::Entry(found) = bucket.lookup_candidate(&before, hint) else { panic!("it is in its home line") };
-    assert_ne!(Some(found.position), hint.map(|hint| hint.position));
+    let LockedLookup::Entry(found) = bucket.lookup_candidate(&before, candidate) else {
+        panic!("it is in its home line")
+    };
+    assert_ne!(Some(found.position), candidate.map(|candidate| candidate.position));
 }
