@@ -84,9 +84,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             return Ok(Merged::Beyond);
         }
         let is_bare = parent.meta.count == 0 && !has_more && from.is_none();
-        let looked = self.find_pair(&parent)?;
+        let checked = self.find_pair(&parent)?;
         drop(parent);
-        match looked {
+        match checked {
             _ if is_bare && self.drop_root(agent)? => Ok(Merged::Fewer),
             Ok(i) => {
                 self.merge_child(agent, target, level, i)?;

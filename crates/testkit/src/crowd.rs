@@ -144,21 +144,21 @@ pub fn batches_are_one_step(store: &dyn Engine) {
     });
 }
 
-/// Ten thousand keys are put by one batch, and deleted by another; `look` comes after each.
+/// Ten thousand keys are put by one batch, and deleted by another; `check` comes after each.
 ///
 /// # Panics
 /// If some of them are not.
-pub fn a_batch_may_be_long(store: &dyn Engine, look: impl Fn()) {
+pub fn a_batch_may_be_long(store: &dyn Engine, check: impl Fn()) {
     let keys: Vec<[u8; 4]> = (0..10_000u32).map(u32::to_be_bytes).collect();
     store.put(&keys[7], b"before").unwrap();
     let puts: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: key }).collect();
     store.write_batch(&puts).unwrap();
     assert_eq!(store.len().unwrap(), 10_000);
-    look();
+    check();
     let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
     store.write_batch(&deletes).unwrap();
     assert_eq!(store.len().unwrap(), 0);
-    look();
+    check();
 }
 
 /// Histories of a few keys and of many, of which every key's is judged: is there an order of the calls that explains every answer?

@@ -76,7 +76,8 @@ fn refuses_long_keys(store: &dyn Engine) {
     }
     for (operation, answer) in answers {
         let len_bytes = long.len();
-        let is_refused = matches!(answer, Err(Error::KeyTooLong { len_bytes: told }) if told == len_bytes);
+        let is_refused =
+            matches!(answer, Err(Error::KeyTooLong { len_bytes: acknowledged }) if acknowledged == len_bytes);
         assert!(is_refused, "{}: {operation} of a key of {len_bytes} bytes answered {answer:?}", store.name());
     }
 }

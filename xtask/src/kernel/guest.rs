@@ -232,8 +232,8 @@ impl Guest {
 
     /// Puts an empty NVDIMM in.
     pub(super) fn empty(&self) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("{}: {error}", self.nvdimm.display());
-        fs::File::create(&self.nvdimm).and_then(|file| file.set_len(self.size_bytes)).map_err(told)
+        let with_path = |error: std::io::Error| format!("{}: {error}", self.nvdimm.display());
+        fs::File::create(&self.nvdimm).and_then(|file| file.set_len(self.size_bytes)).map_err(with_path)
     }
 
     /// Switches it on.
@@ -286,7 +286,7 @@ impl Guest {
             }
             ended = Err(format!("the guest says nothing more after '{line}'"));
         }
-        println!("  | {}", time.told());
+        println!("  | {}", time.with_path());
         _ = qemu.kill();
         _ = qemu.wait();
         ended

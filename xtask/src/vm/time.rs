@@ -48,7 +48,7 @@ impl Time {
     }
 
     /// For a person.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let Had { ran, waited } = self.had();
         format!(
             "the emulator had {} s of a processor's time in {} s, and waited {} s for it",

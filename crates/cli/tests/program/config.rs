@@ -112,12 +112,12 @@ fn parameters_of_redis_that_change_nothing_are_named() {
     });
     let mut log = serving.child.stderr.take().unwrap();
     serving.stop(Signal::TERM);
-    let mut told = String::new();
-    log.read_to_string(&mut told).unwrap();
-    let ignored: Vec<&str> = told.lines().filter(|line| line.contains("ignored")).collect();
-    assert!(ignored.len() == 1 && ignored[0].contains("tcp-backlog daemonize dbfilename"), "{told}");
+    let mut printed = String::new();
+    log.read_to_string(&mut printed).unwrap();
+    let ignored: Vec<&str> = printed.lines().filter(|line| line.contains("ignored")).collect();
+    assert!(ignored.len() == 1 && ignored[0].contains("tcp-backlog daemonize dbfilename"), "{printed}");
     let noted = |line: &str| line.contains("name=\"logfile\"") && line.contains("the log goes to standard error");
-    assert!(told.lines().any(noted), "{told}");
+    assert!(printed.lines().any(noted), "{printed}");
 }
 
 #[test]
@@ -160,14 +160,14 @@ fn several_addresses_are_listened_on_and_rewritten() {
     for host in ["127.0.0.1", "127.0.0.2"] {
         assert!(serving.banner().contains(&format!("address     {host}:{port},")), "{}", serving.banner());
     }
-    let told = said_at(port, &["127.0.0.1", "127.0.0.2"], b"CONFIG GET bind\r\n", 5);
-    assert!(told.iter().all(|lines| lines[4] == "127.0.0.1 127.0.0.2 -192.0.2.1"), "{told:?}");
+    let printed = said_at(port, &["127.0.0.1", "127.0.0.2"], b"CONFIG GET bind\r\n", 5);
+    assert!(printed.iter().all(|lines| lines[4] == "127.0.0.1 127.0.0.2 -192.0.2.1"), "{printed:?}");
     serving.stop(Signal::TERM);
 
     let addrs = ["--addr", &format!("127.0.0.1:{port}"), "--addr", &format!("127.0.0.3:{port}")];
     let serving = Serving::spawned(serve(&place, &text, &addrs));
-    let told = said_at(port, &["127.0.0.1", "127.0.0.3"], b"CONFIG REWRITE\r\n", 1);
-    assert!(told.iter().all(|lines| lines == &["+OK"]), "{told:?}");
+    let printed = said_at(port, &["127.0.0.1", "127.0.0.3"], b"CONFIG REWRITE\r\n", 1);
+    assert!(printed.iter().all(|lines| lines == &["+OK"]), "{printed:?}");
     assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
     serving.stop(Signal::TERM);
     let rewritten = fs::read_to_string(place.file("hikv.conf")).unwrap();

@@ -55,8 +55,8 @@ fn one_command_offers_a_store_and_another_uses_it() {
     nvme(&addr, &["store", "seventeen letters", "x"]).failed(2, &["17 bytes"]);
     nvme(host, &["list"]).failed(2, &[host, "HOST:PORT"]);
     let subsystem = banner.split_once(" -n ").unwrap().1.lines().next().unwrap();
-    let told = String::from_utf8(nvme(&addr, &["discover"]).succeeded()).unwrap();
-    assert_eq!(told, format!("{addr} {subsystem}\n"));
+    let printed = String::from_utf8(nvme(&addr, &["discover"]).succeeded()).unwrap();
+    assert_eq!(printed, format!("{addr} {subsystem}\n"));
     let identified = String::from_utf8(nvme(&addr, &["identify"]).succeeded()).unwrap();
     assert!(identified.contains(subsystem) && identified.contains("hikv pmekv device"), "{identified}");
     assert!(device.stop(Signal::TERM).contains("holds 1 item"));
@@ -160,8 +160,8 @@ fn hosts_of_this_machine_share_memory_with_a_device() {
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o620);
     nvme(socket, &["store", "fruit", "apple"]).succeeded();
     assert_eq!(nvme(device.address(), &["retrieve", "fruit"]).succeeded(), b"apple");
-    let told = String::from_utf8(nvme(socket, &["discover"]).succeeded()).unwrap();
-    assert!(told.starts_with(device.address()), "{told}");
+    let printed = String::from_utf8(nvme(socket, &["discover"]).succeeded()).unwrap();
+    assert!(printed.starts_with(device.address()), "{printed}");
     let mut client = Client::connect_shm(&path, Options::default()).unwrap();
     client.store("grain", "rye").unwrap();
     // What a killed device leaves is replaced, and the client goes on with the next one.
@@ -276,14 +276,14 @@ fn device_whose_disk_fails_says_so() {
 }
 
 /// What hosts were told of their keys.
-struct Told {
+struct Printed {
     /// The latest number that was completed for each key.
     completed: Vec<AtomicU64>,
     rounds: AtomicU64,
 }
 
 /// Writes rising numbers to all keys of a host, whatever becomes of the device meanwhile.
-fn write(mut client: Client, host: usize, told: &Told, round_count: u64) {
+fn write(mut client: Client, host: usize, printed: &Printed, round_count: u64) {
     for number in 1..=round_count {
         let operations: Vec<Operation> = (0..KEY_COUNT)
             .map(|key| {
@@ -293,8 +293,8 @@ fn write(mut client: Client, host: usize, told: &Told, round_count: u64) {
             .collect();
         let outcomes = client.run(&operations).unwrap();
         assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done), "{outcomes:?}");
-        (0..KEY_COUNT).for_each(|key| told.completed[host * KEY_COUNT + key].store(number, Ordering::Release));
-        told.rounds.fetch_add(1, Ordering::AcqRel);
+        (0..KEY_COUNT).for_each(|key| printed.completed[host * KEY_COUNT + key].store(number, Ordering::Release));
+        printed.rounds.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -332,20 +332,22 @@ fn killed(kill_count: u64) {
         if host.is_multiple_of(2) { Client::connect(&*addr, options) } else { Client::connect_shm(&shm, options) }
             .unwrap()
     };
-    let told =
-        Told { completed: (0..HOST_COUNT * KEY_COUNT).map(|_| AtomicU64::new(0)).collect(), rounds: AtomicU64::new(0) };
-    let completed = || told.completed.iter().map(|number| number.load(Ordering::Acquire)).collect::<Vec<_>>();
+    let printed = Printed {
+        completed: (0..HOST_COUNT * KEY_COUNT).map(|_| AtomicU64::new(0)).collect(),
+        rounds: AtomicU64::new(0),
+    };
+    let completed = || printed.completed.iter().map(|number| number.load(Ordering::Acquire)).collect::<Vec<_>>();
     thread::scope(|scope| {
         // More than is needed, so that the last kill comes under load, too.
         let round_count = (kill_count + 1) * ROUNDS_PER_KILL;
         let hosts: Vec<_> = (0..HOST_COUNT)
             .map(|host| {
-                let (client, told) = (connect(host), &told);
-                scope.spawn(move || write(client, host, told, round_count))
+                let (client, printed) = (connect(host), &printed);
+                scope.spawn(move || write(client, host, printed, round_count))
             })
             .collect();
         for kill in 1..=kill_count {
-            let is_due = || told.rounds.load(Ordering::Acquire) >= kill * ROUNDS_PER_KILL;
+            let is_due = || printed.rounds.load(Ordering::Acquire) >= kill * ROUNDS_PER_KILL;
             while !is_due() {
                 let is_over = hosts.iter().any(|host| host.is_finished());
                 assert!(!is_over || is_due(), "a host has given up, after {} kills", kill - 1);

@@ -68,10 +68,10 @@ fn damaged_value_is_refused_skipped_and_lost() {
     let list = place.file("lost.jsonl");
     let (out, listed) = (place.file("out"), list.to_str().unwrap());
     let ended = place.run("repair", &[out.to_str().unwrap(), "--lost", listed]);
-    let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
+    let printed = String::from_utf8(ended.0.stdout.clone()).unwrap();
     ended.failed(1, &["store: not everything could be salvaged"]);
-    assert!(told.contains("key 'key-77': an item's checksum does not fit"), "{told}");
-    assert!(told.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{told}");
+    assert!(printed.contains("key 'key-77': an item's checksum does not fit"), "{printed}");
+    assert!(printed.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{printed}");
     let object: serde_json::Value = serde_json::from_slice(&fs::read(list).unwrap()).unwrap();
     assert_eq!((&object["finding"], &object["key"]), (&"lost".into(), &"key-77".into()));
     let others: Vec<_> = expected.into_iter().filter(|line| !line.starts_with("key-77\t")).collect();
@@ -98,9 +98,9 @@ fn hidden_key_is_reported_by_dump() {
     place.run("get", &["key", "--verify", "values"]).failed(1, &["there is no key 'key'"]);
     place.run("dump", &["--bare"]).failed(2, &["signature"]);
     let ended = place.run("check", &["--deep"]);
-    let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
-    for line in told.lines() {
-        assert!(line.starts_with("damage at offset 0x") && line.matches("offset").count() == 1, "{told}");
+    let printed = String::from_utf8(ended.0.stdout.clone()).unwrap();
+    for line in printed.lines() {
+        assert!(line.starts_with("damage at offset 0x") && line.matches("offset").count() == 1, "{printed}");
     }
     ended.failed(1, &["store: damaged in "]);
 }
@@ -156,8 +156,8 @@ fn store_that_does_not_open_is_salvaged() {
     let expected = sorted(place.run("dump", &["--bare"]).succeeded());
     alter(&place, |bytes| bytes[65_536] ^= 1);
     place.run("check", &[""; 0]).failed(2, &["damaged at offset 0x10000"]);
-    let told = String::from_utf8(place.run("repair", &[place.file("out")]).succeeded()).unwrap();
-    assert!(told.starts_with("mended at offset 0x10000: "), "{told}");
+    let printed = String::from_utf8(place.run("repair", &[place.file("out")]).succeeded()).unwrap();
+    assert!(printed.starts_with("mended at offset 0x10000: "), "{printed}");
     assert_eq!(dumped(&place), expected);
 }
 

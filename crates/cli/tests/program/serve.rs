@@ -214,7 +214,7 @@ fn an_option_that_cannot_be_makes_no_store() {
 #[test]
 fn split_option_counts_loops_and_store_threads() {
     let place = Place::new();
-    let told = |split: &str, threads: &[&str]| {
+    let printed = |split: &str, threads: &[&str]| {
         let arguments = [&["--addr", "127.0.0.1:0", "--split", split], threads].concat();
         let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
         let reply = format!("*2\r\n$5\r\nsplit\r\n${}\r\n{split}\r\n", split.len());
@@ -223,13 +223,13 @@ fn split_option_counts_loops_and_store_threads() {
         serving.stop(Signal::TERM);
         stats
     };
-    let fixed = told("2-1", &[]);
+    let fixed = printed("2-1", &[]);
     for line in ["split:2-1", "io_threads:2", "serving_loop_count:2", "backend_loop_count:0", "worker_count:1"] {
-        assert!(fixed.lines().any(|told| told == line), "{line} is missing in {fixed}");
+        assert!(fixed.lines().any(|printed| printed == line), "{line} is missing in {fixed}");
     }
-    let adaptive = told("adaptive", &["--threads", "3"]);
+    let adaptive = printed("adaptive", &["--threads", "3"]);
     for line in ["split:adaptive", "io_threads:3", "serving_loop_count:2", "backend_loop_count:1"] {
-        assert!(adaptive.lines().any(|told| told == line), "{line} is missing in {adaptive}");
+        assert!(adaptive.lines().any(|printed| printed == line), "{line} is missing in {adaptive}");
     }
 }
 

@@ -225,11 +225,11 @@ fn backup_is_of_one_moment() {
 fn back_up_if_started_for_it() -> bool {
     let Ok(dir) = env::var(DIR) else { return false };
     let store = Options::new().create(false).open(Path::new(&dir).join("store")).unwrap();
-    let tell = |_| {
+    let report = |_| {
         io::stderr().write_all(b".").unwrap();
         io::stdin().read_exact(&mut [0]).unwrap();
     };
-    store.backup(out_in(Path::new(&dir)), tell).unwrap();
+    store.backup(out_in(Path::new(&dir)), report).unwrap();
     true
 }
 
@@ -240,10 +240,10 @@ fn killed_after(dir: &Path, count: usize) {
     command.args(["backup::an_interrupted_backup_is_none", "--exact", "--nocapture"]).env(DIR, dir);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Both stay open until the end: else the process would fail, and not be killed.
-    let (mut may_go, mut tells) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
-    let mut told = vec![0; count];
-    may_go.write_all(&told).unwrap();
-    tells.read_exact(&mut told).unwrap();
+    let (mut may_go, mut reports) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+    let mut reported = vec![0; count];
+    may_go.write_all(&reported).unwrap();
+    reports.read_exact(&mut reported).unwrap();
     child.kill().unwrap();
     let status = child.wait().unwrap();
     assert!(status.signal() == Some(libc::SIGKILL) || status.success(), "{status}");

@@ -47,7 +47,7 @@ fn store_opens_only_with_its_engine() {
 }
 
 /// The row of `docs/engines.md` that begins with `name`: what stands in the column of each engine.
-fn told(page: &str, name: &str, column: usize) -> String {
+fn reported(page: &str, name: &str, column: usize) -> String {
     let row = page.lines().find(|line| line.starts_with(&format!("| {name} |"))).expect("the page has a row for it");
     row.split('|').nth(column + 2).expect("the page has a column for it").trim().to_owned()
 }
@@ -57,11 +57,11 @@ fn the_page_says_what_engines_say_of_themselves() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/engines.md")).unwrap();
     for (column, &engine) in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy").enumerate() {
         let features = offers(engine);
-        assert_eq!(told(&page, "", column), engine.name());
+        assert_eq!(reported(&page, "", column), engine.name());
         for (name, has) in features.named().into_iter().filter(|(name, _)| *name != "order") {
-            assert_eq!(told(&page, name, column) == "yes", has, "{engine}: {name}");
+            assert_eq!(reported(&page, name, column) == "yes", has, "{engine}: {name}");
         }
-        assert_eq!(told(&page, "order", column), format!("{:?}", features.order).to_lowercase(), "{engine}");
+        assert_eq!(reported(&page, "order", column), format!("{:?}", features.order).to_lowercase(), "{engine}");
     }
 }
 
@@ -256,8 +256,8 @@ fn write_reports_expired_key_it_removes() {
         if !store.features().expiry {
             continue;
         }
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&told);
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&reported);
         let note = move |key: &[u8]| noted.lock().unwrap().push(String::from_utf8(key.to_vec()).unwrap());
         store.on_expired(Some(Arc::new(note))).unwrap();
         let keys = ["put", "deleted", "swapped", "in a batch", "left alone"];
@@ -270,7 +270,7 @@ fn write_reports_expired_key_it_removes() {
         batch.expect_absent("in a batch").put("in a batch", "w").delete("nothing");
         store.write(&batch).unwrap();
         keys.iter().for_each(|key| assert_eq!(store.contains(key).unwrap(), !["deleted", "left alone"].contains(key)));
-        assert_eq!(*told.lock().unwrap(), keys[..4], "{engine}");
+        assert_eq!(*reported.lock().unwrap(), keys[..4], "{engine}");
     }
 }
 
@@ -331,14 +331,14 @@ fn key_is_deleted_or_expired_not_both() {
         if !store.features().expiry {
             continue;
         }
-        let told = Arc::new(AtomicU32::new(0));
-        let count = Arc::clone(&told);
+        let reported = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&reported);
         store.on_expired(Some(Arc::new(move |_| _ = count.fetch_add(1, Ordering::Relaxed)))).unwrap();
         for (delete, left_ms) in (0..24).flat_map(|left_ms| deletes.map(|delete| (delete, left_ms))) {
             store.put_with_ttl("key", "value", Duration::from_millis(left_ms)).unwrap();
-            told.store(0, Ordering::Relaxed);
+            reported.store(0, Ordering::Relaxed);
             let was_there = delete(&store, "key");
-            assert_eq!(u32::from(was_there) + told.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");
+            assert_eq!(u32::from(was_there) + reported.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");
         }
     }
 }
@@ -380,8 +380,8 @@ fn uncountable_damage_is_reported() {
     bytes[leaf] ^= 1;
     fs::write(&path, bytes).unwrap();
     let store = Store::open_read_only(dir.path()).unwrap();
-    let mut told = Vec::new();
-    let damage = store.verify(|at| told.push(at.items)).unwrap().damage;
+    let mut reported = Vec::new();
+    let damage = store.verify(|at| reported.push(at.items)).unwrap().damage;
     assert!(damage.iter().any(|found| found.offset == leaf as u64), "{damage:?}");
-    assert_eq!(told[0], 0, "what there is to check is told before the first item");
+    assert_eq!(reported[0], 0, "what there is to check is told before the first item");
 }

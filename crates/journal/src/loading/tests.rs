@@ -77,12 +77,12 @@ fn assert_base(base: &TestFile, expected: impl Fn(u64) -> u64) {
 /// is dropped no read waits any more.
 fn hold_loader(base: &TestFile) -> (mpsc::Receiver<Range<u64>>, mpsc::Sender<()>) {
     let (reads, reading) = mpsc::channel();
-    let (go_on, told) = mpsc::channel::<()>();
-    let (reads, told) = (Mutex::new(reads), Mutex::new(told));
+    let (go_on, reported) = mpsc::channel::<()>();
+    let (reads, reported) = (Mutex::new(reads), Mutex::new(reported));
     base.interpose(move |operation| {
         if let (Operation::Read(range), Some("hikv-load")) = (operation, thread::current().name()) {
             let _ = reads.lock().send(range.clone());
-            let _ = told.lock().recv();
+            let _ = reported.lock().recv();
         }
         Ok(())
     });

@@ -70,12 +70,12 @@ fn scan_ends(tree: &Store, direction: Direction) -> bool {
 
 /// Whether the check ends, and says that something is wrong.
 fn check_ends(tree: &Store) -> bool {
-    let (mut met, mut told) = (0, 0);
-    let checked = tree.check_while(&mut |_| told += 1, &mut || {
+    let (mut met, mut reported) = (0, 0);
+    let checked = tree.check_while(&mut |_| reported += 1, &mut || {
         met += 1;
         met < STEP_COUNT_MAX
     });
-    !matches!(checked, Err(Error::Stopped)) && told > 0
+    !matches!(checked, Err(Error::Stopped)) && reported > 0
 }
 
 /// Keys between all those that are there, so that leaves and inner nodes are split.

@@ -196,12 +196,12 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
     (0..KEY_COUNT - 3).for_each(|i| delete(&tree, i));
     let tree = Arc::new(tree);
     let (found, looked_at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (live, told, count) = (Arc::clone(&tree), Arc::clone(&found), Arc::clone(&looked_at));
+    let (live, reported, count) = (Arc::clone(&tree), Arc::clone(&found), Arc::clone(&looked_at));
     let look = Mutex::new(move |image: &Image| {
         let left = Tree::open(Sim::from_image(image, Model::Line), Options::default(), Lent, FreeImmediately).unwrap();
         let mut named_count = 0;
         left.each_named(&mut |place| {
-            told.fetch_or(live.heap().is_free(place), Ordering::Relaxed);
+            reported.fetch_or(live.heap().is_free(place), Ordering::Relaxed);
             named_count += 1;
         })
         .unwrap();

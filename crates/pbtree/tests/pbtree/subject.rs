@@ -138,8 +138,8 @@ impl<const IN_PLACE: bool> Operations for Crashed<IN_PLACE> {
 
     fn check(&self) -> Result<Vec<String>, Failure> {
         let mut damage = Vec::new();
-        let tell = &mut |found: pbtree::Damage| damage.push(format!("{:#x}: {}", found.offset, found.what));
-        self.0.check(tell).map_err(failure)?;
+        let report = &mut |found: pbtree::Damage| damage.push(format!("{:#x}: {}", found.offset, found.what));
+        self.0.check(report).map_err(failure)?;
         Ok(damage)
     }
 }

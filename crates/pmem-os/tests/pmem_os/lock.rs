@@ -161,8 +161,8 @@ fn foreign_file_is_not_used_as_lock() {
     let place = tempfile::tempdir().unwrap();
     let [path, letter] = ["lock", "letter"].map(|name| place.path().join(name));
     let refused_for = |why: &str| {
-        for told in [StoreLock::exclusive(&path), StoreLock::shared(&path)].map(why_not) {
-            assert!(told.contains(why) && told.contains("/lock: "), "{told}");
+        for reported in [StoreLock::exclusive(&path), StoreLock::shared(&path)].map(why_not) {
+            assert!(reported.contains(why) && reported.contains("/lock: "), "{reported}");
         }
     };
     fs::write(&letter, "dear").unwrap();

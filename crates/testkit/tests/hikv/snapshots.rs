@@ -203,20 +203,20 @@ fn unchecked_stamp_is_caught() {
 /// for the writer; the twin has read the key.
 fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
     let store = store(canary);
-    let (told, has_read) = mpsc::channel();
+    let (acknowledged, has_read) = mpsc::channel();
     let (taking, mut taker) = (Arc::clone(&store), None);
     let (joined, join) = mpsc::channel();
     store.medium().observe(Box::new(move |sim, kind| {
         if kind != StepKind::Order || taker.is_some() {
             return;
         }
-        let (taking, told) = (Arc::clone(&taking), told.clone());
+        let (taking, acknowledged) = (Arc::clone(&taking), acknowledged.clone());
         taker = Some(());
         let handle = thread::spawn(move || {
             let at = taking.take_snapshot().unwrap();
             let early = get_at(&taking, at);
             // Nobody listens to the sound one, which is here when the writer is done.
-            let _ = told.send(());
+            let _ = acknowledged.send(());
             (at, early)
         });
         joined.send(handle).unwrap();

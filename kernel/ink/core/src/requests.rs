@@ -93,11 +93,11 @@ impl Store {
     /// Reads everything, and counts what contradicts itself.
     pub(crate) fn check(&self) -> Result<(Figures, u64), i64> {
         let mut damage_count = 0;
-        let mut told = |damage: pbtree::Damage| {
+        let mut on_damage = |damage: pbtree::Damage| {
             damage_count += 1;
             crate::host::say(&format_args!("damage at offset {:#x}: {}", damage.offset, damage.what));
         };
-        let checked = self.tree.check_while(&mut told, &mut || !crate::host::is_killed());
+        let checked = self.tree.check_while(&mut on_damage, &mut || !crate::host::is_killed());
         Ok((checked.map_err(errno::of)?, damage_count))
     }
 }

@@ -78,10 +78,10 @@ fn overtaken(twin: Option<Canary>) -> Option<usize> {
             assert!(rig.store.update(b"key", &mut |_| Decision::Put(b"changed".into())).unwrap());
         }
     }));
-    let told = unmet(rig.store.write_batch_if(&[seen], &[PUT]));
+    let reported = unmet(rig.store.write_batch_if(&[seen], &[PUT]));
     rig.sim().unobserve();
     assert_eq!(rig.get(b"key").unwrap().as_deref(), Some(&b"changed"[..]));
-    told
+    reported
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn conditions_are_judged_under_the_locks() {
 #[test]
 fn written_key_keeps_its_condition() {
     let write = BatchOp::Put { key: b"key", value: b"new" };
-    let told = |rig: &Rig| {
+    let reported = |rig: &Rig| {
         rig.put(b"key", b"value");
         unmet(rig.store.write_batch_if(&[absent(b"key")], &[write]))
     };
-    assert_eq!(told(&Rig::new()), Some(0));
+    assert_eq!(reported(&Rig::new()), Some(0));
     let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN);
-    assert_eq!(told(&Rig::on(twin)), None, "the twin was not caught");
+    assert_eq!(reported(&Rig::on(twin)), None, "the twin was not caught");
 }
 
 /// Pairs of keys that conditions over both keep equal are registers, as single keys are.

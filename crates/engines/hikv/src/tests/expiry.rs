@@ -110,14 +110,14 @@ fn decision_is_shown_when_key_expires() {
 #[test]
 fn each_item_that_expired_is_told_of_once() {
     let timed = Timed::new();
-    let (store, told) = (&timed.rig.store, Arc::new(Mutex::new(Vec::new())));
-    let note = Arc::clone(&told);
+    let (store, reported) = (&timed.rig.store, Arc::new(Mutex::new(Vec::new())));
+    let note = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key: &[u8]| note.lock().push(key.to_vec()))));
     for key in [&b"reaped"[..], b"put", b"deleted", b"updated", b"in a batch", b"in time", b"many"] {
         timed.put_for(key, b"value", SECOND);
     }
     timed.rig.put(b"in time", b"new");
-    assert!(told.lock().is_empty());
+    assert!(reported.lock().is_empty());
     timed.clock.advance(SECOND);
     assert_absent(&timed, b"put");
     timed.rig.put(b"put", b"new");
@@ -127,9 +127,9 @@ fn each_item_that_expired_is_told_of_once() {
     store.multi_put(&[(b"many", b"new")]).unwrap();
     timed.work();
     timed.work();
-    let mut told = std::mem::take(&mut *told.lock());
-    told.sort();
-    assert_eq!(told, [&b"deleted"[..], b"in a batch", b"many", b"put", b"reaped", b"updated"].map(<[u8]>::to_vec));
+    let mut reported = std::mem::take(&mut *reported.lock());
+    reported.sort();
+    assert_eq!(reported, [&b"deleted"[..], b"in a batch", b"many", b"put", b"reaped", b"updated"].map(<[u8]>::to_vec));
 }
 
 #[test]

@@ -200,11 +200,11 @@ fn expiry_callback_may_use_store() {
     let (store, found) = (Arc::new(store(&clock)), Arc::new(Mutex::new(Vec::new())));
     store.catch_up(Early::Wait).unwrap();
     let (weak, note) = (Arc::downgrade(&store), Arc::clone(&found));
-    let told = move |key: &[u8]| {
+    let reported = move |key: &[u8]| {
         let found = use_store(&weak.upgrade().unwrap(), key);
         note.lock().unwrap().push(found);
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     let count = let_expire(&store, &clock);
     let found = found.lock().unwrap();
     assert_eq!(found.len(), count);
@@ -220,16 +220,16 @@ fn expiry_callback_may_use_store() {
 #[test]
 fn expiry_callback_panic_is_harmless() {
     let clock = Clock::manual(0);
-    let (store, told_count) = (store(&clock), Arc::new(AtomicU32::new(0)));
+    let (store, reported_count) = (store(&clock), Arc::new(AtomicU32::new(0)));
     store.catch_up(Early::Wait).unwrap();
-    let count = Arc::clone(&told_count);
-    let told = move |key: &[u8]| {
+    let count = Arc::clone(&reported_count);
+    let reported = move |key: &[u8]| {
         count.fetch_add(1, Ordering::Relaxed);
         panic!("told of '{}', as this test means to", key.escape_ascii());
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     let expired_count = let_expire(&store, &clock);
-    assert_eq!(told_count.load(Ordering::Relaxed) as usize, expired_count);
+    assert_eq!(reported_count.load(Ordering::Relaxed) as usize, expired_count);
     assert_eq!(store.check_order(&mut |damage| panic!("{damage:?}")).unwrap(), store.len().unwrap());
     // Nobody waits for a call that ended by a panic.
     store.on_expired(None);
@@ -240,11 +240,11 @@ fn expiry_callback_panic_is_harmless() {
 fn chained_expiry_callbacks_do_not_nest() {
     const COUNT: u32 = 20_000;
     let clock = Clock::manual(0);
-    let (store, told_count) = (Arc::new(store(&clock)), Arc::new(AtomicU32::new(0)));
+    let (store, reported_count) = (Arc::new(store(&clock)), Arc::new(AtomicU32::new(0)));
     (0..=COUNT).for_each(|number| put_for(&store, &number.to_be_bytes(), SECOND));
     clock.advance(SECOND);
-    let (weak, count) = (Arc::downgrade(&store), Arc::clone(&told_count));
-    let told = move |key: &[u8]| {
+    let (weak, count) = (Arc::downgrade(&store), Arc::clone(&reported_count));
+    let reported = move |key: &[u8]| {
         let store = weak.upgrade().unwrap();
         let next = u32::from_be_bytes(key.try_into().unwrap()) + 1;
         if count.fetch_add(1, Ordering::Relaxed) + 1 == COUNT {
@@ -252,7 +252,7 @@ fn chained_expiry_callbacks_do_not_nest() {
         }
         store.put(&next.to_be_bytes(), b"new").unwrap();
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     store.put(&0u32.to_be_bytes(), b"new").unwrap();
-    assert_eq!(told_count.load(Ordering::Relaxed), COUNT);
+    assert_eq!(reported_count.load(Ordering::Relaxed), COUNT);
 }

@@ -63,13 +63,13 @@ fn group_filling_its_queue_is_ordered() {
     store.catch_up(Early::Wait).unwrap();
     let (keys, values) = ([[0], [1], [2]], (0..16).map(|value| [value]).collect::<Vec<[u8; 1]>>());
     let items: Vec<_> = values.iter().map(|value| (&keys[usize::from(value[0]) % 3][..], &value[..])).collect();
-    let mut told = [0; 16];
+    let mut reported = [0; 16];
     store.multi_put_each(&items, &mut |number, done| {
         done.unwrap();
-        told[number] += 1;
+        reported[number] += 1;
     });
     let upkeep = store.queue_stats();
-    assert_eq!((told, upkeep.applied_count + upkeep.queued_count), ([1; 16], 16));
+    assert_eq!((reported, upkeep.applied_count + upkeep.queued_count), ([1; 16], 16));
     for (key, last) in keys.iter().zip([15, 13, 14]) {
         assert!(store.get(key, &mut |_, value| assert_eq!(value, [last])).unwrap());
     }

@@ -233,16 +233,16 @@ fn wrong_child_word_is_reported() {
             for child in [root + 8, root + 24] {
                 flip(&store, child, word(child) ^ (place | class << 48 | check << 56));
             }
-            let told = get(&store, 0).unwrap_err().to_string();
-            reached += u32::from(!told.contains("a pointer's check does not fit"));
+            let reported = get(&store, 0).unwrap_err().to_string();
+            reached += u32::from(!reported.contains("a pointer's check does not fit"));
             (0..KEY_COUNT)
                 .for_each(|number| _ = get(&store, number).is_ok() || store.put(&key(number), b"new").is_ok());
             assert!(store.len().is_err() && store.walk(Cursor::Start, &mut |_, _, _| ()).is_err(), "{place:#x}");
             while store.step().is_ok_and(|progress| progress == Progress::More) {}
-            let mut told = 0;
-            store.tree().check(&mut |_| told += 1).unwrap();
+            let mut reported = 0;
+            store.tree().check(&mut |_| reported += 1).unwrap();
             store.clear().unwrap();
-            assert!(told > 0 && store.put(&key(0), b"new").is_ok());
+            assert!(reported > 0 && store.put(&key(0), b"new").is_ok());
         }
     }
     assert_eq!(reached, 9, "one check of 256 fits");

@@ -18,8 +18,8 @@ fn key_expires_then_is_reaped_and_reported() {
     let clock = Clock::manual(100);
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, Options::default()).unwrap();
     let store = store.by_clock(clock.clone());
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
     store.put_until(b"short", b"1", Expiry::at_ms(150)).unwrap();
     store.put_until(b"renewed", b"2", Expiry::at_ms(150)).unwrap();
@@ -32,7 +32,7 @@ fn key_expires_then_is_reaped_and_reported() {
     assert_eq!(store.len().unwrap(), 3);
     while store.step().unwrap() == Progress::More {}
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1));
-    assert_eq!(*told.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
+    assert_eq!(*reported.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
     assert!(store.expire(b"for ever", Expiry::at_ms(2000)).unwrap() && !store.expire(b"none", Expiry::NEVER).unwrap());
     assert_eq!(store.expiry(b"for ever").unwrap(), Some(Expiry::at_ms(2000)));
     assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
@@ -94,8 +94,8 @@ fn retried_batch_reports_each_key_once() {
     let store = Arc::new(Ink::open(sim.clone(), HostDram, Options::default()).unwrap().by_clock(clock));
     store.write_batch(&[BatchOp::Put { key: b"small", value: b"" }]).unwrap();
     sim.fail_grow_after(0);
-    let (told, other, is_met) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store), AtomicBool::new(false));
-    let noted = Arc::clone(&told);
+    let (reported, other, is_met) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store), AtomicBool::new(false));
+    let noted = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
     // The first step other than growth and space for it is the sweep's: nothing was written for what finds no room.
     sim.observe(Box::new(move |_, kind| {
@@ -107,7 +107,7 @@ fn retried_batch_reports_each_key_once() {
     let (large, due) = (vec![8; 1_500_000], b"due");
     store.write_batch(&[BatchOp::Put { key: due, value: b"new" }, BatchOp::Put { key: b"a", value: &large }]).unwrap();
     sim.unobserve();
-    assert_eq!(*told.lock().unwrap(), [b"due".to_vec()]);
+    assert_eq!(*reported.lock().unwrap(), [b"due".to_vec()]);
     assert_eq!(store.expiry(b"due").unwrap(), Some(Expiry::NEVER));
 }
 

@@ -109,11 +109,11 @@ fn another_keys_value_is_told_by_every_reader_and_writer() {
     let store = filled(true);
     assert_eq!(damage(&store), [""; 0]);
     give(&store, 7, 23);
-    let is_told = |answer: Result<(), Error>| matches!(answer, Err(Error::Corrupt { .. }));
-    assert!(is_told(get(&store, 7).map(drop)) && is_told(store.put(&key(7), b"new")));
-    assert!(is_told(store.delete(&key(7)).map(drop)));
-    assert!(is_told(store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).map(drop)));
-    assert!(is_told(store.multi_get(&[&key(6), &key(7)], &mut |_, _| {})));
+    let is_reported = |answer: Result<(), Error>| matches!(answer, Err(Error::Corrupt { .. }));
+    assert!(is_reported(get(&store, 7).map(drop)) && is_reported(store.put(&key(7), b"new")));
+    assert!(is_reported(store.delete(&key(7)).map(drop)));
+    assert!(is_reported(store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).map(drop)));
+    assert!(is_reported(store.multi_get(&[&key(6), &key(7)], &mut |_, _| {})));
     let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
     let scanned = loop {
         match store.scan(&mut cursor, &mut |_, _| ControlFlow::Continue(())) {
@@ -121,7 +121,7 @@ fn another_keys_value_is_told_by_every_reader_and_writer() {
             ended => break ended.map(drop),
         }
     };
-    assert!(is_told(scanned) && is_told(walk(&store)));
+    assert!(is_reported(scanned) && is_reported(walk(&store)));
     assert!(damage(&store).iter().any(|what| what.contains("another key's")), "{:?}", damage(&store));
     let mut whole_count = 0;
     store.walk_skipping_damage(Cursor::Start, &mut |_, _, _| whole_count += 1, &mut |_| Ok(())).unwrap();

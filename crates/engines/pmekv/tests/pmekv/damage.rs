@@ -167,17 +167,17 @@ fn damaged_records_blocking_checkpoint_are_reported() {
     let roomy = Options { log_entry_count_max: 100, ..OPTIONS };
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, roomy).unwrap();
     let figure = |name| store.stats().figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-    let told = || [figure("pmekv_damaged_records"), figure("pmekv_checkpoints")];
+    let reported = || [figure("pmekv_damaged_records"), figure("pmekv_checkpoints")];
     (0..40).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
     store.checkpoint().unwrap();
     [8, 11, 17].iter().for_each(|&number| break_header(&sim, &key(number), 16));
-    assert_eq!(told(), [Some(0.0), Some(2.0)]);
+    assert_eq!(reported(), [Some(0.0), Some(2.0)]);
     (100..200).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
     assert!(store.checkpoint().is_err_and(|error| is_damage(&error)));
-    assert_eq!(told(), [Some(3.0), Some(2.0)]);
+    assert_eq!(reported(), [Some(3.0), Some(2.0)]);
     assert_eq!(figure("pmekv_log_entries"), Some(100.0));
     store.clear().unwrap();
-    assert_eq!(told(), [Some(0.0), Some(3.0)]);
+    assert_eq!(reported(), [Some(0.0), Some(3.0)]);
 }
 
 /// What has rotted is no reason to delete it.

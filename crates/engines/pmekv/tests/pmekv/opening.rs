@@ -74,8 +74,8 @@ fn is_opened_as_left(change: impl Fn(u64) -> Option<u8>) {
         }
     }
     drop(store);
-    let told = Mutex::new((0, 0));
-    let watch = |done, total| *told.lock().unwrap() = (done, total);
+    let reported = Mutex::new((0, 0));
+    let watch = |done, total| *reported.lock().unwrap() = (done, total);
     let mapped = Mapped::open(&region, MapOptions::default()).unwrap();
     let store = Pmekv::open_with_progress(mapped, HostDram, Options::default(), &watch).unwrap();
     let (mut found, mut cursor) = (Vec::new(), Cursor::Start);
@@ -84,7 +84,7 @@ fn is_opened_as_left(change: impl Fn(u64) -> Option<u8>) {
         cursor = store.walk(cursor, &mut note).unwrap();
     }
     assert!(found.iter().copied().eq(expected), "{} keys", found.len());
-    let (done, total) = *told.lock().unwrap();
+    let (done, total) = *reported.lock().unwrap();
     assert!(done > 0 && done <= total, "{done} of {total}");
 }
 
@@ -114,14 +114,14 @@ fn damage_beside_what_the_logs_have_overtaken_is_told() {
     fs::write(&region, bytes).unwrap();
     let mapped = Mapped::open(&region, MapOptions { writable: false, ..MapOptions::default() }).unwrap();
     let store = Pmekv::open_past_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
-    let (mut count, mut told) = (0, Vec::new());
-    let mut tell = |error: Error| {
-        told.push(error.to_string());
+    let (mut count, mut reported) = (0, Vec::new());
+    let mut report = |error: Error| {
+        reported.push(error.to_string());
         Ok(())
     };
-    store.walk_skipping_damage(Cursor::Start, &mut |_, _, _| count += 1, &mut tell).unwrap();
-    assert_eq!((count, told.len()), (MANY / 2 - 1_000, 1), "{told:?}");
-    assert!(told[0].contains("a record's checksum does not fit"), "{told:?}");
+    store.walk_skipping_damage(Cursor::Start, &mut |_, _, _| count += 1, &mut report).unwrap();
+    assert_eq!((count, reported.len()), (MANY / 2 - 1_000, 1), "{reported:?}");
+    assert!(reported[0].contains("a record's checksum does not fit"), "{reported:?}");
 }
 
 #[test]

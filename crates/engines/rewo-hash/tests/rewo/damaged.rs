@@ -131,7 +131,7 @@ fn page_of_zeros_among_items_is_reported() {
 #[test]
 fn an_absence_that_damage_makes_is_told() {
     let probe = filled();
-    let (mut hidden, mut told) = (0, 0);
+    let (mut hidden, mut reported) = (0, 0);
     for (at, _) in slots(&probe) {
         for word in 1..32 {
             let store = filled().verifying(Verify::Nothing);
@@ -142,11 +142,11 @@ fn an_absence_that_damage_makes_is_told() {
                 hidden += 1;
                 assert!(get(&store, key).is_err() && store.delete(key).is_err(), "{word}");
                 assert!(store.put(key, b"new").is_err(), "{word}: the key would be there twice");
-                told += u32::from(store.write_batch(&[BatchOp::Put { key, value: b"new" }]).is_err());
+                reported += u32::from(store.write_batch(&[BatchOp::Put { key, value: b"new" }]).is_err());
             }
         }
     }
-    assert!(hidden > 5 && told == hidden, "{hidden} {told}");
+    assert!(hidden > 5 && reported == hidden, "{hidden} {reported}");
     assert!(filled().verifying(Verify::Absence).put(b"another", b"value").is_ok());
 }
 
@@ -196,13 +196,13 @@ fn flipped_bits_are_never_believed() {
     }
 }
 
-fn used_with_damage(medium: Sim, is_told: bool) {
+fn used_with_damage(medium: Sim, is_reported: bool) {
     let store = RewoHash::open(medium, HostDram).unwrap().verifying(Verify::Values);
     for (key, value) in KEYS {
         let found = get(&store, key).ok().flatten();
         assert!(found.is_none_or(|found| found == value), "{key:?} is wrong");
     }
-    assert!(!is_told || !wrong(&store).is_empty(), "a check finds nothing");
+    assert!(!is_reported || !wrong(&store).is_empty(), "a check finds nothing");
     let mut cursor = Cursor::Start;
     while let Ok(next) = store.walk(cursor, &mut |_, _, _| ())
         && next != Cursor::End

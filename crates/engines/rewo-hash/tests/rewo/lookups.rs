@@ -48,8 +48,8 @@ fn lookup(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
 /// What looks tell of keys is as it is.
 fn is_told_right(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
     for i in 0..2 * KEY_COUNT {
-        let told = lookup(store, &key(i));
-        assert!(told.as_ref().is_none_or(|told| *told == held(i)), "{i}: {told:?}");
+        let reported = lookup(store, &key(i));
+        assert!(reported.as_ref().is_none_or(|reported| *reported == held(i)), "{i}: {reported:?}");
     }
 }
 

@@ -84,10 +84,10 @@ fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce(
 fn tells_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
-    let (reader, told) = (Rc::clone(&store), Rc::clone(&is_older));
+    let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
     let read = move || {
         if held(&reader) == b"new" && got(&reader) == b"old" {
-            told.set(true);
+            reported.set(true);
         }
     };
     let served = serving(&store, read, || store.put(b"k", b"new").unwrap());

@@ -83,14 +83,14 @@ fn lost_overflow_mark_is_no_absence() {
     for at in marks.into_iter().step_by(5) {
         store.alter(|bytes| bytes[at] ^= OVERFLOW);
         let open = careful(&store);
-        let told = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
+        let reported = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
             Ok(found) => {
                 assert_eq!(found, Some(value(i)));
                 false
             }
             Err(error) => matches!(error, Error::Corrupt { what: "an entry lies where no search comes", .. }),
         });
-        assert_ne!(told.count(), 0);
+        assert_ne!(reported.count(), 0);
         drop(open);
         store.alter(|bytes| bytes.clone_from(&whole));
     }

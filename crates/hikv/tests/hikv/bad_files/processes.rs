@@ -100,20 +100,20 @@ fn second_open_names_holder_kind() {
     let ordered = open.ordered().unwrap();
     let (range, again) = (ordered.range::<&str>(..).unwrap(), ordered.clone());
     let reader = open.reader(key(0)).unwrap().unwrap();
-    let told = |what: &str| assert_locked(&Store::open(store.path()).unwrap_err(), &store, what);
-    told("this process itself (1 handle, 2 ordered views, 1 range, 1 snapshot, 1 reader)");
+    let reported = |what: &str| assert_locked(&Store::open(store.path()).unwrap_err(), &store, what);
+    reported("this process itself (1 handle, 2 ordered views, 1 range, 1 snapshot, 1 reader)");
     let other = store.path().parent().unwrap().join("other");
     std::os::unix::fs::symlink(store.path(), &other).unwrap();
     assert_names(&Store::open(&other).unwrap_err(), &other, &["(1 handle, 2 ordered views"]);
     let refused = open.close().unwrap_err().to_string();
     assert!(refused.contains("2 ordered views, 1 range, 1 snapshot, 1 reader"), "{refused}");
     drop((ordered, again, range));
-    told("this process itself (1 snapshot, 1 reader)");
+    reported("this process itself (1 snapshot, 1 reader)");
     drop(reader);
-    told("this process itself (1 snapshot)");
+    reported("this process itself (1 snapshot)");
     let clone = snapshot.store().clone();
     drop(snapshot);
-    told("this process itself (1 handle)");
+    reported("this process itself (1 handle)");
     drop(clone);
     store.assert_whole();
 }

@@ -62,8 +62,8 @@ fn damaged_words_of_the_head_cost_nothing() {
         for at in [8_192, 8_256, 8_320, IMAGE_WORD, 16_384 + 24] {
             for bit in [0, 9, 33, 50] {
                 let salvaged = store.assert_salvaged(&store.flipped(at, bit), &[]);
-                let told = end == End::Closed || at != IMAGE_WORD;
-                assert!(!told || salvaged.report.mended_count > 0, "{at:#x}, bit {bit}");
+                let reported = end == End::Closed || at != IMAGE_WORD;
+                assert!(!reported || salvaged.report.mended_count > 0, "{at:#x}, bit {bit}");
             }
         }
         let head = store.altered(|bytes| bytes[..UNIT].fill(0));
@@ -156,8 +156,8 @@ fn damaged_position_is_recovered_from_image() {
                 store.assert_true(&salvaged);
                 let missing_count = store.items.len() - salvaged.items.len();
                 // A bit that says 'deleted' cannot be told from the truth, and class and marks are not needed.
-                let is_told = bit < 48;
-                assert_eq!(salvaged.report.lost_count as usize, if is_told { missing_count } else { 0 });
+                let is_reported = bit < 48;
+                assert_eq!(salvaged.report.lost_count as usize, if is_reported { missing_count } else { 0 });
                 assert!(missing_count <= usize::from(end == End::Killed), "bit {bit}: {salvaged:?}");
             }
         }
@@ -274,12 +274,12 @@ fn zeroed_page_of_index_is_reported() {
     let mut taken_count = 0;
     for page in pages {
         let salvaged = Salvaged::from(&store.altered(|bytes| bytes[page..page + PAGE].fill(0))).unwrap();
-        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        let is_reported = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
         for (key, value) in &store.items {
             let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{page:#x}: {key:?} is lost"));
-            assert!(found == value || is_told(key), "{page:#x}: an older value of {key:?} is taken, unsaid");
+            assert!(found == value || is_reported(key), "{page:#x}: an older value of {key:?} is taken, unsaid");
         }
-        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{page:#x}");
+        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_reported(key)), "{page:#x}");
         assert!(salvaged.report.doubtful_count > 0, "{page:#x}: entries went with the page");
         taken_count += salvaged.report.doubtful_count;
     }
@@ -296,12 +296,18 @@ fn misplaced_index_page_is_reported() {
         store.segments(LIVE).into_iter().flat_map(|at| (at + PAGE..at + SEGMENT).step_by(PAGE)).collect();
     for (&to, &from) in pages.iter().zip(pages.iter().cycle().skip(2)) {
         let salvaged = Salvaged::from(&store.altered(|bytes| bytes.copy_within(from..from + PAGE, to))).unwrap();
-        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        let is_reported = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
         for (key, value) in &store.items {
             let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{from:#x} at {to:#x}: {key:?} is lost"));
-            assert!(found == value || is_told(key), "{from:#x} at {to:#x}: an older value of {key:?} is taken, unsaid");
+            assert!(
+                found == value || is_reported(key),
+                "{from:#x} at {to:#x}: an older value of {key:?} is taken, unsaid"
+            );
         }
-        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{from:#x} at {to:#x}");
+        assert!(
+            salvaged.items.keys().all(|key| store.items.contains_key(key) || is_reported(key)),
+            "{from:#x} at {to:#x}"
+        );
         assert!(salvaged.report.doubtful_count > 0, "{from:#x} at {to:#x}: entries went with the page");
     }
 }
