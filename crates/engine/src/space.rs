@@ -7,7 +7,7 @@ use crate::Error;
 /// How often a writer lets readers run that keep what it waits for: some tens of milliseconds, many times what a read takes.
 const READER_WAITS_MAX: usize = 100;
 
-/// Does `attempt`; where it finds the region full, `make_room`, and `attempt` once more. The caller is not pinned, or what waits for
+/// Does `attempt`; where it finds the region full, `make_space`, and `attempt` once more. The caller is not pinned, or what waits for
 /// it would not be freed.
 ///
 /// # Errors
@@ -15,13 +15,13 @@ const READER_WAITS_MAX: usize = 100;
 #[inline(always)]
 pub fn with_space<R>(
     mut attempt: impl FnMut() -> Result<R, Error>,
-    make_room: impl Fn() -> Result<(), Error>,
+    make_space: impl Fn() -> Result<(), Error>,
 ) -> Result<R, Error> {
     let mut is_first = true;
     loop {
         match attempt() {
             Err(error) if is_first && error.is_full() => {
-                make_room()?;
+                make_space()?;
                 is_first = false;
             }
             result => return result,

@@ -39,7 +39,7 @@ impl<D: Dram> Heap<D> {
     /// [`InvalidPlace`]: whatever names the place is damaged.
     pub fn check_place(&self, place: Place) -> Result<u64, InvalidPlace> {
         match place.kind {
-            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_room_bytes(entry.units())),
+            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_capacity_bytes(entry.units())),
             PlaceKind::Segment => self.slot(SlotKind::SEGMENTS, place.offset).map(|_| SEGMENT_BYTES),
             PlaceKind::Slot(class) => self.slot(SlotKind::of_class(class), place.offset).map(|_| class.bytes()),
         }
@@ -146,7 +146,7 @@ impl<D: Dram> Heap<D> {
 }
 
 /// Bytes of an item that an extent of `units` has room for.
-pub(crate) const fn extent_room_bytes(units: u32) -> u64 {
+pub(crate) const fn extent_capacity_bytes(units: u32) -> u64 {
     units as u64 * UNIT_BYTES - CHUNK_HEADER_BYTES
 }
 

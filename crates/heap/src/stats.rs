@@ -2,7 +2,7 @@
 
 use pmem::Dram;
 
-use crate::free::extent_room_bytes;
+use crate::free::extent_capacity_bytes;
 use crate::heap::Heap;
 use crate::layout::{UNIT_BYTES, unit_start};
 use crate::record::SlabRef;
@@ -84,7 +84,7 @@ impl HeapStats {
     fn count_extent(&mut self, tag: Tag, units: u32) {
         self.chunk_count += 1;
         if !tag.has(Tag::UNSWEPT) || tag.has(Tag::REACHED) {
-            self.live_bytes += extent_room_bytes(units);
+            self.live_bytes += extent_capacity_bytes(units);
         }
     }
 }

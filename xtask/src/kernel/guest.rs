@@ -286,7 +286,7 @@ impl Guest {
             }
             ended = Err(format!("the guest says nothing more after '{line}'"));
         }
-        println!("  | {}", time.with_path());
+        println!("  | {}", time.describe());
         _ = qemu.kill();
         _ = qemu.wait();
         ended

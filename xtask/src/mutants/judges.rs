@@ -52,7 +52,7 @@ const JOURNALED: Suite = Suite { arguments: &["journaled", "killed", "backup"], 
 const PBTREE: Suite = test("hikv-pbtree", &["--test", "pbtree"]);
 const PMEKV: Suite = test("hikv-engine-pmekv", &["--test", "pmekv"]);
 const REWO: Suite = test("hikv-engine-rewo-hash", &["--test", "rewo"]);
-const ROOM: Suite = test("hikv-engine-hikv", &["--test", "room"]);
+const SPACE: Suite = test("hikv-engine-hikv", &["--test", "space"]);
 const SERVER: Suite = test("hikv-server", &["--test", "server"]);
 const UNDO_LOG: Suite = test("hikv-undo-log", &["--test", "undo_log"]);
 const TRACED: Suite = Suite {
@@ -123,7 +123,7 @@ const JUDGES: [Judges; 18] = [
     },
     Judges {
         place: "engines/hikv",
-        quick: &[plain("hikv-engine-hikv"), ENGINE, ROOM],
+        quick: &[plain("hikv-engine-hikv"), ENGINE, SPACE],
         slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
     },
     Judges { place: "engines/ink", quick: &[INK], slow: &[CONTENTION] },

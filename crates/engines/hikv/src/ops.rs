@@ -135,11 +135,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         let stamp = self.stamp();
         let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
         self.announce(expiry);
-        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
+        let room = self.with_space(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let target = WriteTarget::any(self.hasher.signature(key), key);
-        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry, stamp })).map(drop)
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { reservation: room, expiry, stamp })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -187,7 +187,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         let no_snapshot = self.snapshots.exclude()?;
         self.order.suspend_build(self.disposal());
         let hidden = self.hide_all();
-        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
+        let cleared = self.with_space(|| Ok(self.index.clear(self.cx())?));
         self.order.resume_build();
         drop(no_snapshot);
         let cleared = cleared?;

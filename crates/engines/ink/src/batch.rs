@@ -21,7 +21,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let asked: Vec<_> =
             conditions.iter().map(|condition| condition.key).chain(written.into_iter().flatten()).collect();
         let mut expired = BTreeMap::new();
-        let unmet = self.with_room(|| {
+        let unmet = self.with_space(|| {
             // What an attempt before saw may be gone by now, and told of.
             expired.clear();
             let mut holds = |number: usize, held: Option<&Value<'_>>| {

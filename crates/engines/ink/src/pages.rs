@@ -12,7 +12,7 @@ use crate::error::from_tree;
 
 /// Room that a page takes at first: for so many items as long as its first, but not for more than these bytes.
 const ITEMS_EXPECTED: usize = 64;
-const ROOM_BYTES_MAX: usize = 64 * 1024;
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// Items of a page of a scan, whose caller may have enough of any: a quarter of what it was shown, but not less than costs as much as a page's
 /// beginning, nor more than a leaf of the usual order has.
@@ -80,7 +80,7 @@ impl Page for Copied {
 impl Copied {
     #[cold]
     fn reserve(&mut self, item_bytes: usize) {
-        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
+        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(BUFFER_BYTES_MAX));
         self.entries.reserve(ITEMS_EXPECTED);
     }
 

@@ -30,7 +30,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
                 held.filter(|_| before == Some(PriorState::Expired)).and_then(|held| self.copy_expired(key, held));
             before.is_some()
         };
-        let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
+        let written = self.with_space(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
         // Only now: of a walk that it began before, the reaper may have met the key's old value.
         if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
             self.reaper.expect(1);
@@ -51,7 +51,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// Does `work`; where the region seems full, again once all free space is known, and then once what deletes have left is merged.
-    pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
+    pub(crate) fn with_space<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
         // Before the work: the sweep may end between its failure and a look at it.
         let was_swept = self.tree.heap().is_swept();
         let mut done = work();

@@ -106,7 +106,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
         let frees = ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } = self.with_room(frees, attempt)?;
+        let Applied { hashes, ticket, expired } = self.with_space(frees, attempt)?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }

@@ -177,7 +177,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 5: of what was before, once the cuts are others, and so many nodes.
     pub(crate) fn let_go(&self, before: &Checkpoint, cuts: &[u64; LANE_COUNT_MAX], node_count: u64) {
         self.reserve.end(&before.nodes, node_count);
-        self.room.is_whole();
+        self.checkpoint_damage.clear();
         for (lane, &cut) in cuts.iter().enumerate().take(self.lanes.count()) {
             let mut log = self.lanes.lock(lane);
             let gone = log.cut(cut);
@@ -238,7 +238,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             key_count += 1;
             if draft.is_full() {
                 self.write_node(number, nodes, &mut draft)?;
-                has_room_ahead = has_room_ahead && self.keeps_room_ahead();
+                has_room_ahead = has_room_ahead && self.keeps_space_ahead();
             }
             Ok(())
         })?;
@@ -249,7 +249,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// A checkpoint of many keys takes as long as writers take for all that is ready; false where nothing more can be made ready.
-    fn keeps_room_ahead(&self) -> bool {
+    fn keeps_space_ahead(&self) -> bool {
         !self.heap.runs_low() || self.heap.prepare(&self.medium, self.heap.ahead_bytes())
     }
 

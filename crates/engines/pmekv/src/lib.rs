@@ -58,8 +58,8 @@ mod reaper;
 mod record;
 mod recover;
 mod reserve;
-mod room;
 mod shown;
+mod space;
 mod tickets;
 mod update;
 mod write;
@@ -77,7 +77,7 @@ use lane::Lanes;
 use record::Records;
 use recover::Damage;
 use reserve::Reserve;
-use room::Room;
+use space::CheckpointDamage;
 use tickets::Tickets;
 
 /// The name in stats and options.
@@ -113,7 +113,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     limbo: Limbo<Position>,
     held_up: WriteThrottle,
     checkpoint: Mutex<Checkpoint>,
-    room: Room,
+    checkpoint_damage: CheckpointDamage,
     reserve: Reserve,
     last_checkpoint: LastCheckpoint,
     clock: Clock,

@@ -15,7 +15,7 @@ use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, la
 use crate::node::NodeForm;
 use crate::recover::Lost;
 use crate::reserve::{Counts, Reserve};
-use crate::room::Room;
+use crate::space::CheckpointDamage;
 use crate::tickets::Tickets;
 use crate::{Options, Pmekv, canary, recover};
 
@@ -149,7 +149,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
             held_up: WriteThrottle::default(),
             checkpoint: Mutex::new(checkpoint),
-            room: Room::default(),
+            checkpoint_damage: CheckpointDamage::default(),
             last_checkpoint,
             clock: Clock::default(),
             verify: Verify::Nothing,

@@ -37,7 +37,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.bound_log()?;
-        let outcome = self.with_room_to_delete(|| self.reap_due(key))?;
+        let outcome = self.with_space_to_delete(|| self.reap_due(key))?;
         Ok(self.report_expired(outcome).answer != WriteResult::Unexpected)
     }
 

@@ -14,23 +14,23 @@ pub(crate) struct Records<'m, M>(pub(crate) &'m M);
 impl<'m, M: Medium> Records<'m, M> {
     /// The record that `position` names; its checksum is not compared.
     pub(crate) fn read(&self, position: Position) -> Result<Item<'m>, Error> {
-        let room_bytes = match place_of(position)?.kind {
+        let capacity_bytes = match place_of(position)?.kind {
             PlaceKind::Slot(class) => class.bytes(),
             _ => self.0.len_bytes().saturating_sub(position.offset().0),
         };
         // SAFETY: as this type's head says, nobody stores to the record.
-        Ok(unsafe { Item::read(self.0, position.offset(), room_bytes) }?)
+        Ok(unsafe { Item::read(self.0, position.offset(), capacity_bytes) }?)
     }
 
     /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
-        Plain::in_slot(self.room(position)?)
+        Plain::in_slot(self.slot_bytes(position)?)
     }
 
     /// The slot that a record lies in; `None` says nothing.
     #[inline(always)]
-    fn room(&self, position: Position) -> Option<&'m [u8]> {
+    fn slot_bytes(&self, position: Position) -> Option<&'m [u8]> {
         let room = position.offset().span(position.slot_bytes()?);
         // SAFETY: as this type's head says; nobody stores to what a slot has behind its record.
         unsafe { self.0.bytes(room) }.ok()
@@ -74,7 +74,7 @@ impl<M: Medium> Keys for Records<'_, M> {
 
     #[inline(always)]
     fn has_key(&self, position: Position, key: &[u8]) -> bool {
-        self.room(position).is_some_and(|room| Plain::of_key(room, key).is_some())
+        self.slot_bytes(position).is_some_and(|room| Plain::of_key(room, key).is_some())
     }
 
     #[inline(always)]

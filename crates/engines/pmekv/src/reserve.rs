@@ -251,7 +251,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn provide_without_spare(&self, log: &mut Log, entries: u64, provided: Result<(), Error>) -> Result<(), Error> {
         let is_long = log.segments.len() + usize::from(entries > log.left) > 1;
         let is_full = provided.as_ref().is_err_and(Error::is_full);
-        if !is_full || !is_long || self.reserve.lacks_slots() || self.room.met_damage() {
+        if !is_full || !is_long || self.reserve.lacks_slots() || self.checkpoint_damage.met_damage() {
             return provided;
         }
         self.lanes.provide(log, (&self.medium, &self.heap), entries, 0)

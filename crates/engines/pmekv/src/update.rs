@@ -17,7 +17,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        let outcome = self.with_room(false, || self.try_put(item))?;
+        let outcome = self.with_space(false, || self.try_put(item))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
@@ -41,12 +41,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let room = self.with_room(false, || self.reserve(item.item_bytes()))?;
+        let room = self.with_space(false, || self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
-        let outcome = self.with_room(false, || self.change(key, &mut new, Expected::Anything))?;
+        let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
         self.report_expired(outcome);
         Ok(())
     }
@@ -54,7 +54,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Deletes; true if there was such a key.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
-        let outcome = self.with_room_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
+        let outcome = self.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            let (changed, outcome) = self.with_room(false, || self.try_update(key, decide))?;
+            let (changed, outcome) = self.with_space(false, || self.try_update(key, decide))?;
             if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(changed);

@@ -51,7 +51,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         ops.sort_by_key(|(key, _)| (key.signature, key.bytes));
         ops.dedup_by_key(|(key, _)| key.bytes);
         let turn = self.table.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&asked, &ops, &turn))?;
+        let expired = self.with_space(|| self.try_batch(&asked, &ops, &turn))?;
         drop(turn);
         expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())

@@ -79,7 +79,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         // SAFETY: the slot was just reserved, and the item, which is read under the pin, lies elsewhere.
         unsafe { items::copy(&self.medium, room.place().offset, position.offset(), &item) }?;
         let key = self.key(item.key)?;
-        let mut new = Some(Prepared::in_room(key, room, item.expiry));
+        let mut new = Some(Prepared::in_reserved(key, room, item.expiry));
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }

@@ -24,7 +24,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.bound_garbage();
         let key = self.key(key)?;
         loop {
-            let (is_changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
+            let (is_changed, outcome) = self.with_space(|| self.try_update(key, decide))?;
             if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(is_changed);

@@ -88,12 +88,12 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let key = self.key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
         let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
-        let room = self.with_room(reserve)?;
+        let room = self.with_space(reserve)?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        let mut new = Some(Prepared::in_room(key, room, expiry));
+        let mut new = Some(Prepared::in_reserved(key, room, expiry));
         // Also a split may find the region full.
-        self.with_room(|| self.write(key, &mut new, &mut |_| true)).map(drop)
+        self.with_space(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -135,7 +135,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
         let hidden = self.hide_all();
-        let cleared = self.with_room(|| Ok(self.table.clear(self.cx())?))?;
+        let cleared = self.with_space(|| Ok(self.table.clear(self.cx())?))?;
         hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for

@@ -102,13 +102,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The item at a position that the table shows. The caller is pinned.
     pub(crate) fn item(&self, position: Position) -> Result<Item<'_>, Error> {
         let offset = position.offset();
-        let room_bytes = match position.place().map(|place| place.kind) {
+        let capacity_bytes = match position.place().map(|place| place.kind) {
             Some(PlaceKind::Slot(class)) => class.bytes(),
             Some(PlaceKind::Extent) => self.medium.len_bytes().saturating_sub(offset.0),
             _ => return Err(Error::Corrupt { offset: offset.0, what: "a slot names an item of no size class" }),
         };
         // SAFETY: the table shows positions to pinned callers, and the caller stays pinned while it uses the item.
-        Ok(unsafe { Item::read(&self.medium, offset, room_bytes) }?)
+        Ok(unsafe { Item::read(&self.medium, offset, capacity_bytes) }?)
     }
 
     /// What a slot says. The caller is pinned.

@@ -18,7 +18,7 @@ use crate::{Growth, RewoHash};
 /// A slot that was made, and room for its item, written and flushed, if that is larger.
 pub(crate) struct Prepared<'a, 'v, D: Dram> {
     pub(crate) new: New<'v>,
-    room: Option<Reservation<'a, D>>,
+    reservation: Option<Reservation<'a, D>>,
     expires: bool,
 }
 
@@ -57,15 +57,15 @@ pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
     /// The slot names the item at the start of `room`.
     #[inline(always)]
-    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
+    pub(crate) fn in_reserved(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
         let slot = Slot::of_item(key.signature, Position::of(room.place()));
-        Prepared { new: New { slot, copy: None }, room: Some(room), expires: !expiry.is_never() }
+        Prepared { new: New { slot, copy: None }, reservation: Some(room), expires: !expiry.is_never() }
     }
 
     /// The item is named, and stays. The reaper is told only now: of a walk that it began before, it may have met the key's old item.
     #[inline(always)]
     pub(crate) fn publish(self, reaper: &Reaper) {
-        self.room.into_iter().for_each(|room| _ = room.publish());
+        self.reservation.into_iter().for_each(|room| _ = room.publish());
         if self.expires {
             reaper.expect();
         }
@@ -86,7 +86,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
         let outcome = match self.try_put(key, &item) {
-            Err(error) if error.is_full() => self.put_in_room(key, &item)?,
+            Err(error) if error.is_full() => self.put_in_reserved(key, &item)?,
             outcome => outcome?,
         };
         self.report_expired(outcome);
@@ -96,8 +96,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The second attempt. The caller is not pinned.
     #[cold]
     #[inline(never)]
-    fn put_in_room(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
-        self.make_room()?;
+    fn put_in_reserved(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
+        self.make_space()?;
         self.try_put(key, item)
     }
 
@@ -121,16 +121,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     pub(crate) fn prepare_unwritten<'v>(&self, key: Key<'_>, item: &NewItem<'v>) -> Result<Prepared<'_, 'v, D>, Error> {
         if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
-            return Ok(Prepared { new: New { slot, copy: None }, room: None, expires: false });
+            return Ok(Prepared { new: New { slot, copy: None }, reservation: None, expires: false });
         }
         let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
-        Ok(Prepared::in_room(key, room, item.expiry))
+        Ok(Prepared::in_reserved(key, room, item.expiry))
     }
 
     /// The rest of step 1.
     #[inline(always)]
     pub(crate) fn write_prepared<'v>(&self, new: &mut Prepared<'_, 'v, D>, item: &NewItem<'v>) {
-        let witness = match &new.room {
+        let witness = match &new.reservation {
             Some(room) => {
                 let place = room.place();
                 // SAFETY: the room was just reserved.
@@ -281,14 +281,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
     /// it would not be freed.
-    pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        with_space(attempt, || self.make_room())
+    pub(crate) fn with_space<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        with_space(attempt, || self.make_space())
     }
 
     /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
     /// one of them.
     #[cold]
-    fn make_room(&self) -> Result<(), Error> {
+    fn make_space(&self) -> Result<(), Error> {
         self.finish_sweep()?;
         wait_for_readers(|| {
             self.collect();

@@ -17,13 +17,13 @@ pub(crate) struct Model {
 impl Model {
     /// Adds a place that has room for `len_bytes` and overlaps no other.
     pub(crate) fn add(&mut self, heap: &Heap<Host>, place: Place, len_bytes: u64) {
-        let (start, room_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
-        assert!(room_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
+        let (start, capacity_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
+        assert!(capacity_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
         let before = self.rooms.range(..=start).next_back();
         assert!(before.is_none_or(|(at, (_, bytes))| at + bytes <= start), "{place:?} overlaps {before:?}");
         let after = self.rooms.range(start..).next();
-        assert!(after.is_none_or(|(at, _)| start + room_bytes <= *at), "{place:?} overlaps {after:?}");
-        self.rooms.insert(start, (place, room_bytes));
+        assert!(after.is_none_or(|(at, _)| start + capacity_bytes <= *at), "{place:?} overlaps {after:?}");
+        self.rooms.insert(start, (place, capacity_bytes));
     }
 
     /// Removes some place.

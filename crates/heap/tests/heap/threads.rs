@@ -21,9 +21,9 @@ impl Claims {
         Claims((0..REGION_BYTES_MAX / 16).map(|_| AtomicU8::new(0)).collect())
     }
 
-    fn change(&self, place: Place, room_bytes: u64, from: u8, to: u8) {
+    fn change(&self, place: Place, capacity_bytes: u64, from: u8, to: u8) {
         let first = place.offset.0 as usize / 16;
-        for grain in [first, first + room_bytes as usize / 16 - 1] {
+        for grain in [first, first + capacity_bytes as usize / 16 - 1] {
             assert_eq!(self.0[grain].swap(to, Ordering::Relaxed), from, "{place:?} has two owners");
         }
     }

@@ -88,10 +88,10 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     fn leads_away(&self, from: Bucket, i: usize, slot: Slot) -> Option<Move<'a>> {
         let signature = self.table.signature_of(&slot).filter(|_| slot.is_intact())?;
         let number = choices(signature).into_iter().find(|number| !self.numbers.contains(number))?;
-        let has_room = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
+        let has_space = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
         let lock = self.segment.try_lock(number)?;
         let mut others = self.segment.offsets().map(|segment| Bucket { number, at: bucket(segment, number) });
-        others.find(has_room).map(|to| Move { from, i, slot, to, _lock: lock })
+        others.find(has_space).map(|to| Move { from, i, slot, to, _lock: lock })
     }
 
     /// Steps 2 and 3.

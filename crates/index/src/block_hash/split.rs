@@ -254,11 +254,11 @@ impl Half {
 
     /// Enters a slot into the bucket of its number, of a chained segment where there is none other.
     fn place(&mut self, number: usize, slot: &Slot) {
-        let has_room = |buckets: &[Image; BUCKET_COUNT]| buckets[number].meta().filled() < FILLED_MAX;
-        if !self.buckets.iter().any(has_room) {
+        let has_space = |buckets: &[Image; BUCKET_COUNT]| buckets[number].meta().filled() < FILLED_MAX;
+        if !self.buckets.iter().any(has_space) {
             self.buckets.push([Image::EMPTY; BUCKET_COUNT]);
         }
-        let buckets = self.buckets.iter_mut().find(|buckets| has_room(buckets)).expect("one was just added");
+        let buckets = self.buckets.iter_mut().find(|buckets| has_space(buckets)).expect("one was just added");
         let i = buckets[number].meta().free_slot().expect("it has room");
         buckets[number].set(i, slot);
         self.item_count += 1;

@@ -70,7 +70,7 @@ impl<D: Dram> BPlusTree<D> {
                 Ok(())
             }
             Err(Stop::Full) => {
-                self.make_room(seek)?;
+                self.make_space(seek)?;
                 Err(Stop::Again)
             }
             Err(stop) => Err(stop),

@@ -26,7 +26,7 @@ const OFF_MIDDLE_COUNT_MAX: usize = 3;
 
 impl<D: Dram> BPlusTree<D> {
     /// Splits the first node on the way to the target that is full, if its parent was not.
-    pub(super) fn make_room<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
+    pub(super) fn make_space<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
         let (leaf, path) = self.descend(seek, |inner, path, level| {
             if inner.node.count() < SEPARATOR_COUNT_MAX {
                 return Ok(());

@@ -243,7 +243,7 @@ impl<W: Word> LockedBucket<'_, W> {
     }
 
     /// An entry for another copy: an empty one, else one that is not hidden and was not read since it was last passed over.
-    pub(super) fn room(&self) -> Option<usize> {
+    pub(super) fn free_entry(&self) -> Option<usize> {
         let may_go = |i: usize| !self.0.entry(i).is_hidden();
         let empty = (0..ENTRY_COUNT).find(|&i| !self.0.entry(i).is_there());
         empty.or_else(|| {

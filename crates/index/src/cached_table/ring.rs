@@ -121,7 +121,7 @@ impl<W: Word> CachedTable<W> {
 impl<W: Word> Filling<'_, W> {
     /// Writes a copy where there is room for it, which is made; nobody finds it yet. `None` if the ring is too small.
     pub(super) fn write(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
-        let place = self.room(words)?;
+        let place = self.find_space(words)?;
         copy.write(&self.table.copies, place, key, words);
         Some(place)
     }
@@ -137,7 +137,7 @@ impl<W: Word> Filling<'_, W> {
         self.ring.at.store(place, Relaxed);
     }
 
-    fn room(&self, words: usize) -> Option<usize> {
+    fn find_space(&self, words: usize) -> Option<usize> {
         let ring = self.ring;
         let (mut moves_left, mut wraps_left) = (MOVED_MAX, 2);
         loop {

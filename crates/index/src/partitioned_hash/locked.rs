@@ -73,12 +73,12 @@ impl<'a, M: Medium> LockedHome<'a, M> {
 
     /// The first free entry in the pair.
     #[inline(always)]
-    pub(super) fn room(&self, free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
+    pub(super) fn free_entry(&self, free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
         room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(OverflowPath::Further))
     }
 
     /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
-    pub(super) fn room_further(&self, free: impl Fn(Slot) -> bool) -> Option<(FreeEntry, bool)> {
+    pub(super) fn free_entry_in_stash(&self, free: impl Fn(Slot) -> bool) -> Option<(FreeEntry, bool)> {
         let segment = self.segment.offset();
         let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
         let room = |slot| FreeEntry { slot, way: Some(OverflowPath::Further) };

@@ -122,11 +122,11 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         let free = |slot: Slot| self.home.is_free(slot);
         let segment = self.home.segment();
         let stash;
-        let (room, is_crowded) = match self.home.room(free) {
+        let (room, is_crowded) = match self.home.free_entry(free) {
             Some(room) => (room, false),
             None => {
                 stash = segment.lock_stash();
-                let Some(room) = self.home.room_further(free) else {
+                let Some(room) = self.home.free_entry_in_stash(free) else {
                     drop(stash);
                     return Err(segment.offset());
                 };

@@ -197,7 +197,7 @@ impl<D: Memory> Ordered<D> {
 
     /// True if the partition's queue has a place, and fewer changes of batches wait than it has places: so they are bounded by
     /// that and by what sixteen batches have. Others may take the room.
-    pub(crate) fn has_room(&self, partition: usize) -> bool {
+    pub(crate) fn has_space(&self, partition: usize) -> bool {
         if self.phase() == Phase::Off {
             return true;
         }

@@ -20,7 +20,7 @@ impl<D: Memory> Ordered<D> {
     }
 
     /// Makes room in the partition's full queue, or lets others run. The caller holds no lock, and is not pinned by itself.
-    pub(crate) fn make_room<M: Medium>(
+    pub(crate) fn make_space<M: Medium>(
         engine: &HiKv<M, D>,
         partition: usize,
         backoff: &mut Backoff,

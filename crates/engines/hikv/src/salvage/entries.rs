@@ -239,14 +239,17 @@ impl<'a, M: Medium> Run<'a, M> {
 
     /// The item at `at`, if it is one to the last bit, or what is wrong with it.
     pub(super) fn whole_item(&self, at: Offset) -> Result<Item<'a>, String> {
-        let room_bytes = self.medium.len_bytes().saturating_sub(at.0);
-        if at.0 < UNIT_BYTES || room_bytes < HEADER_BYTES as u64 {
-            return Err(
-                if room_bytes == 0 { "an item lies beyond the file's end" } else { "an entry names no item" }.into()
-            );
+        let capacity_bytes = self.medium.len_bytes().saturating_sub(at.0);
+        if at.0 < UNIT_BYTES || capacity_bytes < HEADER_BYTES as u64 {
+            return Err(if capacity_bytes == 0 {
+                "an item lies beyond the file's end"
+            } else {
+                "an entry names no item"
+            }
+            .into());
         }
         // SAFETY: nobody stores to the region: it is open for reading, and nobody else may have it open for writing.
-        let item = unsafe { Item::read(self.medium, at, room_bytes) };
+        let item = unsafe { Item::read(self.medium, at, capacity_bytes) };
         let item = item.map_err(|_| "an item's header is damaged")?;
         if item.is_intact() { Ok(item) } else { Err("an item's checksum does not fit".into()) }
     }

@@ -76,7 +76,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Ok(WriteResult::Unexpected) => pass.note(self, Moved::Unexpected),
                 Err(Error::Corrupt { .. }) => pass.note(self, Moved::Damaged { offset: item.offset().0 }),
                 Ok(WriteResult::QueueFull(_)) => {
-                    Ordered::make_room(self, self.index.partition(signature), &mut backoff)?;
+                    Ordered::make_space(self, self.index.partition(signature), &mut backoff)?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -104,7 +104,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }
-        let new = Prepared { room: new, expiry: item.expiry, stamp: item.header.epoch };
+        let new = Prepared { reservation: new, expiry: item.expiry, stamp: item.header.epoch };
         let target = match self.medium.breaks(canary::MOVE_UNCHECKED) {
             false => WriteTarget { expected: Expected::Original(position), ..WriteTarget::any(signature, item.key) },
             true => WriteTarget::any(signature, item.key),

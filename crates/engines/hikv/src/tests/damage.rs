@@ -123,7 +123,7 @@ fn key_that_has_two_entries_is_named() {
     let pin = epoch::pin();
     let again = rig.store.prepare(&NewItem { key: KEY, value: VALUE, expiry: Expiry::NEVER }).unwrap();
     let position = again.position();
-    again.room.publish();
+    again.reservation.publish();
     let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
     bucket.insert(position).unwrap().settle(rig.store.medium()).unwrap();
     drop(pin);

@@ -26,7 +26,7 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 use crate::canary;
 use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
-use crate::write::rooms::Rooms;
+use crate::write::reservations::Reservations;
 use crate::{HiKv, Memory};
 use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState, Verify};
 
@@ -77,7 +77,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let asked = self.plan(conditions, ops);
         self.heap.set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&asked, &turn))?;
+        let expired = self.with_space(|| self.try_batch(&asked, &turn))?;
         drop(turn);
         expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())
@@ -91,7 +91,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let rooms = self.write_items(plan)?;
         let record = self.reserve(record_bytes(plan.ops.len()))?;
         loop {
-            self.make_queue_room(&plan.signatures)?;
+            self.make_queue_space(&plan.signatures)?;
             let pin = epoch::pin();
             match self.lock_and_note(plan, &rooms) {
                 Ok(ready) => return self.carry_out(ready, plan, rooms, record, turn),
@@ -109,11 +109,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Waits until each queue that the batch needs has room. The caller holds a turn alone.
-    fn make_queue_room(&self, signatures: &[u64]) -> Result<(), Error> {
+    fn make_queue_space(&self, signatures: &[u64]) -> Result<(), Error> {
         for partition in self.partitions_of(signatures.len(), |number| signatures[number]) {
             let mut backoff = Backoff::long();
-            while !self.order.has_room(partition) {
-                Ordered::make_room(self, partition, &mut backoff)?;
+            while !self.order.has_space(partition) {
+                Ordered::make_space(self, partition, &mut backoff)?;
             }
         }
         Ok(())
@@ -136,7 +136,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(&'a self, plan: &'a Plan<'_>, rooms: &Rooms<'_, M, D>) -> Result<Ready<'a, M, D>, Stop> {
+    fn lock_and_note<'a>(
+        &'a self,
+        plan: &'a Plan<'_>,
+        rooms: &Reservations<'_, M, D>,
+    ) -> Result<Ready<'a, M, D>, Stop> {
         let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
         if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
@@ -197,7 +201,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &'a self,
         Ready { batch, expiring, tickets }: Ready<'_, M, D>,
         plan: &Plan<'a>,
-        mut rooms: Rooms<'_, M, D>,
+        mut rooms: Reservations<'_, M, D>,
         record: Reservation<'_, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<ExpiredItem>, Error> {
@@ -235,7 +239,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// or nothing. Under all locks, and nothing can keep the caller from publishing any more.
     fn stamp_together(
         &self,
-        rooms: &mut Rooms<'_, M, D>,
+        rooms: &mut Reservations<'_, M, D>,
         plan: &Plan<'_>,
         batch: &Batch<'_, M, D>,
     ) -> Result<(), Error> {

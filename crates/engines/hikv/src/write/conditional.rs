@@ -54,13 +54,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
-            match self.with_room(|| self.try_change(signature, key, decide))? {
+            match self.with_space(|| self.try_change(signature, key, decide))? {
                 WriteResult::Done((changed, expired)) => {
                     expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(changed);
                 }
                 WriteResult::Unexpected => {}
-                WriteResult::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }
@@ -75,7 +75,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     return Ok(());
                 }
                 WriteResult::Unexpected => {}
-                WriteResult::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }

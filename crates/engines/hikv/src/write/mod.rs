@@ -6,7 +6,7 @@ pub(crate) mod conditional;
 pub(crate) mod multi_put;
 pub(crate) mod plan;
 pub(crate) mod publish;
-mod rooms;
+mod reservations;
 
 use heap::{Place, Reservation};
 use index::Position;
@@ -69,20 +69,20 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Holds the item's room, which is given back if nothing is published there.
     pub(crate) fn hold(&self, Laid { position, expiry, stamp }: Laid) -> Prepared<'_, D> {
         let place = position.place().expect("an item that was laid has a place");
-        Prepared { room: self.heap.hold(place), expiry, stamp }
+        Prepared { reservation: self.heap.hold(place), expiry, stamp }
     }
 
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
     /// it would not be freed.
     #[inline(always)]
-    pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        with_space(attempt, || self.make_room())
+    pub(crate) fn with_space<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        with_space(attempt, || self.make_space())
     }
 
     /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
     /// one of them.
     #[cold]
-    fn make_room(&self) -> Result<(), Error> {
+    fn make_space(&self) -> Result<(), Error> {
         self.finish_sweep()?;
         // Changes that wait in queues keep what they replaced.
         while !epoch::is_pinned() && Ordered::step(self)? == Progress::More {}
@@ -102,7 +102,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
         match self.try_put(item) {
-            Err(error) if error.is_full() => self.put_in_room(item.key, item.value, item.expiry),
+            Err(error) if error.is_full() => self.put_in_reserved(item.key, item.value, item.expiry),
             done => done,
         }
     }
@@ -110,8 +110,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The second attempt.
     #[cold]
     #[inline(never)]
-    fn put_in_room(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.make_room()?;
+    fn put_in_reserved(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.make_space()?;
         self.try_put(&NewItem { key, value, expiry })
     }
 
@@ -137,7 +137,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn publish_before_it_is_written(&self, target: WriteTarget<'_>, item: &NewItem<'_>) -> Result<(), Error> {
         let room = self.reserve(item.item_bytes())?;
         let (at, stamp) = (room.place().offset, self.stamp());
-        self.publish(target, Some(Prepared { room, expiry: item.expiry, stamp }))?;
+        self.publish(target, Some(Prepared { reservation: room, expiry: item.expiry, stamp }))?;
         // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
         unsafe { item.write(&self.medium, at, stamp) };
         self.medium.order();

@@ -38,7 +38,7 @@ pub(crate) struct WriteTarget<'k> {
 
 /// An item that was written and flushed, and that nobody sees yet.
 pub(crate) struct Prepared<'r, D: Dram> {
-    pub(crate) room: Reservation<'r, D>,
+    pub(crate) reservation: Reservation<'r, D>,
     pub(crate) expiry: Expiry,
     /// The snapshot epoch of the item.
     pub(crate) stamp: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Prepared<'r, D: Dram> {
 impl<D: Dram> Prepared<'_, D> {
     #[inline(always)]
     pub(crate) fn position(&self) -> Position {
-        Position::of(self.room.place())
+        Position::of(self.reservation.place())
     }
 }
 
@@ -164,7 +164,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             };
             match published {
                 Ok(published) => {
-                    new.map(|new| new.room.publish());
+                    new.map(|new| new.reservation.publish());
                     if self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
                         self.keep_for_snapshots(stamp, signature, key, old)?;
                     }
@@ -291,7 +291,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 WriteResult::Unexpected => unreachable!("a write that may wait expects nothing"),
             }
             drop(pin.take());
-            Ordered::make_room(self, self.index.partition(target.signature), &mut backoff)?;
+            Ordered::make_space(self, self.index.partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }
     }

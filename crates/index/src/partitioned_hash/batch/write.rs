@@ -219,10 +219,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     pub fn insert(&mut self, number: usize, by: u32, position: Position) {
         let home = self.home(number);
         let segment = home.segment();
-        let mut room = home.room(|slot| self.is_free(&home, slot));
+        let mut room = home.free_entry(|slot| self.is_free(&home, slot));
         if room.is_none() {
             self.lock_stash(segment);
-            let Some((further, is_crowded)) = home.room_further(|slot| self.is_free(&home, slot)) else {
+            let Some((further, is_crowded)) = home.free_entry_in_stash(|slot| self.is_free(&home, slot)) else {
                 _ = self.full.insert(segment.offset());
                 return;
             };
