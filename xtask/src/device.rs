@@ -18,7 +18,7 @@ pub(crate) fn conformance() -> Result<(), Failure> {
 
 /// Kills a device under load `count` times and verifies the completed writes (`crates/cli/tests/program/device.rs`).
 pub(crate) fn rounds(count: u64) -> Result<(), Failure> {
-    long("hikv-cli", "program", "device::a_device_that_is_killed_often", ("HIKV_ROUNDS", count))
+    long("hikv-cli", "program", "device::often_killed_nvme_target", ("HIKV_ROUNDS", count))
 }
 
 /// Sends hostile input to a device for `minutes` (`crates/device/tests/device/fuzz.rs`).

@@ -118,21 +118,21 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_copied_whole_and_without_links() {
+    fn list_is_copied_whole_and_without_links() {
         let steps = "\n1. One, see `Heap`.\n   More of it.\n2. Two\n\n";
         assert_eq!(of(&page("old\n")).unwrap(), (page(steps), 1));
         assert_eq!(of(&page(steps)).unwrap(), (page(steps), 1));
     }
 
     #[test]
-    fn a_table_is_found_by_its_heading_and_not_behind_the_next() {
+    fn table_is_found_by_its_heading() {
         assert_eq!(steps_of(SOURCE, "Opening").unwrap(), "| step | leaves |\n|---|---|\n");
         assert_eq!(steps_of(SOURCE, ""), None);
         assert_eq!(steps_of(SOURCE, "Clearing"), None);
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_is_reported() {
         assert!(of("nothing\n").unwrap_err().contains("no '<!-- steps: '"));
         assert!(of("<!-- steps: a.rs -->\nno end\n").unwrap_err().contains("after"));
         assert!(

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_what_its_name_says() {
+    fn cell_is_what_its_name_says() {
         for name in ["power:update:16", "buffered:get:1", "buffered:ycsb-e:2"] {
             assert_eq!(name.parse::<Cell>().unwrap().to_string(), name);
         }

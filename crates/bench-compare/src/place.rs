@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_in_memory_is_refused() {
+    fn memory_medium_is_refused() {
         let memory = Path::new("/dev/shm");
         let refused = Place::new(memory, memory).unwrap_err().to_string();
         assert!(refused.contains("/dev/shm lies in memory"), "{refused}");

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use hikv::{Order, Ordered, Store, Upkeep};
+use hikv::{Order, Ordered, QueueStats, Store};
 
 use crate::subject::{Error, Need, Persists, Subject};
 
@@ -81,12 +81,12 @@ impl Subject for Candidate {
         self.ordered.get().map(|_| self.store.stats().queued_count)
     }
 
-    fn help(&self) -> Result<u64, hikv::Error> {
-        self.store.help().map(|helped| helped.applied_count)
+    fn step(&self) -> Result<u64, hikv::Error> {
+        self.store.step().map(|helped| helped.applied_count)
     }
 
-    fn upkeep(&self) -> Upkeep {
-        self.store.upkeep().unwrap_or_default()
+    fn queue_stats(&self) -> QueueStats {
+        self.store.queue_stats().unwrap_or_default()
     }
 
     fn persists(&self) -> Option<Persists> {

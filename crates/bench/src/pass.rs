@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn the_pace_counts_what_all_threads_did() {
-        let looks = AtomicU32::new(0);
-        let until = Until { limit: Duration::MAX, stop: &|| looks.fetch_add(1, Ordering::Relaxed) >= 2 };
+        let checks = AtomicU32::new(0);
+        let until = Until { limit: Duration::MAX, stop: &|| checks.fetch_add(1, Ordering::Relaxed) >= 2 };
         let pace = throughput(&mut [Slow, Slow], until).unwrap();
         assert_eq!(pace.operations, 2 * u64::from(CLOCK_STEPS), "a burst for each look that said to go on");
         assert!(pace.elapsed >= CLOCK_STEPS * STEP);

@@ -18,15 +18,15 @@ impl<S: Subject> Work for Queues<'_, S> {
     }
 
     fn apply(&self) -> Result<u64, hikv::Error> {
-        self.0.help()
+        self.0.step()
     }
 
     fn queued_count(&self) -> u64 {
-        self.0.upkeep().queued_count
+        self.0.queue_stats().queued_count
     }
 
     fn applied(&self) -> [u64; 2] {
-        let upkeep = self.0.upkeep();
+        let upkeep = self.0.queue_stats();
         [upkeep.applied_count, upkeep.updated_count]
     }
 }

@@ -180,12 +180,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_tells_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
+        fn key_tells_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
             prop_assert_eq!(record_of(&key(record, len_bytes)), Some(record));
         }
 
         #[test]
-        fn a_value_is_known_by_its_record(record: u64, other: u64, version: u64, len_bytes in VALUE_BYTES_MIN..300) {
+        fn value_is_known_by_its_record(record: u64, other: u64, version: u64, len_bytes in VALUE_BYTES_MIN..300) {
             let mut value = vec![0; len_bytes];
             stamp(record, version, &mut value);
             prop_assert!(is_value_of(record, &value, len_bytes));
@@ -193,7 +193,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_or_torn_value_is_caught(record: u64, version in 0..1_000_u64, len_bytes in VALUE_BYTES_MIN..300) {
+        fn cut_or_torn_value_is_caught(record: u64, version in 0..1_000_u64, len_bytes in VALUE_BYTES_MIN..300) {
             let mut value = vec![0; len_bytes];
             stamp(record, version, &mut value);
             prop_assert!(!is_value_of(record, &value[..len_bytes - 1], len_bytes));

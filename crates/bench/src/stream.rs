@@ -173,7 +173,7 @@ mod tests {
 
     /// What one pass leaves drawn and not done is no second time in the next.
     #[test]
-    fn a_pass_after_one_that_did_nothing_takes_each_record_once() {
+    fn pass_after_empty_pass_visits_each_record_once() {
         let records = Records { count: 1_000, key_bytes: 16, shared_bytes: 0, value_bytes: 32 };
         let (subject, seat) = (Nothing::new(records), Seat { records, thread: 0, threads: 1, seed: 0 });
         for workload in [Workload::Delete, Workload::Insert] {

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use hikv::Upkeep;
+use hikv::QueueStats;
 
 use crate::workload::Workload;
 
@@ -129,13 +129,13 @@ pub trait Subject: Sync {
     ///
     /// # Errors
     /// As the store says.
-    fn help(&self) -> Result<u64, hikv::Error> {
+    fn step(&self) -> Result<u64, hikv::Error> {
         Ok(0)
     }
 
     /// How the order keeps up.
-    fn upkeep(&self) -> Upkeep {
-        Upkeep::default()
+    fn queue_stats(&self) -> QueueStats {
+        QueueStats::default()
     }
 
     /// What the store has asked of its medium so far, where that is counted.

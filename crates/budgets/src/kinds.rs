@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_instruction_counts_once_however_often_it_repeats() {
+    fn repeated_string_instruction_counts_once() {
         let movsb: &[u8] = &[0xf3, 0xa4];
         let nop: &[u8] = &[0x90];
         assert_eq!(counted(&[(0, movsb), (0, movsb), (0, movsb), (2, nop), (0, movsb)]).instructions, 3);

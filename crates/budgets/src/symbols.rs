@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_of_this_program_has_its_name() {
+    fn function_of_this_program_has_its_name() {
         let mappings = Mappings::of(std::process::id()).expect("the process is there");
         let address = demangled as fn(&str) -> String as usize as u64;
         let name = Symbols::default().name(&mappings, address + 1).expect("its file can be read");

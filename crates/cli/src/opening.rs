@@ -19,7 +19,7 @@ const SAID_EVERY_MS: u64 = 5000;
 /// Opens the store at `dir`.
 pub(crate) fn open(options: &Options, dir: &Path) -> Result<Store, OpenError> {
     let watched = Watched { start: Instant::now(), next_ms: AtomicU64::new(SHOWN_AFTER_MS), bar: bar() };
-    let opened = options.open_watched(dir, &|progress| watched.show(progress));
+    let opened = options.open_with_progress(dir, &|progress| watched.show(progress));
     watched.bar.finish_and_clear();
     opened
 }

@@ -230,7 +230,7 @@ impl Client {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// As [`Client::run`], and `told` is told what came of each operation, by its number, as soon as that is known. A value is shown where it
+    /// As [`Client::run`], and `on_result` is told what came of each operation, by its number, as soon as that is known. A value is shown where it
     /// has arrived, and copied by nobody else.
     ///
     /// # Errors
@@ -238,7 +238,7 @@ impl Client {
     pub fn run_with<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         operations: &[Operation<K, V>],
-        mut told: impl FnMut(usize, Outcome<&[u8]>),
+        mut on_result: impl FnMut(usize, Outcome<&[u8]>),
     ) -> Result<(), Error> {
         // Before the first is sent: none is left behind on the queue.
         operations.iter().try_for_each(|operation| operation.command().map(drop))?;
@@ -246,7 +246,7 @@ impl Client {
         let mut patience = Patience::new(self.options.reconnect_max);
         loop {
             let entry_count = self.options.entry_count;
-            match run_some(&mut self.link()?.queue, entry_count, operations, &mut is_done, &mut told) {
+            match run_some(&mut self.link()?.queue, entry_count, operations, &mut is_done, &mut on_result) {
                 Ok(()) => return Ok(()),
                 Err((error, submitted)) => {
                     let lasts = patience.lasts(is_done.iter().filter(|is_done| **is_done).count());
@@ -257,9 +257,9 @@ impl Client {
     }
 
     fn one(&mut self, operation: Operation<&[u8], &[u8]>) -> Result<Outcome, Error> {
-        let mut told = None;
-        self.run_with(&[operation], |_, outcome| told = Some(outcome.to_owned()))?;
-        told.ok_or(Error::Unexpected("an operation without an outcome"))
+        let mut on_result = None;
+        self.run_with(&[operation], |_, outcome| on_result = Some(outcome.to_owned()))?;
+        on_result.ok_or(Error::Unexpected("an operation without an outcome"))
     }
 
     /// After an error: whether it is worth another connection, if patience lasts, and what was under way can be repeated.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rings::{HostEnd, Looks};
+use rings::{HostEnd, PollBudget};
 use rustix::net::{RecvFlags, recv};
 
 /// As Linux' host waits for a command.
@@ -65,7 +65,7 @@ impl Endpoint {
                 let mut refused = ErrorKind::NotFound.into();
                 for addr in addrs {
                     match self.open_at(addr) {
-                        Ok(socket) => return Ok(Stream::Tcp(socket, Looks::new(ASK_COUNT))),
+                        Ok(socket) => return Ok(Stream::Tcp(socket, PollBudget::new(ASK_COUNT))),
                         Err(error) => refused = error,
                     }
                 }
@@ -90,7 +90,7 @@ impl Endpoint {
 #[derive(Debug)]
 pub enum Stream {
     /// A socket, and how often it is asked.
-    Tcp(TcpStream, Looks),
+    Tcp(TcpStream, PollBudget),
     /// Shared memory.
     Shm(Box<HostEnd>),
 }
@@ -119,13 +119,13 @@ fn timed_out<T>(outcome: io::Result<T>) -> io::Result<T> {
 }
 
 /// Reads, and sleeps for that if it was asked often enough.
-fn read(socket: &mut TcpStream, looks: &mut Looks, out: &mut [u8]) -> io::Result<usize> {
+fn read(socket: &mut TcpStream, looks: &mut PollBudget, out: &mut [u8]) -> io::Result<usize> {
     loop {
         match recv(&*socket, &mut *out, RecvFlags::DONTWAIT) {
-            Err(rustix::io::Errno::AGAIN) if !looks.go_on() => return socket.read(out),
+            Err(rustix::io::Errno::AGAIN) if !looks.try_again() => return socket.read(out),
             Err(rustix::io::Errno::AGAIN) => {}
             read => {
-                looks.found();
+                looks.reset();
                 return Ok(read.map(|(len_bytes, _)| len_bytes)?);
             }
         }

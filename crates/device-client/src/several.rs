@@ -19,16 +19,16 @@ pub(crate) fn run_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     entry_count: u16,
     operations: &[Operation<K, V>],
     is_done: &mut [bool],
-    told: &mut impl FnMut(usize, Outcome<&[u8]>),
+    on_result: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), (Error, Vec<usize>)> {
     let mut long = Vec::new();
-    run_at_once(queue, entry_count, operations, (is_done, &mut long), told)
+    run_at_once(queue, entry_count, operations, (is_done, &mut long), on_result)
         .map_err(|error| (error, queue.pending_numbers().collect()))?;
     for number in long {
         let operation = &operations[number];
         let completed = retrieve_long(queue, operation).map_err(|error| (error, vec![number]))?;
         is_done[number] = true;
-        told(
+        on_result(
             number,
             completed
                 .as_ref()
@@ -44,7 +44,7 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     entry_count: u16,
     operations: &[Operation<K, V>],
     (is_done, long): (&mut [bool], &mut Vec<usize>),
-    told: &mut impl FnMut(usize, Outcome<&[u8]>),
+    on_result: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), Error> {
     let count_max = usize::from(entry_count.saturating_sub(1).max(1));
     let (mut next, mut room_bytes, mut is_spoilt) = (0, 0, false);
@@ -75,7 +75,7 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
                 long.push(number);
             } else {
                 is_done[number] = true;
-                told(number, operation.outcome(completed));
+                on_result(number, operation.outcome(completed));
             }
         };
         queue.complete_with(&mut note)?;

@@ -191,7 +191,7 @@ mod tests {
 
     /// More hosts than a turn takes by one way, and some by the other.
     #[test]
-    fn a_turn_takes_a_bounded_number_of_hosts_of_both_ways() {
+    fn turn_takes_bounded_number_of_hosts() {
         let (dir, shared) = shared();
         let listener = TcpListener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
         let addr = listener.local_addr().expect("it listens");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::event::Event;
-use rings::Look;
+use rings::Readiness;
 
 use crate::accept::Arrival;
 use crate::group::Group;
@@ -91,9 +91,9 @@ impl Connection {
     }
 
     /// Looks whether its host has said something.
-    pub(crate) fn look(&mut self) -> Look {
+    pub(crate) fn look(&mut self) -> Readiness {
         let look = self.socket.look();
-        self.is_readable |= look == Look::News;
+        self.is_readable |= look == Readiness::Ready;
         look
     }
 
@@ -156,7 +156,7 @@ impl Connection {
         }
         let start = self.output.len();
         let ((), ticket) = shared.store.deferred(|_| self.carry_out(shared, now));
-        let ticket = mem::take(&mut self.walked).and(ticket);
+        let ticket = mem::take(&mut self.walked).merge(ticket);
         self.output.hold(start, ticket);
         if self.session.is_walking() {
             self.walked = ticket;

@@ -6,7 +6,7 @@
 //!
 //! # Hosts that share memory
 //! Such a host rings only if its connection sleeps. A connection whose read has found nothing is therefore in `awake` until a look finds
-//! something or has the host told to ring (`rings::Look`). Looks are bounded for each connection, so a loop with nothing to do comes
+//! something or has the host told to ring (`rings::Readiness`). Looks are bounded for each connection, so a loop with nothing to do comes
 //! to the poller's sleep, with all connections asleep. Of files the poller tells, which the loop asks after so many turns, or so many looks
 //! in vain, at the latest. Before it sleeps there the loop asks some times without sleeping, which is to sockets what looks are to
 //! memory.
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use hikv::Ticket;
 use mio::{Events, Poll, Token, Waker};
-use rings::{Look, Looks};
+use rings::{PollBudget, Readiness};
 use slab::Slab;
 
 use crate::accept::{Accepted, Acceptor, Arrival};
@@ -58,7 +58,7 @@ pub(crate) struct EventLoop {
     holders: Keys,
     /// Turns since the poller was asked.
     unpolled_count: u32,
-    polls: Looks,
+    polls: PollBudget,
     store_waker: hikv::Waker,
     is_woken: bool,
     /// Endings of queues that were looked for.
@@ -93,7 +93,7 @@ impl EventLoop {
             awake: Keys::default(),
             holders: Keys::default(),
             unpolled_count: 0,
-            polls: Looks::new(POLL_COUNT),
+            polls: PollBudget::new(POLL_COUNT),
             store_waker,
             is_woken: false,
             ending_count: 0,
@@ -141,12 +141,12 @@ impl EventLoop {
             left_count = left_count.saturating_sub(self.awake.len());
             let (connections, ready) = (&mut self.connections, &mut self.ready);
             self.awake.retain(|key| match connections.get_mut(key).map(Connection::look) {
-                Some(Look::Nothing) => true,
-                Some(Look::News) => {
+                Some(Readiness::Pending) => true,
+                Some(Readiness::Ready) => {
                     ready.insert(key);
                     false
                 }
-                Some(Look::Sleeps) | None => false,
+                Some(Readiness::Sleeping) | None => false,
             });
             if !self.ready.is_empty() {
                 break;
@@ -160,14 +160,14 @@ impl EventLoop {
     fn poll(&mut self, events: &mut Events) -> io::Result<()> {
         self.unpolled_count = 0;
         let timeout = self.timeout();
-        let is_look = timeout != Some(Duration::ZERO) && self.polls.go_on();
+        let is_look = timeout != Some(Duration::ZERO) && self.polls.try_again();
         match self.poll.poll(events, if is_look { Some(Duration::ZERO) } else { timeout }) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => self.note(events),
         }
         self.now = Instant::now();
         if is_look && !events.is_empty() {
-            self.polls.found();
+            self.polls.reset();
         }
         if mem::take(&mut self.is_accepting) {
             self.accept();
@@ -264,11 +264,11 @@ impl EventLoop {
             let Some(connection) = self.connections.get_mut(*key) else { continue };
             connection.execute(&self.shared, self.now);
             if let Some(ticket) = connection.ticket() {
-                owed = Some(owed.map_or(ticket, |owed| owed.and(ticket)));
+                owed = Some(owed.map_or(ticket, |owed| owed.merge(ticket)));
             }
         }
         // What can never be durable is found when the connection is looked at.
-        let is_durable = owed.is_none_or(|owed| self.store_waker.ask(owed).unwrap_or(true));
+        let is_durable = owed.is_none_or(|owed| self.store_waker.request(owed).unwrap_or(true));
         for key in &ready {
             self.conclude(*key, is_durable);
         }

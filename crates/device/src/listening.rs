@@ -100,7 +100,7 @@ mod tests {
 
     /// As of `localhost`, where IPv6 is off.
     #[test]
-    fn a_name_is_listened_at_by_an_address_that_the_machine_has() {
+    fn name_is_resolved_to_local_address() {
         let lacking = SocketAddr::from(([192, 0, 2, 1], 0));
         let own = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = listen(&[lacking, own]).expect("it has the second");

@@ -72,7 +72,7 @@ impl Output {
 
     /// What has to be durable until nothing waits; `None` if nothing does.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
-        self.held.iter().map(|(_, ticket)| *ticket).reduce(Ticket::and)
+        self.held.iter().map(|(_, ticket)| *ticket).reduce(Ticket::merge)
     }
 
     /// Lets go what is durable now.

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_a_line_in_a_while() {
+    fn flood_is_line_in_while() {
         let (mut seldom, start) = (Seldom::default(), Instant::now());
         assert_eq!(seldom.may_write(start), Some(0));
         assert_eq!((0..1000).find_map(|_| seldom.may_write(start)), None);

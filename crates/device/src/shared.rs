@@ -73,7 +73,7 @@ impl Shared {
         }
         let ordered = self.store.ordered().map_err(|error| status_of(&error))?;
         let has_threads = self.store.stats_now().is_ok_and(|stats| stats.worker_count > 0);
-        let ordered = if has_threads { ordered.refusing_early() } else { ordered };
+        let ordered = if has_threads { ordered.fail_if_not_ready() } else { ordered };
         Ok(self.ordered.get_or_init(|| ordered))
     }
 
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_taken_from_the_host_that_was_silent_longest() {
+    fn longest_silent_host_makes_way() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let store = options.open(dir.path()).expect("a store");
@@ -239,7 +239,7 @@ mod tests {
 
     /// What a host has sent to a controller that it gave up does not come behind what it sends to the next one.
     #[test]
-    fn a_host_ends_its_other_controllers_and_nobody_elses() {
+    fn host_ends_only_its_own_controllers() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let shared =

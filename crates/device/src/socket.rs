@@ -6,7 +6,7 @@ use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rings::{DeviceEnd, Look};
+use rings::{DeviceEnd, Readiness};
 
 use crate::limits;
 use crate::output::Carrier;
@@ -46,10 +46,10 @@ impl Socket {
     }
 
     /// Looks whether there is something to read.
-    pub(crate) fn look(&mut self) -> Look {
+    pub(crate) fn look(&mut self) -> Readiness {
         match self {
-            Socket::Tcp(_) => Look::Sleeps,
-            Socket::Shm(end) => end.look(),
+            Socket::Tcp(_) => Readiness::Sleeping,
+            Socket::Shm(end) => end.poll(),
         }
     }
 
@@ -101,7 +101,7 @@ impl Carrier for Socket {
 
     fn tell(&mut self, len_bytes: usize) {
         if let Socket::Shm(end) = self {
-            end.tell(len_bytes);
+            end.publish(len_bytes);
         }
     }
 }

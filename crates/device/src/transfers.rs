@@ -147,7 +147,7 @@ mod tests {
 
     /// One value is on its way while as many others come as there are tags.
     #[test]
-    fn a_tag_that_is_in_use_is_not_given_again() {
+    fn used_tag_is_not_reissued() {
         let mut transfers = Transfers::default();
         transfers.add(transfer(1, 2)).expect("it is the first");
         let slow = transfers.next_ready().expect("there is room");

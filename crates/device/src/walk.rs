@@ -142,7 +142,7 @@ mod tests {
 
     /// As many keys that have no name as would take a loop's other connections long, each with another beginning.
     #[test]
-    fn a_turn_passes_over_a_bounded_number_of_long_keys() {
+    fn turn_skips_bounded_number_of_long_keys() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let store = options.open(dir.path()).expect("a store");
@@ -166,14 +166,14 @@ mod tests {
 
     /// The order of an engine that keeps none before it is asked for, and of which this store has no thread that makes it.
     #[test]
-    fn a_walk_does_not_wait_for_the_order_to_be_made() {
+    fn walk_does_not_wait_for_order() {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
         let options = Options::new().engine(EngineKind::HiKv).durability(Durability::Process).background(false);
         let store = options.open(dir.path()).expect("a store");
         (0..100).for_each(|number| store.put(format!("{number:03}"), "v").expect("it stores"));
         let ordered = store.ordered().expect("it can have order");
         let mut walk = Walk::of_keys(1, &Key::default(), 1 << 20);
-        let refusing = ordered.clone().refusing_early();
+        let refusing = ordered.clone().fail_if_not_ready();
         (0..3).for_each(|_| assert_eq!(walk.step(&refusing).expect("it answers"), Piece::Later));
         ordered.wait_until_ready(|_| {}).expect("it is made");
         let Piece::Done(keys, 0) = walk.step(&refusing).expect("it reads") else { panic!("it is not done") };
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_shows_a_bounded_number_of_items() {
+    fn turn_shows_bounded_number_of_items() {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options::new().engine(EngineKind::Pmekv).durability(Durability::Process);
         let store = options.open(dir.path()).expect("a store");

@@ -60,7 +60,7 @@ impl<'a> BatchOp<'a> {
 
     /// The key, where a batch deletes one and its conditions are of no other. That is one step by itself, without what makes one of several.
     #[must_use]
-    pub fn only_deleted(conditions: &[Condition<'_>], ops: &[BatchOp<'a>]) -> Option<&'a [u8]> {
+    pub fn single_delete(conditions: &[Condition<'_>], ops: &[BatchOp<'a>]) -> Option<&'a [u8]> {
         let key = ops.first()?.key();
         let deletes_it = |op: &BatchOp<'_>| op.value().is_none() && op.key() == key;
         (ops.iter().all(deletes_it) && conditions.iter().all(|condition| condition.key == key)).then_some(key)

@@ -58,7 +58,7 @@ impl Check {
     }
 
     /// For engines: the check goes on with this, or everything was checked.
-    pub fn go_on_with<T: Any + Send>(&mut self, state: Option<Box<T>>) {
+    pub fn set_state<T: Any + Send>(&mut self, state: Option<Box<T>>) {
         self.is_done = state.is_none();
         self.state = state.map(|state| state as Box<dyn Any + Send>);
     }

@@ -77,7 +77,7 @@ impl Clock {
 
     /// As [`Clock::manual`], of a clock that goes on by a millisecond with each look at it: so that any moment comes between two looks.
     #[must_use]
-    pub fn restless(now_ms: u64) -> Clock {
+    pub fn ticking(now_ms: u64) -> Clock {
         Clock(Source::Manual(Arc::new(Manual { now_ms: now_ms.into(), step_ms: 1 })))
     }
 
@@ -147,18 +147,18 @@ impl Clock {
     }
 }
 
-/// The time when the system tells `told_ms`, and `gone_ms` have gone by. The line is written only where the system's clock has
+/// The time when the system tells `system_ms`, and `gone_ms` have gone by. The line is written only where the system's clock has
 /// gained on the other.
-fn time_ms(ahead_ms: &AtomicU64, told_ms: u64, gone_ms: u64) -> u64 {
-    let (now_ahead_ms, seen_ms) = (told_ms.saturating_sub(gone_ms), ahead_ms.load(Ordering::Relaxed));
+fn time_ms(ahead_ms: &AtomicU64, system_ms: u64, gone_ms: u64) -> u64 {
+    let (now_ahead_ms, seen_ms) = (system_ms.saturating_sub(gone_ms), ahead_ms.load(Ordering::Relaxed));
     if now_ahead_ms > seen_ms {
         ahead_ms.fetch_max(now_ahead_ms, Ordering::Relaxed);
     }
     gone_ms.saturating_add(now_ahead_ms.max(seen_ms))
 }
 
-fn lead_ms(now_ms: u64, told_ms: u64) -> u64 {
-    Some(now_ms.saturating_sub(told_ms)).filter(|&lead_ms| lead_ms >= LEAD_MIN_MS).unwrap_or(0)
+fn lead_ms(now_ms: u64, system_ms: u64) -> u64 {
+    Some(now_ms.saturating_sub(system_ms)).filter(|&lead_ms| lead_ms >= LEAD_MIN_MS).unwrap_or(0)
 }
 
 fn system_ms() -> u64 {
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_is_led_and_no_other() {
+    fn clock_set_back_is_led() {
         assert_eq!([lead_ms(5_000, 5_000), lead_ms(5_000, 5_001), lead_ms(5_999, 5_000)], [0; 3]);
         assert_eq!((lead_ms(6_000, 5_000), lead_ms(9_000, 0)), (1_000, 9_000));
         assert_eq!(Clock::manual(9_000).lead_ms(), 0);
     }
 
     #[test]
-    fn a_moment_is_past_once_it_has_come() {
+    fn moment_is_past_once_it_has_come() {
         let clock = Clock::manual(1000);
         let expiry = clock.after(Duration::from_millis(5));
         assert_eq!((expiry.ms(), clock.left(expiry)), (1005, Ttl::Left(Duration::from_millis(5))));
@@ -216,8 +216,8 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_never_goes_back() {
-        for clock in [Clock::manual(1_000), Clock::restless(1_000)] {
+    fn manual_clock_never_goes_back() {
+        for clock in [Clock::manual(1_000), Clock::ticking(1_000)] {
             for by in [Duration::MAX, Duration::from_secs(1), Duration::MAX] {
                 clock.advance(by);
                 assert_eq!([clock.now_ms(), clock.now_ms()], [u64::MAX; 2]);

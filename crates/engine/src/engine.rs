@@ -8,8 +8,8 @@ use std::time::Duration;
 use epoch::Pinned;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, Condition, Cursor, EngineStats, Error, Expiry, Features, Limits, Look,
-    OrderedEngine, Progress, Room, Show, ShowCompaction, Skip, SnapshotEngine, Witness,
+    BatchOp, Check, Clock, CompactionReport, Condition, Cursor, EngineStats, Error, Expiry, Features, Limits,
+    OnCompaction, OnDamaged, OnItem, OrderedEngine, PackedLookup, Progress, SnapshotEngine, ValueBuffer, Witness,
 };
 
 /// What to do with a key, given what it holds.
@@ -27,7 +27,7 @@ pub enum Decision<'v> {
 
 /// What a key holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Held<'a> {
+pub struct CurrentItem<'a> {
     /// Its value.
     pub value: &'a [u8],
     /// When it expires.
@@ -35,7 +35,7 @@ pub struct Held<'a> {
 }
 
 /// Decides on a key: is shown what it holds, or `None`.
-pub type Decide<'a, 'v> = dyn FnMut(Option<Held<'_>>) -> Decision<'v> + 'a;
+pub type Decide<'a, 'v> = dyn FnMut(Option<CurrentItem<'_>>) -> Decision<'v> + 'a;
 
 /// Is told the key of an item that has expired, by the thread that took it away and has ended its operation: it may use the
 /// store, and should be quick. A panic ends with the call.
@@ -47,9 +47,9 @@ pub type OnExpiredItem = dyn Fn(&[u8], &[u8], Expiry) + Send + Sync;
 /// How many background threads have something to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
-pub enum Wanted {
+pub enum WantedThreads {
     /// None.
-    Nobody,
+    None,
     /// One suffices.
     One,
     /// As many as there are.
@@ -66,7 +66,7 @@ pub struct Damage {
 }
 
 /// Is told what became of an item, or of a key, by its number.
-pub type Told<'a, T = ()> = dyn FnMut(usize, Result<T, Error>) + 'a;
+pub type OnResult<'a, T = ()> = dyn FnMut(usize, Result<T, Error>) + 'a;
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
 /// medium goes, when it returns.
@@ -94,20 +94,20 @@ pub trait Engine: Send + Sync {
     /// should be soon: space is not reused meanwhile.
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error>;
 
-    /// Whether it is worth a look ([`Engine::look`], [`Engine::look_at_many`]) before a value is asked for.
-    fn looks(&self) -> bool {
+    /// Whether it is worth a look ([`Engine::lookup`], [`Engine::lookup_many`]) before a value is asked for.
+    fn supports_lookup(&self) -> bool {
         false
     }
 
     /// The key's value, as [`Engine::get`] shows it, if a look at the place where it usually is suffices; where it does not suffice, nothing has
     /// happened. It lies where the engine has it, or in the caller's `room`.
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _room: &'a mut Room) -> Look<'a> {
-        Look::UNSURE
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        PackedLookup::UNSURE
     }
 
-    /// As [`Engine::look`], one key after the other, up to the first that it does not suffice for: how many are `seen`. Memory accesses
+    /// As [`Engine::lookup`], one key after the other, up to the first that it does not suffice for: how many are `values`. Memory accesses
     /// overlap, those for all other keys, too.
-    fn look_at_many<'a>(&'a self, _pinned: Pinned<'a>, _keys: &[&[u8]], _seen: &mut [Option<&'a [u8]>]) -> usize {
+    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, _keys: &[&[u8]], _values: &mut [Option<&'a [u8]>]) -> usize {
         0
     }
 
@@ -142,10 +142,10 @@ pub trait Engine: Send + Sync {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
-    /// As [`Engine::multi_put`], and `told` is told of each item once what became of it: it was put, or it was not. One that fails
+    /// As [`Engine::multi_put`], and `on_result` is told of each item once what became of it: it was put, or it was not. One that fails
     /// keeps none of the others back, and nothing is put twice, so that what readers see meanwhile does not come back.
-    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
-        items.iter().enumerate().for_each(|(number, (key, value))| told(number, self.put(key, value)));
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
+        items.iter().enumerate().for_each(|(number, (key, value))| on_result(number, self.put(key, value)));
     }
 
     /// As [`Engine::multi_put`] of different keys, into a store that is no store before all of it is written: in the way that takes the
@@ -166,7 +166,7 @@ pub trait Engine: Send + Sync {
     /// `docs/decisions/0015-compare-versions-under-the-locks.md`.
     ///
     /// # Errors
-    /// [`Error::Unmet`] names a condition that did not hold, and nothing has changed.
+    /// [`Error::ConditionFailed`] names a condition that did not hold, and nothing has changed.
     fn write_batch_if(&self, _conditions: &[Condition<'_>], _ops: &[BatchOp<'_>]) -> Result<(), Error> {
         Err(unsupported(self.name(), "batches"))
     }
@@ -190,10 +190,10 @@ pub trait Engine: Send + Sync {
     /// Deletes; false if there was no such key.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
-    /// Deletes several keys: as [`Engine::delete`] for one after the other, but faster. `told` is told of each once whether there was such
+    /// Deletes several keys: as [`Engine::delete`] for one after the other, but faster. `on_result` is told of each once whether there was such
     /// a key. Not one step; one that fails keeps none of the others back, and nothing is deleted twice.
-    fn multi_delete_each(&self, keys: &[&[u8]], told: &mut Told<'_, bool>) {
-        keys.iter().enumerate().for_each(|(number, key)| told(number, self.delete(key)));
+    fn multi_delete_each(&self, keys: &[&[u8]], on_result: &mut OnResult<'_, bool>) {
+        keys.iter().enumerate().for_each(|(number, key)| on_result(number, self.delete(key)));
     }
 
     /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
@@ -214,10 +214,10 @@ pub trait Engine: Send + Sync {
         Ok(self.get(key, &mut |_, _| {})?.then_some(Expiry::NEVER))
     }
 
-    /// From now on `told` is told of each key that has expired, once it is taken away: by the background, within a second or
+    /// From now on `on_result` is told of each key that has expired, once it is taken away: by the background, within a second or
     /// so, or by a write to the key that comes before. It takes the place of any other, which does not run any more when this
     /// returns, unless the caller is inside of it; `None` ends the telling. Engines without keys that expire never call it.
-    fn on_expired(&self, _told: Option<Arc<OnExpired>>) {}
+    fn on_expired(&self, _callback: Option<Arc<OnExpired>>) {}
 
     /// As [`Engine::on_expired`], for a callback that wants values: each is copied before its item goes. Replaces the callback of that method as well, and is
     /// replaced by it.
@@ -243,16 +243,21 @@ pub trait Engine: Send + Sync {
     /// Shows the items of the next part of the store to `each`, with when they expire, in no order, and returns where to go
     /// on. Each key that is there from the first step to the last is shown exactly once; not a snapshot. A number that the
     /// engine never gave is harmless.
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error>;
 
     /// As [`Engine::walk`], of a store that is open for reading alone, without what is damaged, each of which `damaged` is told of: an item, or a
     /// part of the store of which nobody knows how many items it has. Cursors are those of this walk.
-    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, _damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+    fn walk_skipping_damage(
+        &self,
+        cursor: Cursor,
+        each: &mut OnItem<'_>,
+        _damaged: &mut OnDamaged<'_>,
+    ) -> Result<Cursor, Error> {
         self.walk(cursor, each)
     }
 
     /// Somewhere in the store, chosen by `seed`: for callers that want any key.
-    fn somewhere(&self, _seed: u64) -> Cursor {
+    fn random_cursor(&self, _seed: u64) -> Cursor {
         Cursor::Start
     }
 
@@ -273,7 +278,7 @@ pub trait Engine: Send + Sync {
 
     /// Gathers items, and gives free space back to the file system, as far as it can be done, or until `_progress` stops it; others read and
     /// write meanwhile. Waits for the sweep after open, and helps it.
-    fn compact(&self, _progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, _progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         Err(unsupported(self.name(), "compaction"))
     }
 
@@ -293,20 +298,20 @@ pub trait Engine: Send + Sync {
     }
 
     /// How many threads should call [`Engine::step`]: there is something to do that others may soon wait for.
-    fn wanted(&self) -> Wanted {
-        Wanted::Nobody
+    fn wanted_threads(&self) -> WantedThreads {
+        WantedThreads::None
     }
 
     /// Does a step of what writers can put off faster than the background keeps up with, if the background is behind: for a writer, after a
-    /// write that found a step [wanted](Engine::wanted). A caller that is inside of another operation's callback does nothing.
+    /// write that found a step [wanted](Engine::wanted_threads). A caller that is inside of another operation's callback does nothing.
     ///
     /// # Errors
     /// As for [`Engine::step`].
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever. The one thread that watches time
+    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted_threads`]; `None` for ever. The one thread that watches time
     /// asks this before each of its sleeps.
     fn sleep_time(&self) -> Option<Duration> {
         None

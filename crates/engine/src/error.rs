@@ -98,7 +98,7 @@ pub enum Error {
         seconds: u64,
     },
     /// A condition of the batch does not hold.
-    Unmet {
+    ConditionFailed {
         /// Its number among the batch's conditions, from 0.
         condition: usize,
     },
@@ -138,7 +138,7 @@ pub enum Error {
         number: u64,
     },
     /// The store was opened without order.
-    HashOnly,
+    NoOrder,
     /// Live snapshots see the keys that were to be deleted all at once.
     SnapshotLive {
         /// How many there are.
@@ -210,7 +210,7 @@ impl fmt::Display for Error {
             Error::ExpiryTooLate { seconds } => {
                 write!(f, "an expiry of {seconds} seconds is later than a store can note; a key without one stays")
             }
-            Error::Unmet { condition } => {
+            Error::ConditionFailed { condition } => {
                 write!(f, "condition {} of the batch does not hold; nothing has changed", condition + 1)
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
@@ -238,7 +238,7 @@ impl fmt::Display for Error {
             Error::CursorForgotten { number } => {
                 write!(f, "the walk's number {number} is not known any more: begin again at 0")
             }
-            Error::HashOnly => f.write_str("the store was opened without order: there are no ranges; Options::ordered opens it with order"),
+            Error::NoOrder => f.write_str("the store was opened without order: there are no ranges; Options::ordered opens it with order"),
             Error::SnapshotLive { count } => {
                 write!(
                     f,

@@ -31,7 +31,7 @@ pub const COPIED_BYTES_MAX: usize = 1 << 20;
 
 /// The callback, if there is one.
 #[derive(Default)]
-pub struct ExpiredHook(Mutex<Option<Arc<Told>>>);
+pub struct ExpiredHook(Mutex<Option<Arc<Registration>>>);
 
 /// An item that has expired, copied for the callback before it went. The value is empty unless the callback wants values.
 #[derive(PartialEq, Eq, Debug)]
@@ -49,16 +49,16 @@ enum Callback {
     Item(Arc<OnExpiredItem>),
 }
 
-struct Told {
+struct Registration {
     callback: Callback,
     /// Held, shared, while the callback runs.
-    telling: RwLock<()>,
+    running: RwLock<()>,
     /// Another has taken its place.
     is_over: AtomicBool,
 }
 
 /// An item, and the callback that is to be told of it.
-type Late = (Arc<Told>, ExpiredItem);
+type Late = (Arc<Registration>, ExpiredItem);
 
 thread_local! {
     /// The calls that this thread still has to make; `None` outside of a callback. A thread that ends has none: its stores may be closed
@@ -100,12 +100,13 @@ impl ExpiredHook {
     }
 
     fn replace(&self, callback: Option<Callback>) {
-        let told = |callback| Told { callback, telling: RwLock::default(), is_over: AtomicBool::new(false) };
-        let before = std::mem::replace(&mut *self.0.lock(), callback.map(told).map(Arc::new));
+        let registration =
+            |callback| Registration { callback, running: RwLock::default(), is_over: AtomicBool::new(false) };
+        let before = std::mem::replace(&mut *self.0.lock(), callback.map(registration).map(Arc::new));
         let Some(before) = before else { return };
         before.is_over.store(true, Ordering::Release);
         if !in_expired_callback() {
-            drop(before.telling.write());
+            drop(before.running.write());
         }
     }
 
@@ -119,8 +120,8 @@ impl ExpiredHook {
     #[cold]
     #[must_use]
     pub fn copy(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Option<ExpiredItem> {
-        let told = self.0.lock().clone()?;
-        let value = match &told.callback {
+        let registration = self.0.lock().clone()?;
+        let value = match &registration.callback {
             Callback::Key(_) => &[],
             Callback::Item(_) => value,
         };
@@ -129,16 +130,16 @@ impl ExpiredHook {
 
     /// Tells of an item that was [copied](ExpiredHook::copy). The caller holds no lock, and no pin of its own.
     #[cold]
-    pub fn tell(&self, item: ExpiredItem) {
-        let Some(told) = self.0.lock().clone() else { return };
+    pub fn notify(&self, item: ExpiredItem) {
+        let Some(registration) = self.0.lock().clone() else { return };
         if in_expired_callback() {
-            LATE.with_borrow_mut(|late| late.get_or_insert_default().push_back((told, item)));
+            LATE.with_borrow_mut(|late| late.get_or_insert_default().push_back((registration, item)));
             return;
         }
         let _ = LATE.try_with(|late| late.replace(Some(VecDeque::new())));
-        told.tell(&item);
-        while let Ok(Some((told, item))) = LATE.try_with(|late| next_late(&mut late.borrow_mut())) {
-            told.tell(&item);
+        registration.call(&item);
+        while let Ok(Some((registration, item))) = LATE.try_with(|late| next_late(&mut late.borrow_mut())) {
+            registration.call(&item);
         }
     }
 }
@@ -152,10 +153,10 @@ fn next_late(late: &mut Option<VecDeque<Late>>) -> Option<Late> {
     next
 }
 
-impl Told {
-    fn tell(&self, ExpiredItem(item): &ExpiredItem) {
+impl Registration {
+    fn call(&self, ExpiredItem(item): &ExpiredItem) {
         // Recursive: somebody who waits for this call's end must not keep another, for which this one may wait.
-        let _telling = self.telling.read_recursive();
+        let _telling = self.running.read_recursive();
         if self.is_over.load(Ordering::Acquire) {
             return;
         }

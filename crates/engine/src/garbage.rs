@@ -30,20 +30,20 @@ const DOUBLINGS_PER_BOUND: f64 = 5.0;
 /// A sleep that is much shorter takes longer than it should.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
 /// A writer looks for free garbage again after so much more garbage, and before each sleep: a look interrupts every core.
-const LOOKED_BYTES: u64 = GARBAGE_BYTES_MAX / 64;
+const COLLECT_BYTES: u64 = GARBAGE_BYTES_MAX / 64;
 /// Garbage of readers who have moved on is free after so many looks.
-const LOOK_COUNT: usize = 3;
+const COLLECT_COUNT: usize = 3;
 
 /// The writes that were slowed, and what they owe.
 #[derive(Debug, Default)]
-pub struct HeldUp {
+pub struct WriteThrottle {
     count: AtomicU64,
     owed_ns: AtomicU64,
     /// How much garbage there was at the last look.
-    looked_bytes: AtomicU64,
+    collected_bytes: AtomicU64,
 }
 
-impl HeldUp {
+impl WriteThrottle {
     /// How many writes were slowed.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
@@ -51,18 +51,18 @@ impl HeldUp {
 
     /// Comes before a write, once, that leaves garbage in `limbo`, while that is [over its bound](Limbo::is_over); `collect` frees what it can.
     /// The caller holds no lock.
-    pub fn hold_up<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
+    pub fn throttle<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
         if epoch::is_pinned() {
             return;
         }
         let bytes = limbo.queued_bytes();
         let due = self.owe(bytes);
-        let has_grown = self.looked_bytes.load(Ordering::Relaxed).abs_diff(bytes) >= LOOKED_BYTES;
+        let has_grown = self.collected_bytes.load(Ordering::Relaxed).abs_diff(bytes) >= COLLECT_BYTES;
         if due.is_none() && !has_grown {
             return;
         }
-        self.looked_bytes.store(bytes, Ordering::Relaxed);
-        for _ in 0..LOOK_COUNT {
+        self.collected_bytes.store(bytes, Ordering::Relaxed);
+        for _ in 0..COLLECT_COUNT {
             collect();
             if !limbo.is_over() {
                 return;
@@ -120,8 +120,8 @@ mod tests {
     }
 
     #[test]
-    fn a_write_sleeps_for_those_before_it() {
-        let held_up = HeldUp::default();
+    fn write_sleeps_for_those_before_it() {
+        let held_up = WriteThrottle::default();
         let slept: Vec<_> = (0..2_000).filter_map(|_| held_up.owe(GARBAGE_BYTES_MAX)).collect();
         assert_eq!(slept, [SLEEP_MIN; 2]);
         assert_eq!(held_up.count(), 2_000);

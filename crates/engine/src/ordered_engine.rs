@@ -67,7 +67,7 @@ impl OrderStats {
 
 /// How an ordered index keeps up with writers; cheap to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Upkeep {
+pub struct QueueStats {
     /// Changes that wait in queues.
     pub queued_count: u64,
     /// As [`OrderStats::applied_count`].
@@ -93,7 +93,7 @@ pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 pub trait OrderedEngine: Engine {
     /// Has the ordered index built, in the background, unless it is there. Why an earlier one was lost is told once.
     /// An engine whose index is ordered has nothing to build.
-    fn ask_for_order(&self) -> Result<(), Error> {
+    fn request_order(&self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -116,11 +116,11 @@ pub trait OrderedEngine: Engine {
     }
 
     /// Whether the caller's threads do that between their operations: the background is then asked only where they do not keep up.
-    fn callers_apply(&self, _do_they: bool) {}
+    fn set_callers_apply(&self, _is_enabled: bool) {}
 
     /// How that stands.
-    fn upkeep(&self) -> Upkeep {
-        Upkeep::default()
+    fn queue_stats(&self) -> QueueStats {
+        QueueStats::default()
     }
 
     /// Shows the next items of a scan, dozens or hundreds, to `each`; false when the scan is at its end, or `each` has ended it.

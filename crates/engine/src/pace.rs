@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Expiring keys whose puts are always free: a round that is worth its walk, and far more than writers put while a worker wakes.
 pub const FREE_COUNT: u64 = 4096;
 /// Visited entries that pay for one put in a round: together about as much work as the put itself.
-const LOOKED_SHARE: u64 = 16;
+const VISITED_SHARE: u64 = 16;
 /// Deleted keys that pay for one put in a round: two, so that each round leaves less than the one before.
 const DELETED_SHARE: u64 = 2;
 /// An early round visits so many entries for each expiring key that was put: a few times fewer than [`FEW_SHARE`], so that rounds that keep up
@@ -38,7 +38,7 @@ pub struct Pace {
     put_count: AtomicU64,
     allowed_count: AtomicU64,
     /// Of the present round, or of the last one.
-    looked_count: AtomicU64,
+    visited_count: AtomicU64,
     deleted_count: AtomicU64,
     is_behind: AtomicBool,
 }
@@ -48,7 +48,7 @@ impl Default for Pace {
         Pace {
             put_count: AtomicU64::new(0),
             allowed_count: AtomicU64::new(FREE_COUNT),
-            looked_count: AtomicU64::new(0),
+            visited_count: AtomicU64::new(0),
             deleted_count: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
         }
@@ -75,28 +75,28 @@ impl Pace {
 
     /// A round begins.
     pub fn begin(&self) {
-        self.looked_count.store(0, Ordering::Relaxed);
+        self.visited_count.store(0, Ordering::Relaxed);
         self.deleted_count.store(0, Ordering::Relaxed);
         self.restart(FREE_COUNT);
     }
 
     /// The round has visited so many more entries, and deleted so many keys.
-    pub fn advance(&self, looked_count: u64, deleted_count: u64) {
-        let looked_count = looked_count + self.looked_count.fetch_add(looked_count, Ordering::Relaxed);
+    pub fn advance(&self, visited_count: u64, deleted_count: u64) {
+        let visited_count = visited_count + self.visited_count.fetch_add(visited_count, Ordering::Relaxed);
         let deleted_count = deleted_count + self.deleted_count.fetch_add(deleted_count, Ordering::Relaxed);
-        self.allow(match is_few(looked_count, deleted_count) {
+        self.allow(match is_few(visited_count, deleted_count) {
             true => u64::MAX,
-            false => FREE_COUNT + looked_count / LOOKED_SHARE + deleted_count / DELETED_SHARE,
+            false => FREE_COUNT + visited_count / VISITED_SHARE + deleted_count / DELETED_SHARE,
         });
     }
 
     /// The round has ended, and the reaper rests.
     pub fn end(&self) {
-        let [looked_count, deleted_count] =
-            [&self.looked_count, &self.deleted_count].map(|count| count.load(Ordering::Relaxed));
-        self.restart(match is_few(looked_count, deleted_count) {
+        let [visited_count, deleted_count] =
+            [&self.visited_count, &self.deleted_count].map(|count| count.load(Ordering::Relaxed));
+        self.restart(match is_few(visited_count, deleted_count) {
             true => u64::MAX,
-            false => FREE_COUNT.max(looked_count / RESTED_SHARE),
+            false => FREE_COUNT.max(visited_count / RESTED_SHARE),
         });
     }
 
@@ -118,8 +118,8 @@ impl Pace {
     }
 }
 
-fn is_few(looked_count: u64, deleted_count: u64) -> bool {
-    deleted_count < looked_count / FEW_SHARE
+fn is_few(visited_count: u64, deleted_count: u64) -> bool {
+    deleted_count < visited_count / FEW_SHARE
 }
 
 #[cfg(test)]
@@ -138,13 +138,13 @@ mod tests {
         pace.begin();
         assert!(!pace.is_behind());
         assert_eq!(free_count(&pace), FREE_COUNT);
-        pace.advance(LOOKED_SHARE * 3, 20);
+        pace.advance(VISITED_SHARE * 3, 20);
         assert_eq!(free_count(&pace), 3 + 10 - 1);
         assert!(pace.is_behind());
     }
 
     #[test]
-    fn a_rest_is_long_after_a_long_round() {
+    fn rest_is_long_after_long_round() {
         let pace = Pace::default();
         pace.begin();
         pace.advance(RESTED_SHARE * 3 * FREE_COUNT, FREE_COUNT);

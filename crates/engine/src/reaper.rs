@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::expectation::REST;
-use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, Pace, Progress, Show};
+use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, OnItem, Pace, Progress};
 
 /// What an engine shows the reaper of its keys: the next part of a walk, with what has expired and without what is damaged. Where this ends with
 /// an error the same part comes again, so it never does for what lies there.
-pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut Show<'_>) -> Result<Cursor, Error> + 'a;
+pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut OnItem<'_>) -> Result<Cursor, Error> + 'a;
 
 /// The reaper of a store.
 #[derive(Default)]
@@ -88,9 +88,9 @@ impl Reaper {
             }
             None => return Ok(Progress::Idle),
         };
-        let mut looked_count = 0;
+        let mut visited_count = 0;
         let walked = walk(&cursor, &mut |key, _, expiry| {
-            looked_count += 1;
+            visited_count += 1;
             if !expiry.is_never() {
                 self.expectation.expect();
             }
@@ -109,7 +109,7 @@ impl Reaper {
         *place = (!is_at_end).then_some(next);
         let is_to_rest = is_at_end && self.expectation.end();
         drop(place);
-        self.pace.advance(looked_count, due.len() as u64);
+        self.pace.advance(visited_count, due.len() as u64);
         if is_at_end {
             self.pace.end();
         }
@@ -135,9 +135,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_damage_keeps_from_being_deleted_keeps_back_no_other() {
+    fn damaged_expired_key_delays_no_other() {
         let reaper = Reaper::default();
-        let mut walk = |_: &Cursor, each: &mut Show<'_>| {
+        let mut walk = |_: &Cursor, each: &mut OnItem<'_>| {
             [&b"one"[..], b"damaged", b"other"].iter().for_each(|key| each(key, b"", Expiry::at_ms(1)));
             Ok(Cursor::End)
         };

@@ -67,22 +67,22 @@ impl ScanCursor {
     }
 
     /// For engines: the next key is where the engine's own memory says; false if it says nowhere, and the cursor stays where it is.
-    pub fn follow<T: Any>(&mut self, next: impl FnOnce(&T) -> Option<Bound<&[u8]>>) -> bool {
+    pub fn continue_at_state<T: Any>(&mut self, next: impl FnOnce(&T) -> Option<Bound<&[u8]>>) -> bool {
         let state = self.state.take();
         let next = state.as_ref().and_then(|state| state.downcast_ref()).and_then(next);
         let goes_on = next.is_some();
-        next.into_iter().for_each(|next| self.go_on(next));
+        next.into_iter().for_each(|next| self.continue_from(next));
         self.state = state;
         goes_on
     }
 
     /// For engines: the next key is the one after `key`.
-    pub fn pass(&mut self, key: &[u8]) {
-        self.go_on(Bound::Excluded(key));
+    pub fn continue_after(&mut self, key: &[u8]) {
+        self.continue_from(Bound::Excluded(key));
     }
 
     /// For engines: the next key is the first one from `from` on.
-    pub fn go_on(&mut self, from: Bound<&[u8]>) {
+    pub fn continue_from(&mut self, from: Bound<&[u8]>) {
         let mut memory = match std::mem::replace(&mut self.from, Bound::Unbounded) {
             Bound::Included(memory) | Bound::Excluded(memory) => memory,
             Bound::Unbounded => Vec::new(),

@@ -54,10 +54,10 @@ pub struct SnapshotStats {
 }
 
 /// Is shown a key, its value, and when it expires.
-pub type Show<'a> = dyn FnMut(&[u8], &[u8], Expiry) + 'a;
+pub type OnItem<'a> = dyn FnMut(&[u8], &[u8], Expiry) + 'a;
 
 /// Is told of an item that cannot be shown, and passes the error on unless the walk is to go on without the item.
-pub type Skip<'a> = dyn FnMut(Error) -> Result<(), Error> + 'a;
+pub type OnDamaged<'a> = dyn FnMut(Error) -> Result<(), Error> + 'a;
 
 /// What engines can do at a snapshot. A snapshot lives until it is released, or the store is closed.
 pub trait SnapshotEngine {
@@ -77,6 +77,11 @@ pub trait SnapshotEngine {
 
     /// As [`crate::Engine::walk`], at the snapshot, and with each key's expiry: from the first step to the last each of its
     /// keys is shown exactly once, unless it is damaged.
-    fn walk_at(&self, at: Moment, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>)
-    -> Result<Cursor, Error>;
+    fn walk_at(
+        &self,
+        at: Moment,
+        cursor: Cursor,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<Cursor, Error>;
 }

@@ -113,7 +113,7 @@ impl Worker {
 
     /// Asks for a step. Costs a load when one was asked for already.
     #[inline]
-    pub fn ask(&self) {
+    pub fn wake(&self) {
         if !self.shared.asked.load(Ordering::Relaxed) && !self.shared.asked.swap(true, Ordering::AcqRel) {
             self.thread.iter().for_each(|thread| thread.thread().unpark());
         }

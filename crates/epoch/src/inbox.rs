@@ -73,7 +73,7 @@ impl<T, W: Word> Inbox<T, W> {
     ///
     /// # Safety
     /// The caller holds that lock.
-    pub(crate) unsafe fn show_all(&self, mut each: impl FnMut(&T)) {
+    pub(crate) unsafe fn visit_all(&self, mut each: impl FnMut(&T)) {
         let filled = self.filled.load(Ordering::Acquire);
         for number in self.taken.load(Ordering::Relaxed)..filled {
             // SAFETY: as for `take_all`; filled places stay as they are.
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_took_is_dropped_with_it() {
+    fn untaken_items_are_dropped_with_inbox() {
         let thing = std::sync::Arc::new(());
         let inbox = Inbox::<_, AtomicU64>::new();
         // SAFETY: one thread.

@@ -128,7 +128,7 @@ impl<T: Send> Limbo<T> {
         drop(waiting);
         freed.into_iter().for_each(free);
         if is_heavy || due {
-            self.look_after(is_heavy, due);
+            self.after_retire(is_heavy, due);
         }
         reported_bytes
     }
@@ -167,7 +167,7 @@ impl<T: Send> Limbo<T> {
             freed.into_iter().for_each(&mut free);
         }
         if is_heavy || due {
-            self.look_after(is_heavy, due);
+            self.after_retire(is_heavy, due);
         }
         reported_bytes
     }
@@ -178,7 +178,7 @@ impl<T: Send> Limbo<T> {
 
     #[cold]
     #[inline(never)]
-    fn look_after(&self, is_heavy: bool, due: bool) {
+    fn after_retire(&self, is_heavy: bool, due: bool) {
         if is_heavy {
             self.weigh();
         }
@@ -222,7 +222,7 @@ impl<T: Send> Limbo<T> {
         let in_inbox = |lane: &Lane<T>| {
             let (_locked, mut sum) = (lane.waiting.lock(), 0);
             // SAFETY: under the lock.
-            unsafe { lane.inbox.show_all(|(_, bytes)| sum += bytes) };
+            unsafe { lane.inbox.visit_all(|(_, bytes)| sum += bytes) };
             sum
         };
         self.lanes.iter().map(in_inbox).sum::<u64>() + self.queued_bytes()

@@ -138,19 +138,19 @@ pub fn safe() -> u64 {
 
 /// Starts a new epoch and finds out how far every thread has come; returns the new [`safe`]. Costs a system call.
 pub fn advance() -> u64 {
-    advance_and_look().0
+    advance_and_measure().0
 }
 
 /// The thread that has been pinned for longest, if any is for longer than an operation takes. Costs a system call.
 #[must_use]
 pub fn oldest_pin() -> Option<OldPin> {
-    let (safe, age) = advance_and_look();
+    let (safe, age) = advance_and_measure();
     // It may have gone on since.
     let oldest = thread_pins().find(|thread_pin| thread_pin.pin.load(Ordering::Relaxed) == safe)?;
     (!age.is_zero()).then(|| OldPin { age, thread_id: oldest.thread_id.load(Ordering::Relaxed) })
 }
 
-fn advance_and_look() -> (u64, Duration) {
+fn advance_and_measure() -> (u64, Duration) {
     let mut held = ADVANCING.lock().unwrap_or_else(PoisonError::into_inner);
     let safe = protocol::advance(&EPOCH, &SAFE, || thread_pins().map(|thread_pin| &thread_pin.pin), heavy_barrier);
     // Pins of now have the epoch that begins here: one of an earlier epoch was there the last time, too.
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pin_holds_the_epoch_back_and_nests() {
+    fn pin_holds_epoch_back_and_nests() {
         let outer = pin();
         let held = outer.thread_pin.pin.load(Ordering::Relaxed);
         for _ in 0..3 {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_stays_pinned_is_named() {
+    fn thread_that_stays_pinned_is_named() {
         let pin = pin();
         let is_named = || oldest_pin().is_some_and(|oldest| oldest.thread_id == thread_id());
         assert!((0..1_000_000).any(|_| is_named()), "{:?}", oldest_pin());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_pin_ends_with_its_thread() {
+    fn forgotten_pin_ends_with_its_thread() {
         let held = std::thread::spawn(|| {
             let pin = pin();
             let held = pin.thread_pin.pin.load(Ordering::Relaxed);

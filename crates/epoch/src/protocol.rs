@@ -195,53 +195,53 @@ mod tests {
         Barriers { reader: true, writer: true, reclaimer: true, before_list: true, is_tagged_late: false };
 
     #[test]
-    fn what_a_pinned_reader_found_is_not_freed() {
+    fn pinned_readers_item_is_not_freed() {
         model(ALL, true, BOUND);
     }
 
     #[test]
-    fn what_another_thread_tagged_is_not_freed_under_a_pin() {
+    fn foreign_tag_is_not_freed_under_pin() {
         model(Barriers { is_tagged_late: true, ..ALL }, true, Some(2));
     }
 
     #[test]
     #[ignore = "a minute"]
-    fn what_a_pinned_reader_found_is_not_freed_in_any_run() {
+    fn pinned_readers_item_is_not_freed_in_any_run() {
         model(ALL, true, None);
     }
 
     #[test]
-    fn what_a_reader_found_who_joins_meanwhile_is_not_freed() {
+    fn joining_readers_item_is_not_freed() {
         model(ALL, false, BOUND);
     }
 
     #[test]
     #[ignore = "minutes"]
-    fn what_a_reader_found_who_joins_meanwhile_is_not_freed_in_any_run() {
+    fn joining_readers_item_is_not_freed_in_any_run() {
         model(ALL, false, None);
     }
 
     /// By the second of two advances alone: the first one's barrier stands before the second one's list.
     #[test]
-    fn a_list_from_before_the_barrier_would_do_as_well() {
+    fn list_from_before_barrier_suffices() {
         model(Barriers { before_list: false, ..ALL }, false, BOUND);
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_joining_reader_without_a_barrier_is_caught() {
+    fn joining_reader_without_barrier_is_caught() {
         model(Barriers { reader: false, ..ALL }, false, BOUND);
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_pin_without_a_barrier_is_caught() {
+    fn pin_without_barrier_is_caught() {
         model(Barriers { reader: false, ..ALL }, true, BOUND);
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_tag_without_a_barrier_is_caught() {
+    fn tag_without_barrier_is_caught() {
         model(Barriers { writer: false, ..ALL }, true, BOUND);
     }
 

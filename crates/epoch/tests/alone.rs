@@ -7,7 +7,7 @@ const COUNT: u64 = 20_000;
 
 /// Nobody collects: each retirement frees two, as soon as epochs have gone by, which a thread must start.
 #[test]
-fn whoever_retires_on_and_on_has_earlier_things_freed() {
+fn steady_retirer_frees_earlier_items() {
     let (limbo, mut freed_count) = (Limbo::default(), 0);
     (0..COUNT).for_each(|thing| _ = limbo.retire(thing, 1, |_| freed_count += 1));
     assert!(freed_count > COUNT / 2, "{freed_count} of {COUNT} were freed");

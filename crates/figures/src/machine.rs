@@ -31,7 +31,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn look(dir: &Path) -> Result<Machine, Error> {
+    pub(crate) fn probe(dir: &Path) -> Result<Machine, Error> {
         let probe = pmem_os::probe(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

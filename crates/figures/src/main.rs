@@ -117,7 +117,7 @@ fn run(arguments: &Arguments) -> Result<u64, Error> {
     let paper = Paper::named(name)?;
     let figures = paper.chosen(&arguments.figures)?;
     paper.expect_systems(&arguments.settings.systems)?;
-    let machine = Machine::look(&arguments.settings.dir)?;
+    let machine = Machine::probe(&arguments.settings.dir)?;
     let mut points = Points::default();
     (paper.run)(&figures, &arguments.settings, &machine, &mut |point| points.add(point))?;
     points.print(&mut io::stdout())?;

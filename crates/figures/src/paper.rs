@@ -8,10 +8,10 @@ use crate::point::{Point, Points};
 use crate::{Error, Settings, ink, pmekv, rewo};
 
 /// Tells what was measured.
-pub(crate) type Tell<'a> = dyn FnMut(Point) + 'a;
+pub(crate) type Report<'a> = dyn FnMut(Point) + 'a;
 
 /// Measures figures of a paper.
-pub(crate) type Run = fn(&[&'static Figure], &Settings, &Machine, &mut Tell<'_>) -> Result<(), Error>;
+pub(crate) type Run = fn(&[&'static Figure], &Settings, &Machine, &mut Report<'_>) -> Result<(), Error>;
 
 /// A paper.
 pub(crate) struct Paper {

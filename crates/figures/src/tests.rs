@@ -49,7 +49,7 @@ fn every_figure_is_measured_and_right() {
 }
 
 #[test]
-fn inks_figures_are_measured_and_right_and_what_is_not_built_is_said() {
+fn ink_figures_are_measured_and_right() {
     let (page, points) = measured("ink", &["6", "8", "9", "10", "11", "12"], settings());
     assert_eq!(page.matches("<svg").count(), 3 + 3 + 3 + 6 + 6 + 2);
     assert!(page.contains("pmemkv is not built") && points.len() > 300 && !page.contains("not measured"));
@@ -60,7 +60,7 @@ fn inks_figures_are_measured_and_right_and_what_is_not_built_is_said() {
 
 /// Each system that can be run, at each place of each table and figure; and it is said which cannot.
 #[test]
-fn pmekvs_figures_are_measured_and_right_and_what_cannot_be_run_is_said() {
+fn pmekv_figures_are_measured_and_right() {
     let (page, points) = measured("pmekv", &[], settings());
     assert_eq!(page.matches("<svg").count(), 11, "{page}");
     assert!(page.contains("mongodb is not built") && page.contains("<td>mongodb<td>1364 / –"));
@@ -112,7 +112,7 @@ fn inks_operations_have_parts() {
 }
 
 #[test]
-fn what_is_not_there_is_refused() {
+fn missing_figure_is_refused() {
     assert!(Paper::named("nobody").is_err());
     assert!(Paper::named("rewo").unwrap().chosen(&["99".to_owned()]).is_err());
     assert_eq!(Paper::named("rewo").unwrap().chosen(&["9".to_owned()]).unwrap().len(), 1);
@@ -126,7 +126,7 @@ fn nothing_is_no_measurement() {
 }
 
 #[test]
-fn a_wrong_value_is_noticed() {
+fn wrong_value_is_noticed() {
     let value = records::value(7, 3);
     assert!(
         records::is_value_of(7, &value) && !records::is_value_of(8, &value) && !records::is_value_of(7, &value[..10])

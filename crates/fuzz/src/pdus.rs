@@ -23,7 +23,7 @@ pub fn pdus(data: &[u8]) {
             (Ok(Some((pdu, len))), Some(Ok(Some(again)))) => {
                 assert_eq!(again, (pdu, len));
                 assert!(len <= framing.len_bytes_max());
-                look_into(&pdu);
+                read_fields(&pdu);
                 write_again(framing, &pdu);
                 input = &input[len..];
             }
@@ -33,7 +33,7 @@ pub fn pdus(data: &[u8]) {
 }
 
 /// Reads what a PDU holds as each thing that it may be.
-fn look_into(pdu: &Pdu<'_>) {
+fn read_fields(pdu: &Pdu<'_>) {
     match pdu {
         Pdu::Command(command, data) => {
             let statuses = [Kv::of(command).err(), Admin::of(command).err(), Fabrics::of(command).err()];

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_on_where_it_stopped_and_begins_anew_where_it_guessed_wrong() {
+    fn prediction_resumes_or_restarts() {
         let mut headers = HeadersAhead::of(1, 1000);
         let mut next = |unit| headers.next(unit).collect::<std::vec::Vec<_>>();
         let first = next(1);

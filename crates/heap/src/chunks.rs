@@ -92,7 +92,7 @@ impl<D: Dram> Heap<D> {
 
     /// A new chunk of slots, all free, owned by the caller.
     pub(crate) fn new_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
-        let slab = self.space.lock().record(&self.lender, slot_kind)?;
+        let slab = self.space.lock().record(&self.allocator, slot_kind)?;
         match self.new_chunk(medium, ChunkHeader::slots(slot_kind)) {
             Ok(unit) => {
                 slab.begin(unit, State::Owned);
@@ -217,7 +217,7 @@ impl<D: Dram> Heap<D> {
     /// Steps 1 and 2 of a chunk at the mark, for which the region has room.
     fn raise_mark<M: Medium>(&self, medium: &M, space: &mut Space, header: ChunkHeader) -> Result<u32, HeapError> {
         let (unit, past) = (space.mark, space.mark + header.units);
-        self.table.cover(&self.lender, unit, past)?;
+        self.table.cover(&self.allocator, unit, past)?;
         header.store(medium, unit);
         clear_segments(medium, unit, header);
         medium.order();

@@ -134,23 +134,23 @@ impl From<MediumError> for HeapError {
 
 /// A place that is none: whatever names it is damaged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Misplaced {
+pub struct InvalidPlace {
     /// The offset that was named.
     pub offset: u64,
     /// What is wrong with it.
     pub what: &'static str,
 }
 
-impl From<Misplaced> for HeapError {
-    fn from(wrong: Misplaced) -> HeapError {
+impl From<InvalidPlace> for HeapError {
+    fn from(wrong: InvalidPlace) -> HeapError {
         HeapError::Damaged { offset: wrong.offset, what: wrong.what }
     }
 }
 
-impl fmt::Display for Misplaced {
+impl fmt::Display for InvalidPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "offset {:#x} {}", self.offset, self.what)
     }
 }
 
-impl core::error::Error for Misplaced {}
+impl core::error::Error for InvalidPlace {}

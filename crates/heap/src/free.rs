@@ -9,7 +9,7 @@ use crate::record::SlabRef;
 use crate::runs::Run;
 use crate::slot_kind::SlotKind;
 use crate::table::{Entry, Tag};
-use crate::{HeapError, Misplaced};
+use crate::{HeapError, InvalidPlace};
 
 impl<D: Dram> Heap<D> {
     /// Frees a place that no reader can reach any more and whose removal from the index is durable.
@@ -36,10 +36,10 @@ impl<D: Dram> Heap<D> {
     /// The bytes that it has room for.
     ///
     /// # Errors
-    /// [`Misplaced`]: whatever names the place is damaged.
-    pub fn check_place(&self, place: Place) -> Result<u64, Misplaced> {
+    /// [`InvalidPlace`]: whatever names the place is damaged.
+    pub fn check_place(&self, place: Place) -> Result<u64, InvalidPlace> {
         match place.kind {
-            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_room_bytes(entry.units())),
+            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_capacity_bytes(entry.units())),
             PlaceKind::Segment => self.slot(SlotKind::SEGMENTS, place.offset).map(|_| SEGMENT_BYTES),
             PlaceKind::Slot(class) => self.slot(SlotKind::of_class(class), place.offset).map(|_| class.bytes()),
         }
@@ -81,8 +81,8 @@ impl<D: Dram> Heap<D> {
 
     /// The record and the number of the slot that starts at `offset`.
     #[inline]
-    pub(crate) fn slot(&self, slot_kind: SlotKind, offset: Offset) -> Result<(SlabRef, u32), Misplaced> {
-        let misplaced = |what| Misplaced { offset: offset.0, what };
+    pub(crate) fn slot(&self, slot_kind: SlotKind, offset: Offset) -> Result<(SlabRef, u32), InvalidPlace> {
+        let misplaced = |what| InvalidPlace { offset: offset.0, what };
         let (unit, entry) = self.entry(offset)?;
         let Some((found, within)) = entry.tag().slot_kind() else {
             return Err(misplaced("lies in no chunk of slots"));
@@ -95,8 +95,8 @@ impl<D: Dram> Heap<D> {
     }
 
     /// The entry of the extent whose item starts at `offset`.
-    pub(crate) fn extent(&self, offset: Offset) -> Result<&Entry, Misplaced> {
-        let misplaced = |what| Misplaced { offset: offset.0, what };
+    pub(crate) fn extent(&self, offset: Offset) -> Result<&Entry, InvalidPlace> {
+        let misplaced = |what| InvalidPlace { offset: offset.0, what };
         let (_, entry) = self.entry(offset)?;
         if !entry.tag().is_extent() {
             return Err(misplaced("lies in no extent's first unit"));
@@ -108,10 +108,10 @@ impl<D: Dram> Heap<D> {
     }
 
     #[inline]
-    fn entry(&self, offset: Offset) -> Result<(u32, &Entry), Misplaced> {
+    fn entry(&self, offset: Offset) -> Result<(u32, &Entry), InvalidPlace> {
         unit_of(offset)
             .and_then(|unit| Some((unit, self.table.get(unit)?)))
-            .ok_or(Misplaced { offset: offset.0, what: "lies beyond the high-water mark" })
+            .ok_or(InvalidPlace { offset: offset.0, what: "lies beyond the high-water mark" })
     }
 
     #[inline]
@@ -146,7 +146,7 @@ impl<D: Dram> Heap<D> {
 }
 
 /// Bytes of an item that an extent of `units` has room for.
-pub(crate) const fn extent_room_bytes(units: u32) -> u64 {
+pub(crate) const fn extent_capacity_bytes(units: u32) -> u64 {
     units as u64 * UNIT_BYTES - CHUNK_HEADER_BYTES
 }
 

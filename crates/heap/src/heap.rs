@@ -7,6 +7,7 @@ use pmem::{Dram, Medium, Offset};
 use crate::ahead::HeadersAhead;
 use crate::canary;
 use crate::class::Class;
+use crate::dram_allocator::DramAllocator;
 use crate::format::Parameters;
 use crate::free::extent_units;
 use crate::header::{ChunkHeader, ChunkKind};
@@ -14,7 +15,6 @@ use crate::holes::Backer;
 use crate::image::ImageWord;
 use crate::lane::Lanes;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, SNAPSHOT_EPOCH, UNIT_BYTES, unit_start};
-use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
 use crate::prepare::Pace;
@@ -46,7 +46,7 @@ pub struct Heap<D: Dram> {
     /// Pages up to here have been prepared; see `prepare.rs`.
     pub(crate) populated_bytes: AtomicU64,
     pub(crate) pace: Pace,
-    pub(crate) lender: Lender<D>,
+    pub(crate) allocator: DramAllocator<D>,
 }
 
 impl<D: Dram> Heap<D> {
@@ -102,17 +102,17 @@ impl<D: Dram> Heap<D> {
     }
 
     fn new(region: Region, mark: u32, image: ImageWord, dram: D) -> Result<Heap<D>, HeapError> {
-        let lender = Lender::new(dram);
-        let table = Table::new(&lender)?;
-        let lanes = Lanes::new(&lender).inspect_err(|_| {
+        let allocator = DramAllocator::new(dram);
+        let table = Table::new(&allocator)?;
+        let lanes = Lanes::new(&allocator).inspect_err(|_| {
             // SAFETY: nobody has seen the table.
-            unsafe { table.give_back(&lender) }
+            unsafe { table.give_back(&allocator) }
         })?;
-        let space = Space::new(mark, &lender).inspect_err(|_| {
+        let space = Space::new(mark, &allocator).inspect_err(|_| {
             // SAFETY: nobody has seen the table, nor the lanes.
             unsafe {
-                lanes.give_back(&lender);
-                table.give_back(&lender);
+                lanes.give_back(&allocator);
+                table.give_back(&allocator);
             }
         })?;
         let heap = Heap {
@@ -128,7 +128,7 @@ impl<D: Dram> Heap<D> {
             image: Spin::new(image),
             populated_bytes: AtomicU64::new(0),
             pace: Pace::default(),
-            lender,
+            allocator,
         };
         heap.note(&heap.space.lock());
         Ok(heap)
@@ -136,7 +136,7 @@ impl<D: Dram> Heap<D> {
 
     /// Enters every chunk below the mark into the table, unswept, and sees that all but free runs has space.
     fn walk<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
-        self.table.cover(&self.lender, FIRST_CHUNK_UNIT, self.unswept_past)?;
+        self.table.cover(&self.allocator, FIRST_CHUNK_UNIT, self.unswept_past)?;
         let (mut unit, mut backer) = (FIRST_CHUNK_UNIT, Backer::new(medium));
         let mut headers = HeadersAhead::of(unit, self.unswept_past);
         while unit < self.unswept_past {
@@ -163,7 +163,7 @@ impl<D: Dram> Heap<D> {
             ChunkKind::Free => self.table.at(unit).set(Tag::FREE.with(Tag::UNSWEPT), header.units),
             ChunkKind::Extent => self.table.at(unit).set(Tag::EXTENT.with(Tag::UNSWEPT), header.units),
             ChunkKind::Slots(slot_kind) => {
-                let slab = self.space.lock().record(&self.lender, slot_kind)?;
+                let slab = self.space.lock().record(&self.allocator, slot_kind)?;
                 slab.begin(unit, State::Unswept);
                 self.table.enter_slab(slab);
             }
@@ -315,21 +315,21 @@ impl<D: Dram> Drop for Heap<D> {
         let past = space.mark;
         for slab in space.drain_pool() {
             // SAFETY: the heap goes, and with it every use of its records.
-            unsafe { slab.give_back(&self.lender) };
+            unsafe { slab.give_back(&self.allocator) };
         }
         self.each_chunk(past, |unit, tag, _| {
             if tag.slot_kind().is_some()
                 && let Some(slab) = self.table.at(unit).slab()
             {
                 // SAFETY: as above; each record is met once, at its chunk's first unit.
-                unsafe { slab.give_back(&self.lender) };
+                unsafe { slab.give_back(&self.allocator) };
             }
         });
         // SAFETY: as above.
         unsafe {
-            self.space.get_mut().give_back(&self.lender);
-            self.lanes.give_back(&self.lender);
-            self.table.give_back(&self.lender);
+            self.space.get_mut().give_back(&self.allocator);
+            self.lanes.give_back(&self.allocator);
+            self.table.give_back(&self.allocator);
         }
     }
 }

@@ -40,32 +40,32 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Bytes that are not in use and may have space to give back.
-    pub fn spaced_bytes(&self) -> u64 {
+    pub fn discardable_bytes(&self) -> u64 {
         let space = self.space.lock();
         (space.runs.spaced_units() + u64::from(space.holed_from - space.mark)) * UNIT_BYTES
     }
 
-    /// Bytes in chunks that became free, or roomy, since [`Heap::forget_loosened`]: what may be worth a look.
+    /// Bytes in chunks that became free, or roomy, since [`Heap::reset_newly_free`]: what may be worth a look.
     #[inline]
-    pub fn loosened_bytes(&self) -> u64 {
+    pub fn newly_free_bytes(&self) -> u64 {
         self.figures.loosened_units() * UNIT_BYTES
     }
 
-    /// Counts bytes that become free once readers have moved on as [loosened](Heap::loosened_bytes): so the background looks for them, though no
+    /// Counts bytes that become free once readers have moved on as [loosened](Heap::newly_free_bytes): so the background looks for them, though no
     /// thread may write any more.
     #[cold]
-    pub fn expect_loosened(&self, bytes: u64) {
+    pub fn expect_newly_free(&self, bytes: u64) {
         self.figures.loosen((bytes / UNIT_BYTES) as u32);
     }
 
     /// Counts from zero.
-    pub fn forget_loosened(&self) {
+    pub fn reset_newly_free(&self) {
         self.figures.forget_loosened();
     }
 
     /// Gives back the space of the first free run at `from` or behind that has any; where to go on, and how many bytes
     /// the medium took. `None` if there is no such run, or the sweep has not ended. `from` is 0 at the beginning.
-    pub fn give_space_back<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
+    pub fn discard_free_run<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
         if !self.is_swept() || !medium.is_writable() {
             return None;
         }
@@ -88,7 +88,7 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Gives back a piece of the space above the mark; how many bytes the medium took, `None` if there was none.
-    pub fn give_space_above_back<M: Medium>(&self, medium: &M) -> Option<u64> {
+    pub fn discard_above_mark<M: Medium>(&self, medium: &M) -> Option<u64> {
         let mut space = self.space.lock();
         if space.holed_from == space.mark || !medium.is_writable() {
             return None;

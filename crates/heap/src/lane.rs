@@ -16,9 +16,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use pmem::{Dram, Medium, Offset};
 
 use crate::HeapError;
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
-use crate::lender::{Lender, Zeroed};
 use crate::lock::{Guard, Spin};
 use crate::record::SlabRef;
 use crate::slab::State;
@@ -126,17 +126,17 @@ unsafe impl Send for Lanes {}
 unsafe impl Sync for Lanes {}
 
 impl Lanes {
-    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Lanes, HeapError> {
-        Ok(Lanes { all: lender.lend_zeroed()? })
+    pub(crate) fn new<D: Dram>(allocator: &DramAllocator<D>) -> Result<Lanes, HeapError> {
+        Ok(Lanes { all: allocator.allocate_zeroed()? })
     }
 
     /// Gives the memory back.
     ///
     /// # Safety
     /// Nobody uses the lanes any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
         // SAFETY: lent by `new` with this layout, and the caller gives up its use.
-        unsafe { lender.give_back(self.all.cast(), Layout::new::<AllLanes>()) };
+        unsafe { allocator.give_back(self.all.cast(), Layout::new::<AllLanes>()) };
     }
 
     /// Every lane's cursor of a kind of slots, the preferred lane first.

@@ -147,7 +147,7 @@ mod tests {
 
     /// Where an engine lets several threads take steps: one has read the mark, and another begins to fill up before it is noted.
     #[test]
-    fn a_step_that_is_noted_late_does_not_know_of_a_pace() {
+    fn late_noted_step_knows_no_pace() {
         let pace = Pace::default();
         pace.note(3 << 20, true);
         pace.note(2 << 20, true);

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use pmem::{Dram, arch};
 
 use crate::HeapError;
-use crate::lender::Lender;
+use crate::dram_allocator::DramAllocator;
 use crate::slab::Slab;
 use crate::slot_kind::SlotKind;
 
@@ -34,9 +34,9 @@ impl Deref for SlabRef {
 
 impl SlabRef {
     /// Borrows memory for a record of chunks of `slot_kind`; it is pooled.
-    pub(crate) fn lend<D: Dram>(lender: &Lender<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+    pub(crate) fn allocate<D: Dram>(allocator: &DramAllocator<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
         let layout = layout(slot_kind)?;
-        let memory = lender.lend(layout)?;
+        let memory = allocator.allocate(layout)?;
         let record = memory.cast::<Slab>();
         // SAFETY: the loan fits the record and, behind it, its bitmaps, which zero bytes make valid.
         unsafe { record.write(Slab::new(memory.add(BITMAPS_AT).cast(), slot_kind)) };
@@ -54,11 +54,11 @@ impl SlabRef {
     /// Gives the record back.
     ///
     /// # Safety
-    /// It was lent by this lender, and nobody uses it any more.
-    pub(crate) unsafe fn give_back<D: Dram>(self, lender: &Lender<D>) {
+    /// It was lent by this allocator, and nobody uses it any more.
+    pub(crate) unsafe fn give_back<D: Dram>(self, allocator: &DramAllocator<D>) {
         if let Ok(layout) = layout(self.slot_kind()) {
             // SAFETY: lent with this layout, and the caller gives up its use.
-            unsafe { lender.give_back(self.0.cast(), layout) };
+            unsafe { allocator.give_back(self.0.cast(), layout) };
         }
     }
 }

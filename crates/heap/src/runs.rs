@@ -11,8 +11,8 @@ use core::sync::atomic::Ordering;
 use pmem::Dram;
 
 use crate::HeapError;
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::layout::{FIRST_CHUNK_UNIT, REGION_UNITS_MAX};
-use crate::lender::{Lender, Zeroed};
 use crate::steps::{step_at_least, step_at_most};
 use crate::table::{Table, Tag};
 
@@ -67,17 +67,17 @@ struct Lists {
 
 impl Runs {
     /// No runs.
-    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Runs, HeapError> {
-        Ok(Runs { lists: lender.lend_zeroed()?, free_units: 0, spaced_units: 0 })
+    pub(crate) fn new<D: Dram>(allocator: &DramAllocator<D>) -> Result<Runs, HeapError> {
+        Ok(Runs { lists: allocator.allocate_zeroed()?, free_units: 0, spaced_units: 0 })
     }
 
     /// Gives the lists back.
     ///
     /// # Safety
     /// Nobody uses the runs any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
         // SAFETY: lent by `new` with this layout, and the caller gives up its use.
-        unsafe { lender.give_back(self.lists.cast(), Layout::new::<AllLists>()) };
+        unsafe { allocator.give_back(self.lists.cast(), Layout::new::<AllLists>()) };
     }
 
     /// Units in all runs.

@@ -18,10 +18,10 @@ use crate::layout::{
 };
 use crate::slot_kind::SlotKind;
 use crate::superblock::Superblock;
-use crate::{Class, EngineNumber, HeapError, mend, state};
+use crate::{Class, EngineNumber, HeapError, state, superblock_repair};
 
 /// Is told where something is wrong, and what.
-pub type Told<'a> = dyn FnMut(Offset, &'static str) + 'a;
+pub type OnDamage<'a> = dyn FnMut(Offset, &'static str) + 'a;
 
 /// What a region's head still says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,24 +68,24 @@ impl Head {
     /// # Errors
     /// [`HeapError::Newer`], [`HeapError::UnknownFeatures`]: the region is not damaged but
     /// not this program's.
-    pub fn read<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Head, HeapError> {
-        let superblock = mend::salvage(medium, told)?;
-        let mut or_tell = |error: HeapError| {
+    pub fn read<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Result<Head, HeapError> {
+        let superblock = superblock_repair::salvage(medium, on_damage)?;
+        let mut report = |error: HeapError| {
             if let HeapError::Damaged { offset, what } = error {
-                told(Offset(offset), what);
+                on_damage(Offset(offset), what);
             }
         };
         if medium.len_bytes() < UNIT_BYTES {
-            or_tell(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the head's words lie beyond the file's end" });
+            report(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the head's words lie beyond the file's end" });
             return Ok(Head { superblock, mark_units: None, generation: None, image: None });
         }
         if medium.load(FORMAT_MARK, Ordering::Acquire) != 0 {
-            or_tell(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is not clear" });
+            report(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is not clear" });
         }
         let region_bytes = superblock.map_or(REGION_BYTES_MAX, |superblock| superblock.region_bytes);
-        let mark_units = state::load_mark(medium, region_bytes).map_err(&mut or_tell).ok();
-        let generation = state::load_generation(medium).map_err(&mut or_tell).ok();
-        let image = superblock.map(|superblock| ImageWord::load(medium, superblock).map_err(&mut or_tell));
+        let mark_units = state::load_mark(medium, region_bytes).map_err(&mut report).ok();
+        let generation = state::load_generation(medium).map_err(&mut report).ok();
+        let image = superblock.map(|superblock| ImageWord::load(medium, superblock).map_err(&mut report));
         let image = image.and_then(Result::ok).and_then(ImageWord::named);
         Ok(Head { superblock, mark_units, generation, image })
     }
@@ -112,9 +112,9 @@ impl Head {
     }
 
     /// Shows every chunk to `each`, in the order of their units.
-    pub fn chunks<M: Medium>(&self, medium: &M, told: &mut Told<'_>, each: &mut dyn FnMut(Chunk)) {
+    pub fn chunks<M: Medium>(&self, medium: &M, on_damage: &mut OnDamage<'_>, each: &mut dyn FnMut(Chunk)) {
         if self.mark_units.is_some_and(|mark| u64::from(mark) * UNIT_BYTES > medium.len_bytes()) {
-            told(HIGH_WATER_MARK, "chunks lie beyond the file's end");
+            on_damage(HIGH_WATER_MARK, "chunks lie beyond the file's end");
         }
         let (mut unit, past) = (FIRST_CHUNK_UNIT, self.past_unit(medium));
         while unit < past {
@@ -123,7 +123,7 @@ impl Head {
                 return;
             }
             let chunk = chunk_at(medium, unit, past).unwrap_or_else(|what| {
-                told(unit_start(unit), what);
+                on_damage(unit_start(unit), what);
                 let next = (unit + 1..past).find(|&next| looks_like_chunks(medium, next, past)).unwrap_or(past);
                 Chunk { unit, units: next - unit, contents: Contents::Unknown }
             });

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retirement_before_the_end_of_the_sweep_is_the_sweeps_to_free() {
+    fn retirement_before_sweep_end_is_freed_by_sweep() {
         with_unswept(|slab| {
             assert!(!slab.retire_unless_swept(0));
             slab.end_sweep();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retirement_recorded_after_the_end_of_the_sweep_is_the_retirers_to_free() {
+    fn retirement_after_sweep_end_is_freed_by_retirer() {
         with_unswept(|slab| {
             slab.end_sweep();
             assert!(slab.retire_unless_swept(0));
@@ -299,7 +299,7 @@ mod tests {
 
     /// The sweep marks a slot, and ends, while another thread looks at it again and again.
     #[test]
-    fn a_slot_that_is_marked_is_at_no_time_known_to_be_free() {
+    fn marked_slot_is_never_known_free() {
         for _ in 0..LOOKED_AT_COUNT {
             with_unswept(|slab| {
                 let swept = Shared(slab);
@@ -319,7 +319,7 @@ mod tests {
 
     /// The sweep comes between the record and the second look at the state.
     #[test]
-    fn a_retirement_that_the_sweep_has_taken_is_not_freed_again() {
+    fn swept_retirement_is_not_freed_again() {
         with_unswept(|slab| {
             slab.retire_slot(0);
             slab.end_sweep();

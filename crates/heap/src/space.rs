@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pmem::Dram;
 
 use crate::HeapError;
-use crate::lender::{Lender, Zeroed};
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::record::SlabRef;
 use crate::runs::Runs;
 use crate::slab::State;
@@ -70,11 +70,11 @@ unsafe impl Send for Space {}
 
 impl Space {
     /// What space there is above the mark is not known yet.
-    pub(crate) fn new<D: Dram>(mark: u32, lender: &Lender<D>) -> Result<Space, HeapError> {
-        let runs = Runs::new(lender)?;
-        let slabs = lender.lend_zeroed().inspect_err(|_| {
+    pub(crate) fn new<D: Dram>(mark: u32, allocator: &DramAllocator<D>) -> Result<Space, HeapError> {
+        let runs = Runs::new(allocator)?;
+        let slabs = allocator.allocate_zeroed().inspect_err(|_| {
             // SAFETY: nobody has seen the runs.
-            unsafe { runs.give_back(lender) }
+            unsafe { runs.give_back(allocator) }
         })?;
         Ok(Space { mark, holed_from: mark, above_count: 0, runs, away: Away::default(), slabs })
     }
@@ -83,11 +83,11 @@ impl Space {
     ///
     /// # Safety
     /// Nobody uses the space any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
         // SAFETY: the caller gives up its use; the lists were lent by `new` with this layout.
         unsafe {
-            self.runs.give_back(lender);
-            lender.give_back(self.slabs.cast(), Layout::new::<Slabs>());
+            self.runs.give_back(allocator);
+            allocator.give_back(self.slabs.cast(), Layout::new::<Slabs>());
         }
     }
 
@@ -102,8 +102,12 @@ impl Space {
     }
 
     /// A record for a chunk of `slot_kind`.
-    pub(crate) fn record<D: Dram>(&mut self, lender: &Lender<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
-        pop(&mut self.slabs().pool[slot_kind.index()]).map_or_else(|| SlabRef::lend(lender, slot_kind), Ok)
+    pub(crate) fn record<D: Dram>(
+        &mut self,
+        allocator: &DramAllocator<D>,
+        slot_kind: SlotKind,
+    ) -> Result<SlabRef, HeapError> {
+        pop(&mut self.slabs().pool[slot_kind.index()]).map_or_else(|| SlabRef::allocate(allocator, slot_kind), Ok)
     }
 
     /// Keeps a record whose chunk is gone, or never came.

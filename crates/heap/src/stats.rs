@@ -2,7 +2,7 @@
 
 use pmem::Dram;
 
-use crate::free::extent_room_bytes;
+use crate::free::extent_capacity_bytes;
 use crate::heap::Heap;
 use crate::layout::{UNIT_BYTES, unit_start};
 use crate::record::SlabRef;
@@ -36,7 +36,7 @@ impl<D: Dram> Heap<D> {
 
     /// True where the region was used to its end and has not grown since: above the mark there is no room for a chunk of small slots. Both are durable, so
     /// that an opening finds the same.
-    pub fn is_used_to_its_end(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         // The mark first: it never passes a length that is read after it.
         let mark_bytes = self.mark_bytes();
         self.region.len_bytes() - mark_bytes < u64::from(SMALL_SLAB_UNITS) * UNIT_BYTES
@@ -48,7 +48,7 @@ impl<D: Dram> Heap<D> {
             region_bytes: self.region.len_bytes(),
             mark_bytes: self.mark_bytes(),
             free_bytes: self.spare_bytes(),
-            dram_bytes: self.lender.lent_bytes(),
+            dram_bytes: self.allocator.allocated_bytes(),
             ..HeapStats::default()
         };
         let past = (stats.mark_bytes / UNIT_BYTES) as u32;
@@ -84,7 +84,7 @@ impl HeapStats {
     fn count_extent(&mut self, tag: Tag, units: u32) {
         self.chunk_count += 1;
         if !tag.has(Tag::UNSWEPT) || tag.has(Tag::REACHED) {
-            self.live_bytes += extent_room_bytes(units);
+            self.live_bytes += extent_capacity_bytes(units);
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::record::SlabRef;
 use crate::runs::Run;
 use crate::slot_kind::SlotKind;
 use crate::table::{Entry, Tag};
-use crate::{Class, Misplaced};
+use crate::{Class, InvalidPlace};
 
 /// A place that [`Heap::expect_mark`] has found.
 pub struct Mark<'h>(Marked<'h>);
@@ -63,8 +63,8 @@ impl<D: Dram> Heap<D> {
     /// damage. Of places younger than the heap, and after the sweep, the answer is true.
     ///
     /// # Errors
-    /// [`Misplaced`]: whatever names the place is damaged.
-    pub fn mark_reached(&self, place: Place) -> Result<bool, Misplaced> {
+    /// [`InvalidPlace`]: whatever names the place is damaged.
+    pub fn mark_reached(&self, place: Place) -> Result<bool, InvalidPlace> {
         Ok(self.mark_of(place)?.set())
     }
 
@@ -74,7 +74,7 @@ impl<D: Dram> Heap<D> {
     /// # Errors
     /// As for [`Heap::mark_reached`].
     #[inline]
-    pub fn expect_mark(&self, place: Place) -> Result<Mark<'_>, Misplaced> {
+    pub fn expect_mark(&self, place: Place) -> Result<Mark<'_>, InvalidPlace> {
         let mark = self.mark_of(place)?;
         if let Mark(Marked::Slot(slab, slot)) = mark {
             slab.prefetch_claim(slot);
@@ -83,7 +83,7 @@ impl<D: Dram> Heap<D> {
     }
 
     #[inline]
-    fn mark_of(&self, place: Place) -> Result<Mark<'_>, Misplaced> {
+    fn mark_of(&self, place: Place) -> Result<Mark<'_>, InvalidPlace> {
         Ok(Mark(match place.kind.slot_kind() {
             Some(slot_kind) => {
                 let (slab, slot) = self.slot(slot_kind, place.offset)?;

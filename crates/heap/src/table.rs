@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use pmem::Dram;
 
 use crate::HeapError;
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::layout::REGION_UNITS_MAX;
-use crate::lender::{Lender, Zeroed};
 use crate::record::{Link, SlabRef};
 use crate::slot_kind::SlotKind;
 
@@ -160,16 +160,16 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
-    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Table, HeapError> {
-        Ok(Table { top: lender.lend_zeroed()? })
+    pub(crate) fn new<D: Dram>(allocator: &DramAllocator<D>) -> Result<Table, HeapError> {
+        Ok(Table { top: allocator.allocate_zeroed()? })
     }
 
     /// Lends the leaves that `first..past` lacks. Under the space lock.
-    pub(crate) fn cover<D: Dram>(&self, lender: &Lender<D>, first: u32, past: u32) -> Result<(), HeapError> {
+    pub(crate) fn cover<D: Dram>(&self, allocator: &DramAllocator<D>, first: u32, past: u32) -> Result<(), HeapError> {
         for leaf in first as usize / LEAF_UNITS..(past as usize).div_ceil(LEAF_UNITS) {
             let slot = &self.top().0[leaf];
             if slot.load(Ordering::Relaxed).is_null() {
-                slot.store(lender.lend_zeroed::<Leaf>()?.as_ptr(), Ordering::Release);
+                slot.store(allocator.allocate_zeroed::<Leaf>()?.as_ptr(), Ordering::Release);
             }
         }
         Ok(())
@@ -223,15 +223,15 @@ impl Table {
     ///
     /// # Safety
     /// Nobody uses the table any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
         for leaf in &self.top().0 {
             if let Some(leaf) = NonNull::new(leaf.load(Ordering::Relaxed)) {
                 // SAFETY: the leaf was lent with this layout, and its users are gone.
-                unsafe { lender.give_back(leaf.cast(), Layout::new::<Leaf>()) };
+                unsafe { allocator.give_back(leaf.cast(), Layout::new::<Leaf>()) };
             }
         }
         // SAFETY: as for the leaves.
-        unsafe { lender.give_back(self.top.cast(), Layout::new::<Top>()) };
+        unsafe { allocator.give_back(self.top.cast(), Layout::new::<Top>()) };
     }
 
     #[inline]

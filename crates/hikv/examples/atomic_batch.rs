@@ -24,7 +24,7 @@ fn transfer(store: &Store, from: &str, to: &str, amount: i64) -> Result<(), Box<
         batch.put(from, (balance(&from_bytes)? - amount).to_string());
         batch.put(to, (balance(&to_bytes)? + amount).to_string());
         match store.write(&batch) {
-            Err(StoreError::Unmet { .. }) => {}
+            Err(StoreError::ConditionFailed { .. }) => {}
             written => return Ok(written?),
         }
     }

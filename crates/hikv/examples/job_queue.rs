@@ -28,7 +28,7 @@ fn take(store: &Store) -> Result<Option<Job>, StoreError> {
         match store.write(&batch) {
             Ok(()) => return Ok(Some((running, job))),
             // Another worker was faster.
-            Err(StoreError::Unmet { .. }) => {}
+            Err(StoreError::ConditionFailed { .. }) => {}
             Err(error) => return Err(error),
         }
     }

@@ -24,7 +24,7 @@ use crate::dump::DumpWriter;
 use crate::files;
 use crate::filling::write_items;
 use crate::partial::Copy;
-use crate::{Answer, EngineKind, OpenError, Options, Store};
+use crate::{EngineKind, OpenError, Options, ProgressReply, Store};
 
 /// How far a backup has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +73,7 @@ impl Store {
             items += 1;
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let shown = self.frozen().and_then(|frozen| frozen.for_each(each));
+        let shown = self.read_view().and_then(|frozen| frozen.for_each(each));
         shown.map_err(BackupError::Read)?;
         // Only now: a dump of a part has no end.
         written.and_then(|()| dump.finish().map(drop)).map_err(BackupError::Stream)?;
@@ -102,7 +102,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `out`, unless there was one.
-    pub fn backup<A: Answer>(
+    pub fn backup<A: ProgressReply>(
         &self,
         out: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
@@ -110,14 +110,14 @@ impl Store {
         self.copy_to(out.as_ref(), Purpose::Kept, progress)
     }
 
-    pub(crate) fn copy_to<A: Answer>(
+    pub(crate) fn copy_to<A: ProgressReply>(
         &self,
         out: &Path,
         purpose: Purpose,
         progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let copy = copy_of(self, out, purpose, self.engine_kind())?;
-        copy.complete(|store| write_items(&self.frozen()?, self.len()?, store, progress, None))
+        copy.complete(|store| write_items(&self.read_view()?, self.len()?, store, progress, None))
     }
 
     /// Makes a store in the directory `dir`, which must not exist, of the items of a backup, or of any other store that
@@ -125,14 +125,14 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `dir`, unless there was one.
-    pub fn restore<A: Answer>(
+    pub fn restore<A: ProgressReply>(
         backup: impl AsRef<Path>,
         dir: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
         let engine = source.engine_kind();
-        Store::copy_whole(&source, dir.as_ref(), engine, progress, None)
+        Store::copy_items(&source, dir.as_ref(), engine, progress, None)
     }
 
     /// Makes a store of the engine `engine` in the directory `into`, which must not exist, of the items of the store at
@@ -154,14 +154,14 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `into`, unless there was one. An item that the engine cannot hold is one.
-    pub fn convert<A: Answer>(
+    pub fn convert<A: ProgressReply>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
         progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
-        Store::copy_whole(&source, into.as_ref(), engine, progress, None)
+        Store::copy_items(&source, into.as_ref(), engine, progress, None)
     }
 
     /// As [`Store::convert`], of a store that may be damaged: what is not whole is left out, and told to `damaged`. `engine` may be the
@@ -169,7 +169,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`BackupError`]; then there is no `into`, unless there was one. A store of the engine HiKV is one that [`crate::repair`] gets more of.
-    pub fn convert_whole<A: Answer>(
+    pub fn convert_skipping_damage<A: ProgressReply>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
@@ -177,11 +177,11 @@ impl Store {
         mut damaged: impl FnMut(Damage),
     ) -> Result<BackupReport, BackupError> {
         let options = Options::new().create(false).read_only(true).ordered(false);
-        let source = options.past_damage(true).open(from.as_ref())?;
-        Store::copy_whole(&source, into.as_ref(), engine, progress, Some(&mut damaged))
+        let source = options.skip_damaged(true).open(from.as_ref())?;
+        Store::copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
     }
 
-    fn copy_whole<A: Answer>(
+    fn copy_items<A: ProgressReply>(
         source: &Store,
         dir: &Path,
         engine: EngineKind,
@@ -199,7 +199,7 @@ impl Store {
                     items_total
                 }
             };
-            let items = write_items(&source.frozen()?, items_total, store, &mut progress, damaged)?;
+            let items = write_items(&source.read_view()?, items_total, store, &mut progress, damaged)?;
             assert_whole(store, BackupProgress { items, items_total }, &mut progress)?;
             Ok(items)
         })
@@ -215,7 +215,7 @@ fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> 
 }
 
 /// An error if the store is damaged. Items that are verified are not counted in what is shown.
-fn assert_whole<A: Answer>(
+fn assert_whole<A: ProgressReply>(
     store: &Store,
     shown: BackupProgress,
     progress: &mut impl FnMut(BackupProgress) -> A,

@@ -50,7 +50,7 @@ pub enum BackupError {
     },
     /// The stream could not be written.
     Stream(io::Error),
-    /// The callback that is shown progress stopped it ([`crate::Answer`]).
+    /// The callback that is shown progress stopped it ([`crate::ProgressReply`]).
     Stopped,
 }
 

@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf, absolute};
 use pmem_os::names;
 
 use crate::files::REGION_NAME;
-use crate::standing::{Files, Standing};
+use crate::files_status::{Files, FilesStatus};
 use crate::{BackupError, OpenError};
 
 /// What a backup within the store's directory may be called, and what the names of one that is being made begin with.
@@ -48,7 +48,7 @@ pub(crate) fn check(store: &Files, place: &Path) -> Result<(), BackupError> {
     let Some(parent) = resolved(names::parent(place)).map_err(failed)? else {
         return Err(refused("its path has '..' behind what is not there"));
     };
-    let is_elsewhere = store.look() != Standing::InPlace;
+    let is_elsewhere = store.check() != FilesStatus::InPlace;
     if is_elsewhere && absolute(place).map_err(failed)?.starts_with(store.path()) {
         return Err(refused(
             "the store's directory was moved or removed, and this path leads to another one, or nowhere",

@@ -135,7 +135,7 @@ impl WriteBatch {
     }
 
     /// Adds a condition: nothing is done unless the key is not there. Conditions are judged as of the moment before the batch,
-    /// and [`Error::Unmet`](crate::Error::Unmet) numbers them in the order in which they were added.
+    /// and [`Error::ConditionFailed`](crate::Error::ConditionFailed) numbers them in the order in which they were added.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use engine::{Compacted, CompactionProgress, Error};
+use engine::{CompactionProgress, CompactionReport, Error};
 
-use crate::{Answer, Store};
+use crate::{ProgressReply, Store};
 
 impl Store {
     /// Gathers items in fewer chunks and gives the space of the others back to the file system, as far as it can be done,
@@ -12,7 +12,7 @@ impl Store {
     /// where its file system knows such.
     ///
     /// Chunks are emptied into the gaps of others, so that no further space is needed. What readers hold on to becomes free
-    /// after them. `progress` may use the store as any caller may, but for compacting it. Where `progress` stops it ([`Answer`]), the report has
+    /// after them. `progress` may use the store as any caller may, but for compacting it. Where `progress` stops it ([`ProgressReply`]), the report has
     /// what was done.
     ///
     /// ```
@@ -38,7 +38,10 @@ impl Store {
     /// # Errors
     /// [`Error::InsideCallback`] within `progress`. [`Error::Corrupt`] where damage keeps free space from being known; otherwise see [`Error`]. A damaged item is no
     /// error: it stays where it is, and is told. What was done until then stays done.
-    pub fn compact<A: Answer>(&self, mut progress: impl FnMut(CompactionProgress) -> A) -> Result<Compacted, Error> {
+    pub fn compact<A: ProgressReply>(
+        &self,
+        mut progress: impl FnMut(CompactionProgress) -> A,
+    ) -> Result<CompactionReport, Error> {
         let mut show = |at| match progress(at).goes_on() {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use engine::{Decision, Error, Held};
+use engine::{CurrentItem, Decision, Error};
 
 use crate::Store;
 
@@ -122,11 +122,11 @@ impl Store {
     pub fn update_item<'v>(
         &self,
         key: impl AsRef<[u8]>,
-        mut decide: impl FnMut(Option<Held<'_>>) -> Decision<'v>,
+        mut decide: impl FnMut(Option<CurrentItem<'_>>) -> Decision<'v>,
     ) -> Result<bool, Error> {
         let mut panic = None;
         // A panic of the caller's own code unwinds past the engine, which is at rest then.
-        let mut guarded = |held: Option<Held<'_>>| match catch_unwind(AssertUnwindSafe(|| decide(held))) {
+        let mut guarded = |held: Option<CurrentItem<'_>>| match catch_unwind(AssertUnwindSafe(|| decide(held))) {
             Ok(decision) => decision,
             Err(caught) => {
                 panic = Some(caught);

@@ -17,8 +17,8 @@ pub struct Ticket(Receipt);
 
 impl Ticket {
     /// A ticket for both.
-    pub fn and(self, other: Ticket) -> Ticket {
-        Ticket(self.0.and(other.0))
+    pub fn merge(self, other: Ticket) -> Ticket {
+        Ticket(self.0.merge(other.0))
     }
 }
 
@@ -33,8 +33,8 @@ impl Waker {
     ///
     /// # Errors
     /// As for [`Store::is_durable`].
-    pub fn ask(&self, ticket: Ticket) -> Result<bool, Error> {
-        Ok(self.0.as_ref().map_or(Ok(true), |notifier| notifier.ask(ticket.0))?)
+    pub fn request(&self, ticket: Ticket) -> Result<bool, Error> {
+        Ok(self.0.as_ref().map_or(Ok(true), |notifier| notifier.request(ticket.0))?)
     }
 }
 
@@ -78,7 +78,7 @@ impl Store {
     /// # Errors
     /// [`Error::Durability`] if the medium does not give that much, and nothing was done; what `operate` returns; the
     /// medium's, if it fails while it makes durable what was done.
-    pub fn at<R, E: From<Error>>(
+    pub fn with_durability<R, E: From<Error>>(
         &self,
         level: Durability,
         operate: impl FnOnce(&Store) -> Result<R, E>,
@@ -104,7 +104,7 @@ impl Store {
     ///
     /// For event loops, which serve others meanwhile. What `operate` writes can be seen by everybody when it returns. Other
     /// threads that meet such a write wait, or, when deferring, too, have it in their own ticket; once durable it costs
-    /// nobody anything. [`Store::at`] inside of `operate` does not wait, but changes what the ticket stands for.
+    /// nobody anything. [`Store::with_durability`] inside of `operate` does not wait, but changes what the ticket stands for.
     ///
     /// Few things still wait for the disk: [`Store::clear`]; a write that makes the file longer, or finds the whole log
     /// waiting for a checkpoint, or fills a part of the log; and one whose segment of the index has to be split while keys

@@ -7,7 +7,7 @@ use std::path::Path;
 use engine::Error;
 use pmem::Durability;
 
-use crate::Standing;
+use crate::FilesStatus;
 
 /// The store at `path` failed to close when its last handle was dropped.
 pub(crate) fn close_failed(path: &Path, error: &Error) {
@@ -28,14 +28,14 @@ pub(crate) fn level_is_lower(file: &Path, made_for: Durability, given: Durabilit
 }
 
 /// The files of the store at `path` were found in another place than before.
-pub(crate) fn files_stand(path: &Path, now: Standing) {
+pub(crate) fn files_stand(path: &Path, now: FilesStatus) {
     #[cfg(feature = "tracing")]
     match now {
-        Standing::InPlace => tracing::info!(store = %path.display(), "the store's files are back in their place"),
-        Standing::Moved => {
+        FilesStatus::InPlace => tracing::info!(store = %path.display(), "the store's files are back in their place"),
+        FilesStatus::Moved => {
             tracing::warn!(store = %path.display(), "the store's files were moved: its path does not lead to them");
         }
-        Standing::Removed => {
+        FilesStatus::Removed => {
             tracing::error!(store = %path.display(), "the store's files were removed: it takes no more writes");
         }
     }

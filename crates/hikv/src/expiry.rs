@@ -142,8 +142,8 @@ impl Store {
         self.engine()?.expiry(key.as_ref())
     }
 
-    /// From now on `told` is told of each key that has expired, when its item is taken away: by a background thread, within a
-    /// second or so, by a write to the key that comes before, or by a writer of other keys that expire, where the background is behind. [`Store::clear`] tells of nothing. `told` takes the place of
+    /// From now on `callback` is told of each key that has expired, when its item is taken away: by a background thread, within a
+    /// second or so, by a write to the key that comes before, or by a writer of other keys that expire, where the background is behind. [`Store::clear`] tells of nothing. `callback` takes the place of
     /// any other, which does not run any more when this returns; `None` ends it.
     ///
     /// It runs on the thread that took the item away, when that has done so and holds nothing of the store: it may read, write,
@@ -173,8 +173,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Forked`].
-    pub fn on_expired(&self, told: Option<Arc<OnExpired>>) -> Result<(), Error> {
-        self.engine()?.on_expired(told);
+    pub fn on_expired(&self, callback: Option<Arc<OnExpired>>) -> Result<(), Error> {
+        self.engine()?.on_expired(callback);
         Ok(())
     }
 

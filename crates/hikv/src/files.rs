@@ -170,13 +170,13 @@ pub(crate) struct Damaged {
     /// The file or device.
     pub(crate) file: PathBuf,
     /// What is missing of the journal.
-    pub(crate) missing: Vec<Missing>,
+    pub(crate) missing: Vec<MissingFile>,
     pub(crate) _locks: Locks,
 }
 
 /// What a journal lacks, and with it the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Missing {
+pub struct MissingFile {
     /// The journal.
     pub path: PathBuf,
     /// Where, and what.
@@ -223,9 +223,9 @@ fn damaged_medium(
     file: &Path,
     options: &Options,
     locks: &mut Locks,
-) -> Result<(DamagedMedium, Vec<Missing>), OpenError> {
+) -> Result<(DamagedMedium, Vec<MissingFile>), OpenError> {
     let log = dir.join(journal_files::LOG_NAME);
-    let missing = |what: &str| vec![Missing { path: log.clone(), what: what.into() }];
+    let missing = |what: &str| vec![MissingFile { path: log.clone(), what: what.into() }];
     let base = Mapped::open(file, map_options(options))?;
     locks.push(base.lock(file).map_err(OpenError::locked(dir))?);
     let head = Head::read(&base, &mut |_, _| ()).map_err(|error| OpenError::unusable(file)(error.into()))?;
@@ -244,8 +244,8 @@ fn damaged_medium(
         let what = "it belongs to another store: the last changes are lost, and what they replaced may be torn";
         return Ok((DamagedMedium::Mapped(Box::new(base)), missing(what)));
     }
-    let told = damage.iter().map(|error| Missing { path: log.clone(), what: error.to_string() });
-    Ok((DamagedMedium::Journaled(medium), told.collect()))
+    let missing = damage.iter().map(|error| MissingFile { path: log.clone(), what: error.to_string() });
+    Ok((DamagedMedium::Journaled(medium), missing.collect()))
 }
 
 fn map_options(options: &Options) -> MapOptions {

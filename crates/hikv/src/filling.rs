@@ -6,7 +6,7 @@ use engine::{Damage, Error, Expiry};
 
 use crate::backup::BackupProgress;
 use crate::backup_error::BackupError;
-use crate::{Answer, Frozen, Store};
+use crate::{ProgressReply, ReadView, Store};
 
 /// Items that are put together, at the most: then what a batch costs by itself, some fences, is little beside them.
 const TOGETHER_COUNT_MAX: usize = 256;
@@ -28,8 +28,8 @@ struct Filling<'s, P> {
 }
 
 /// Puts the snapshot's items into `to`; without those that are damaged, if the caller is told of these. Returns how many.
-pub(crate) fn write_items<A: Answer>(
-    from: &Frozen,
+pub(crate) fn write_items<A: ProgressReply>(
+    from: &ReadView,
     items_total: u64,
     to: &Store,
     mut progress: impl FnMut(BackupProgress) -> A,
@@ -44,7 +44,7 @@ pub(crate) fn write_items<A: Answer>(
         if written.is_ok() && !filling.is_stopped { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     match damaged {
-        Some(damaged) => from.for_each_whole(each, damaged),
+        Some(damaged) => from.for_each_skipping_damage(each, damaged),
         None => from.for_each(each),
     }?;
     match written.and_then(|()| filling.put_all()) {
@@ -62,7 +62,7 @@ impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
         }
         if !expiry.is_never() || len_bytes >= ALONE_BYTES_MIN {
             self.to.change(|engine| engine.put_until(key, value, expiry))?;
-            self.tell(1);
+            self.report_progress(1);
             return Ok(());
         }
         self.bytes.extend_from_slice(key);
@@ -85,11 +85,11 @@ impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
         let count = items.len();
         self.bytes.clear();
         self.lens.clear();
-        self.tell(count);
+        self.report_progress(count);
         Ok(())
     }
 
-    fn tell(&mut self, count: usize) {
+    fn report_progress(&mut self, count: usize) {
         for _ in 0..count {
             self.done.items += 1;
             self.is_stopped |= !(self.progress)(self.done);

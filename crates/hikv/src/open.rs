@@ -10,7 +10,7 @@ impl Options {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Store, OpenError> {
-        self.open_watched(path, &|_| {})
+        self.open_with_progress(path, &|_| {})
     }
 
     /// As [`Options::open`]; `progress` is told how far a journal has come whose log is read, and then an engine that puts keys in order
@@ -32,7 +32,7 @@ impl Options {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open_watched(
+    pub fn open_with_progress(
         &self,
         path: impl AsRef<Path>,
         progress: &(dyn Fn(OpenProgress) + Sync),

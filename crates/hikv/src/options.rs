@@ -123,9 +123,9 @@ impl Default for Options {
 
 impl Options {
     /// Whether a store that is opened to be read alone is opened past damaged items, where an engine reads all when it opens a store (PMEKV).
-    /// Damaged items are not there then, and [`crate::Frozen::for_each_whole`] tells of them. By default such a store does not open.
+    /// Damaged items are not there then, and [`crate::ReadView::for_each_skipping_damage`] tells of them. By default such a store does not open.
     #[must_use]
-    pub fn past_damage(self, past_damage: bool) -> Options {
+    pub fn skip_damaged(self, past_damage: bool) -> Options {
         Options { past_damage, ..self }
     }
 

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use engine::{Engine, Seen, Version, Witness, empty_room};
+use engine::{Engine, Lookup, Version, Witness, empty_buffer};
 
 #[cfg(doc)]
 use crate::WriteBatch;
@@ -105,15 +105,15 @@ impl Store {
     #[inline]
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let engine = self.engine()?;
-        if self.looks() {
-            let (pin, mut room) = (epoch::pin(), empty_room());
-            match engine.look(pin.pinned(), key.as_ref(), &mut room).seen() {
-                Seen::Value(value) => return Ok(Some(read(value))),
-                Seen::Absent => return Ok(None),
-                Seen::Unsure => {}
+        if self.supports_lookup() {
+            let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+            match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
+                Lookup::Value(value) => return Ok(Some(read(value))),
+                Lookup::Absent => return Ok(None),
+                Lookup::Unsure => {}
             }
         }
-        get_searching(engine, key.as_ref(), read)
+        get_without_lookup(engine, key.as_ref(), read)
     }
 
     /// As [`Store::get_with`], for `read` that looks at a part of a value, or at its length: of a value longer than 4 KiB the
@@ -153,12 +153,12 @@ impl Store {
             // Of a whole group it is known that no key is missing.
             match keys.first_chunk::<GROUP_COUNT>() {
                 Some(keys) => {
-                    self.show_group(engine, &array::from_fn::<_, GROUP_COUNT, _>(|i| keys[i].as_ref()), &mut found)?
+                    self.read_group(engine, &array::from_fn::<_, GROUP_COUNT, _>(|i| keys[i].as_ref()), &mut found)?
                 }
                 None => {
                     let mut slices = [&[][..]; GROUP_COUNT];
                     slices.iter_mut().zip(keys).for_each(|(slice, key)| *slice = key.as_ref());
-                    self.show_group(engine, &slices[..keys.len()], &mut found)?;
+                    self.read_group(engine, &slices[..keys.len()], &mut found)?;
                 }
             }
         }
@@ -167,15 +167,15 @@ impl Store {
 
     /// Up to [`GROUP_COUNT`] keys' values.
     #[inline]
-    fn show_group(
+    fn read_group(
         &self,
         engine: &dyn Engine,
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let seen_count = if self.looks() { show_seen(engine, keys, found) } else { 0 };
-        if seen_count < keys.len() {
-            engine.multi_get(&keys[seen_count..], &mut |i, value| found(seen_count + i, value))?;
+        let found_count = if self.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
+        if found_count < keys.len() {
+            engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Store {
 
 /// As [`Store::get_with`], without a look first.
 #[inline(never)]
-fn get_searching<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+fn get_without_lookup<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
     let (mut read, mut result) = (Some(read), None);
     engine.get(key, &mut |_, value| result = read.take().map(|read| read(value)))?;
     Ok(result)
@@ -199,10 +199,10 @@ fn get_searching<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) ->
 
 /// Shows the values that a look suffices for, up to the first key that it does not suffice for: how many were shown.
 #[inline(always)]
-fn show_seen(engine: &dyn Engine, keys: &[&[u8]], found: &mut impl FnMut(usize, Option<&[u8]>)) -> usize {
+fn lookup_group(engine: &dyn Engine, keys: &[&[u8]], found: &mut impl FnMut(usize, Option<&[u8]>)) -> usize {
     let pin = epoch::pin();
-    let mut seen = [None; GROUP_COUNT];
-    let seen_count = engine.look_at_many(pin.pinned(), keys, &mut seen);
-    seen.iter().take(seen_count).enumerate().for_each(|(i, &value)| found(i, value));
-    seen_count
+    let mut values = [None; GROUP_COUNT];
+    let found_count = engine.lookup_many(pin.pinned(), keys, &mut values);
+    values.iter().take(found_count).enumerate().for_each(|(i, &value)| found(i, value));
+    found_count
 }

@@ -18,7 +18,7 @@ pub use engine_hikv::salvage::{Finding, Weight};
 
 use crate::backup_error::BackupError;
 use crate::copy_mark::{Mark, Purpose};
-pub use crate::files::Missing;
+pub use crate::files::MissingFile;
 use crate::files::{self, Damaged, DamagedMedium};
 use crate::partial::Copy;
 use crate::{OpenError, Options, Store};
@@ -41,7 +41,7 @@ pub enum RepairEvent {
     Found(Finding),
     /// Something of the journal is lost. What its checksums prove is salvaged, what came behind it too; of the items that it
     /// changed the store has an older state, or none.
-    Missing(Missing),
+    Missing(MissingFile),
     /// How far it is.
     Progress(RepairProgress),
 }
@@ -198,7 +198,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    fn lost_of_journal(&mut self, missing: Missing) {
+    fn lost_of_journal(&mut self, missing: MissingFile) {
         self.report.lost_count += 1;
         self.is_stopped |= (self.watch)(RepairEvent::Missing(missing)).is_break();
     }

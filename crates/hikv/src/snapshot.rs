@@ -3,11 +3,11 @@
 use std::ops::{ControlFlow, RangeBounds};
 use std::sync::Arc;
 
-use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, Skip, SnapshotEngine};
+use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotEngine};
 
-use crate::frozen::told;
 use crate::handles::Kind;
 use crate::ordered::Bounds;
+use crate::read_view::report_damage;
 use crate::{Range, Store};
 
 /// A store as it was when [`Store::snapshot`] was called, however it is written on. Clones share it; it ends with the last
@@ -136,18 +136,18 @@ impl Snapshot {
     ///
     /// # Errors
     /// See [`Error`]; a part of the store that cannot be read is one, since nobody knows which items it has.
-    pub fn for_each_whole(
+    pub fn for_each_skipping_damage(
         &self,
         each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
         mut damaged: impl FnMut(Damage),
     ) -> Result<(), Error> {
-        self.walk(each, &mut |error| told(error, &mut damaged))
+        self.walk(each, &mut |error| report_damage(error, &mut damaged))
     }
 
     fn walk(
         &self,
         mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
-        damaged: &mut Skip<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {

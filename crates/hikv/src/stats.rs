@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use engine::{Engine, Figure, Worker};
 
-use crate::standing::Standing;
+use crate::files_status::FilesStatus;
 
 /// What does not change while a store is open.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +204,7 @@ impl Stats {
         identity: &Identity,
         journal: Option<JournalStats>,
         workers: &[Worker],
-        files: Standing,
+        files: FilesStatus,
     ) -> Stats {
         let oldest_pin = epoch::oldest_pin().filter(|pin| pin.age >= Duration::from_millis(1));
         let figures = engine.stats();

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, Wanted, Worker};
+use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::MediumError;
 use pmem_os::{Closed, ForkGuard};
 
 use crate::files::{self, Opened};
+use crate::files_status::{Files, FilesStatus};
 use crate::handles::{Handle, Kind};
 use crate::opening::Progress;
-use crate::standing::{Files, Standing};
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::walk::Walks;
 use crate::{EngineKind, OpenError, Options, events};
@@ -39,8 +39,8 @@ struct Inner {
     workers: Vec<Worker>,
     is_closed: bool,
     engine: Arc<dyn Engine>,
-    /// [`Engine::looks`]
-    looks: bool,
+    /// [`Engine::supports_lookup`]
+    supports_lookup: bool,
     guard: ForkGuard,
     files: Arc<Files>,
     path: PathBuf,
@@ -141,7 +141,7 @@ impl Store {
         let files = Arc::new(Files::new(path, &guard, locks).map_err(OpenError::io(path, "watch"))?);
         let watch = || {
             let guard = guard.clone();
-            Box::new(move || guard.expect_look())
+            Box::new(move || guard.expect_check())
         };
         let start =
             |i, engine| if i == 0 { Worker::start_watching_time(engine, watch()) } else { Worker::start(engine) };
@@ -154,7 +154,7 @@ impl Store {
             inner: Arc::new(Inner {
                 workers,
                 is_closed: false,
-                looks: engine.looks(),
+                supports_lookup: engine.supports_lookup(),
                 engine,
                 guard,
                 files,
@@ -226,8 +226,8 @@ impl Store {
 
     /// Looks where the store's files are. If they were removed the store takes no more writes from now on. Writers look by themselves, at
     /// most once a second; without a background thread ([`Options::background`]) this is for the caller to do.
-    pub fn look_at_files(&self) -> Standing {
-        self.inner.files.look()
+    pub fn check_files(&self) -> FilesStatus {
+        self.inner.files.check()
     }
 
     /// What is free on the file system that the store lies on; none is known of a device. A system call.
@@ -237,7 +237,7 @@ impl Store {
     }
 
     fn is_removed(&self) -> bool {
-        !self.inner.is_read_only && self.look_at_files() == Standing::Removed
+        !self.inner.is_read_only && self.check_files() == FilesStatus::Removed
     }
 
     /// The reason why writes fail, where the journal only knows that they do.
@@ -270,7 +270,7 @@ impl Store {
     }
 
     /// Returns the error that blocks writes, though the store was opened for them: a journal's disk failed, or the store's files
-    /// were found to be gone ([`Store::look_at_files`]). Costs two loads while all is well.
+    /// were found to be gone ([`Store::check_files`]). Costs two loads while all is well.
     ///
     /// # Errors
     /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`]; [`Error::Forked`].
@@ -303,7 +303,7 @@ impl Store {
                 None => Ok(()),
             };
         };
-        let is_removed = !inner.is_read_only && inner.files.look() == Standing::Removed;
+        let is_removed = !inner.is_read_only && inner.files.check() == FilesStatus::Removed;
         let (image, journal) = (inner.shut(), inner.journal.clone());
         // The medium goes with it, which makes the end of a log durable.
         drop(inner);
@@ -322,16 +322,16 @@ impl Store {
     /// As [`Store::engine`], for what changes the store. One load, too.
     #[inline(always)]
     pub(crate) fn writable_engine(&self) -> Result<&dyn Engine, Error> {
-        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { self.engine_after_look() }
+        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { self.engine_after_check() }
     }
 
-    /// The writer that was expected to looks at the store's files ([`crate::standing`]).
+    /// The writer that was expected to looks at the store's files ([`crate::files_status`]).
     #[cold]
-    fn engine_after_look(&self) -> Result<&dyn Engine, Error> {
+    fn engine_after_check(&self) -> Result<&dyn Engine, Error> {
         let Inner { guard, files, workers, engine, .. } = &*self.inner;
-        if guard.begin_look() {
-            files.look();
-            workers.iter().take(1).for_each(Worker::ask);
+        if guard.begin_check() {
+            files.check();
+            workers.iter().take(1).for_each(Worker::wake);
         }
         match guard.closed_to_writes() {
             Some(Closed::Removed) => Err(MediumError::Removed.into()),
@@ -345,10 +345,10 @@ impl Store {
         &self.inner.files
     }
 
-    /// [`Engine::looks`]
+    /// [`Engine::supports_lookup`]
     #[inline(always)]
-    pub(crate) fn looks(&self) -> bool {
-        self.inner.looks
+    pub(crate) fn supports_lookup(&self) -> bool {
+        self.inner.supports_lookup
     }
 
     #[inline(always)]
@@ -360,34 +360,34 @@ impl Store {
         mem::forget(under_way);
         match changed {
             Ok(done) => {
-                self.ask_wanted(engine.wanted());
+                self.ask_wanted(engine.wanted_threads());
                 Ok(done)
             }
             Err(error) => {
-                self.ask_wanted(engine.wanted());
+                self.ask_wanted(engine.wanted_threads());
                 Err(self.explained(error))
             }
         }
     }
 
     #[inline(always)]
-    pub(crate) fn ask_wanted(&self, wanted: Wanted) {
-        if wanted != Wanted::Nobody {
+    pub(crate) fn ask_wanted(&self, wanted: WantedThreads) {
+        if wanted != WantedThreads::None {
             self.ask_some(wanted);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask_some(&self, wanted: Wanted) {
+    fn ask_some(&self, wanted: WantedThreads) {
         match wanted {
-            Wanted::Nobody => {}
-            Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
-            Wanted::All => self.ask_workers(),
+            WantedThreads::None => {}
+            WantedThreads::One => self.inner.workers.iter().take(1).for_each(Worker::wake),
+            WantedThreads::All => self.ask_workers(),
         }
         if !engine::in_expired_callback() {
             // A step that fails is the background's to try again: this write is done.
-            let _ = self.inner.engine.keep_pace();
+            let _ = self.inner.engine.assist_background();
         }
     }
 
@@ -429,14 +429,14 @@ impl Store {
     }
 
     pub(crate) fn ask_workers(&self) {
-        self.inner.workers.iter().for_each(Worker::ask);
+        self.inner.workers.iter().for_each(Worker::wake);
     }
 
     pub(crate) fn ordered_engine(&self) -> Result<&dyn OrderedEngine, Error> {
         let engine = self.engine()?;
         engine.ordered().ok_or_else(|| match engine.features().order {
             Order::No => Error::Unsupported { engine: engine.name(), what: "order" },
-            Order::Asked | Order::Native => Error::HashOnly,
+            Order::Asked | Order::Native => Error::NoOrder,
         })
     }
 }

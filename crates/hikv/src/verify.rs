@@ -2,7 +2,7 @@
 
 use engine::{Check, Damage, Depth, Error};
 
-use crate::{Answer, Ordered, Store};
+use crate::{Ordered, ProgressReply, Store};
 
 /// How far a verification has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,11 +25,11 @@ pub struct Report {
 impl Store {
     /// Checks every header, checksum and reference in the store, looks every key up, compares what is free with what is
     /// named, and tells `progress` about it, before the first item and now and then. Writers should rest meanwhile: an entry that changes while it is
-    /// checked can look damaged. Nothing is changed. Where `progress` stops it ([`Answer`]), the report has what was checked.
+    /// checked can look damaged. Nothing is changed. Where `progress` stops it ([`ProgressReply`]), the report has what was checked.
     ///
     /// # Errors
     /// [`Error::Forked`]. Damage is no error: it is in the report.
-    pub fn verify<A: Answer>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    pub fn verify<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
         self.check(Depth::Deep, progress)
     }
 
@@ -38,11 +38,15 @@ impl Store {
     ///
     /// # Errors
     /// As for [`Store::verify`].
-    pub fn verify_headers<A: Answer>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    pub fn verify_headers<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
         self.check(Depth::Quick, progress)
     }
 
-    fn check<A: Answer>(&self, depth: Depth, mut progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    fn check<A: ProgressReply>(
+        &self,
+        depth: Depth,
+        mut progress: impl FnMut(VerifyProgress) -> A,
+    ) -> Result<Report, Error> {
         let engine = self.engine()?;
         // Where damage keeps the items from being counted the report has to say so, and the total is what is known.
         let items_total = match engine.len() {

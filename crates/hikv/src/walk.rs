@@ -115,7 +115,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Forked`].
-    pub fn walk_somewhere(&self, seed: u64) -> Result<u64, Error> {
-        Ok(self.walks().number(self.engine()?.somewhere(seed)))
+    pub fn random_cursor(&self, seed: u64) -> Result<u64, Error> {
+        Ok(self.walks().number(self.engine()?.random_cursor(seed)))
     }
 }

@@ -40,19 +40,19 @@ impl Store {
         Ok(())
     }
 
-    /// As [`Store::multi_put`], and `told` is told what became of each item, by its number: one that fails keeps none of the others
+    /// As [`Store::multi_put`], and `on_result` is told what became of each item, by its number: one that fails keeps none of the others
     /// back, and none is put twice. It may not use the store.
     pub fn multi_put_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         items: &[(K, V)],
-        mut told: impl FnMut(usize, Result<(), Error>),
+        mut on_result: impl FnMut(usize, Result<(), Error>),
     ) {
         for (first, batch) in items.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
             slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
             let slices = &slices[..batch.len()];
-            let mut each = |number: usize, done| told(first + number, done);
+            let mut each = |number: usize, done| on_result(first + number, done);
             let asked = self.change(|engine| {
                 engine.multi_put_each(slices, &mut each);
                 Ok(())
@@ -84,7 +84,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`], [`Error::Unmet`] and [`Error::BatchTooLong`] among them; nothing has changed. Where the medium fails while the batch is
+    /// See [`Error`], [`Error::ConditionFailed`] and [`Error::BatchTooLong`] among them; nothing has changed. Where the medium fails while the batch is
     /// made durable, it has happened and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
         self.change(|engine| engine.write_batch_if(&batch.conditions(), &batch.ops()))
@@ -107,15 +107,15 @@ impl Store {
         self.change(|engine| engine.delete(key.as_ref()))
     }
 
-    /// Deletes several keys, and `told` is told of each, by its number, whether it was there: faster than one `delete` after the other where
+    /// Deletes several keys, and `on_result` is told of each, by its number, whether it was there: faster than one `delete` after the other where
     /// the engine has them share what makes them durable, as `pmekv` does. Not one step; one that fails keeps none of the others back. It may
     /// not use the store.
-    pub fn multi_delete_each<K: AsRef<[u8]>>(&self, keys: &[K], mut told: impl FnMut(usize, Result<bool, Error>)) {
+    pub fn multi_delete_each<K: AsRef<[u8]>>(&self, keys: &[K], mut on_result: impl FnMut(usize, Result<bool, Error>)) {
         for (first, batch) in keys.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
             let mut slices = [&[][..]; BATCH_COUNT];
             slices.iter_mut().zip(batch).for_each(|(slice, key)| *slice = key.as_ref());
             let slices = &slices[..batch.len()];
-            let mut each = |number: usize, done| told(first + number, done);
+            let mut each = |number: usize, done| on_result(first + number, done);
             let asked = self.change(|engine| {
                 engine.multi_delete_each(slices, &mut each);
                 Ok(())

@@ -63,7 +63,7 @@ fn begin(ink: &Ink, count: u32) -> Done {
 }
 
 /// The first of the keys that were to be deleted and are there; wants all others behind it, and those that stay.
-fn look(ink: &Ink, count: u32) -> Result<u32, Box<dyn Error>> {
+fn read_all(ink: &Ink, count: u32) -> Result<u32, Box<dyn Error>> {
     let (key_count, damage_count) = ink.check()?;
     let (mut first, mut found_count) = (count, 0);
     for number in 0..count {
@@ -87,7 +87,7 @@ fn look(ink: &Ink, count: u32) -> Result<u32, Box<dyn Error>> {
 }
 
 fn end(ink: &Ink, count: u32) -> Done {
-    let first = look(ink, count)?;
+    let first = read_all(ink, count)?;
     let left_bytes = ink.stat()?.live_bytes;
     for number in (first..count).filter(|&number| !stays(number)) {
         ink.delete(&key(number))?;
@@ -96,7 +96,7 @@ fn end(ink: &Ink, count: u32) -> Done {
     while ink.stat()?.merged < going(count) / 3 {
         thread::yield_now();
     }
-    if look(ink, count)? != count {
+    if read_all(ink, count)? != count {
         return Err("a key that was deleted is there".into());
     }
     let stat = ink.stat()?;

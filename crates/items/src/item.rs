@@ -19,7 +19,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Reads the item at `at`, which has `room_bytes` at the most. Checksums are not compared: see [`Item::is_whole`].
+    /// Reads the item at `at`, which has `capacity_bytes` at the most. Checksums are not compared: see [`Item::is_intact`].
     ///
     /// # Errors
     /// [`ItemError`] if no item can lie there.
@@ -27,11 +27,11 @@ impl<'a> Item<'a> {
     /// # Safety
     /// No thread stores to the item while it is used.
     #[inline(always)]
-    pub unsafe fn read<M: Medium>(medium: &'a M, at: Offset, room_bytes: u64) -> Result<Item<'a>, ItemError> {
+    pub unsafe fn read<M: Medium>(medium: &'a M, at: Offset, capacity_bytes: u64) -> Result<Item<'a>, ItemError> {
         // SAFETY: the caller's promise covers the header.
         let head = unsafe { medium.bytes(at.span(HEADER_BYTES as u64)) }?;
         let header = Header::from_bytes(*head.first_chunk().expect("the span has that length"));
-        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes {
+        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > capacity_bytes {
             return Err(ItemError::Damaged { offset: at.0, what: "an item's header is damaged" });
         }
         // SAFETY: and the whole item.
@@ -44,7 +44,7 @@ impl<'a> Item<'a> {
     /// True if the checksum fits.
     #[inline]
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.checksum() == self.header.checksum
     }
 

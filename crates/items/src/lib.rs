@@ -23,7 +23,7 @@ pub use expiry::Expiry;
 pub use item::Item;
 pub use new_item::{NewItem, copy, restamp};
 pub use plain::Plain;
-pub use prefetch::{in_time, prefetch};
+pub use prefetch::{prefetch, prefetch_ahead};
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 65_535;

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn an_item_of_any_lengths_lies_as_it_is_read() {
         const AT: Offset = Offset(LINE_BYTES);
-        const ROOM_BYTES: usize = 1024;
+        const BUFFER_BYTES: usize = 1024;
         let sim = Sim::new(0, Model::Line);
         sim.grow(1 << 16).expect("a simulated region grows");
         let source: Vec<u8> = (0..800).map(|i| i as u8 | 1).collect();
@@ -170,13 +170,13 @@ mod tests {
                 let item = NewItem { key, value, expiry: Expiry::NEVER };
                 // SAFETY: the room is this thread's alone.
                 let checksum = unsafe {
-                    sim.write(AT, &[0xEE; ROOM_BYTES]);
+                    sim.write(AT, &[0xEE; BUFFER_BYTES]);
                     item.write(&sim, AT, 7)
                 };
                 // SAFETY: as above.
-                let room = unsafe { sim.bytes(AT.span(ROOM_BYTES as u64)) }.expect("the region has it");
-                let read = Plain::in_room(room).expect("an item is there");
-                assert!(read.is_whole() && read.checksum() == checksum, "{key_bytes} and {value_bytes} bytes");
+                let room = unsafe { sim.bytes(AT.span(BUFFER_BYTES as u64)) }.expect("the region has it");
+                let read = Plain::in_slot(room).expect("an item is there");
+                assert!(read.is_intact() && read.checksum() == checksum, "{key_bytes} and {value_bytes} bytes");
                 assert_eq!((read.key(), read.value(), read.item_bytes()), (key, value, item.item_bytes()));
                 let behind = &room[item.item_bytes() as usize..];
                 let (padding, beyond) = behind.split_at(behind.len() % SIXTEEN);

@@ -18,14 +18,14 @@ impl<'a> Plain<'a> {
     /// The item that begins `room`; `None` if that has an expiry, or cannot begin there.
     #[inline(always)]
     #[must_use]
-    pub fn in_room(room: &'a [u8]) -> Option<Plain<'a>> {
+    pub fn in_slot(room: &'a [u8]) -> Option<Plain<'a>> {
         let (head, rest) = room.split_first_chunk()?;
         let Header { value_bytes, key_bytes, flags, .. } = Header::from_bytes(*head);
         let body = rest.get(..value_bytes as usize + usize::from(key_bytes))?;
         (flags == 0).then_some(Plain { head, key_bytes, body })
     }
 
-    /// As [`Plain::in_room`], of an item that is the key's. One comparison looks at flags and the key's length, and keys of the usual lengths
+    /// As [`Plain::in_slot`], of an item that is the key's. One comparison looks at flags and the key's length, and keys of the usual lengths
     /// are compared by two words: a call costs more.
     #[inline(always)]
     #[must_use]
@@ -82,7 +82,7 @@ impl<'a> Plain<'a> {
     /// True if the checksum fits.
     #[inline(always)]
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         plain_checksum(self.head, self.body) == self.checksum()
     }
 }
@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_found_in_its_room_and_every_flipped_bit_is_noticed() {
+    fn plain_item_is_found_and_bit_flips_noticed() {
         let room = room(Expiry::NEVER);
-        let item = Plain::in_room(&room).expect("an item");
+        let item = Plain::in_slot(&room).expect("an item");
         assert_eq!(
-            (item.key(), item.value(), item.item_bytes(), item.is_whole()),
+            (item.key(), item.value(), item.item_bytes(), item.is_intact()),
             (&b"key"[..], &b"long"[..], 23, true)
         );
         assert_eq!(Plain::of_key(&room, b"key").map(|item| item.value()), Some(&b"long"[..]));
@@ -132,12 +132,12 @@ mod tests {
         for bit in 0..8 * 23 {
             let mut damaged = room.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(Plain::in_room(&damaged).is_none_or(|item| !item.is_whole()), "bit {bit}");
+            assert!(Plain::in_slot(&damaged).is_none_or(|item| !item.is_intact()), "bit {bit}");
         }
     }
 
     #[test]
-    fn a_key_of_any_length_is_told_from_others() {
+    fn keys_of_any_length_are_distinguished() {
         for key_bytes in 1..40 {
             let key: Vec<u8> = (1..=key_bytes).collect();
             let header = Header::new(key.len(), 0, Expiry::NEVER, 0);
@@ -154,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_left_to_others() {
+    fn unknown_opcode_is_left_to_caller() {
         for room in [&room(Expiry::at_ms(1)), &room(Expiry::NEVER)[..22], &[0; 15], &[]] {
-            assert!(Plain::in_room(room).is_none() && Plain::of_key(room, b"key").is_none());
+            assert!(Plain::in_slot(room).is_none() && Plain::of_key(room, b"key").is_none());
         }
     }
 

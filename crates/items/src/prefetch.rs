@@ -11,9 +11,9 @@ const STEP_LINE_COUNT: u64 = 4;
 /// Asks the cache for all lines of a small item at `at`, whose room has so many bytes; of an item whose room does not tell, for the first one. Any
 /// offset will do: a wrong one costs time only.
 #[inline(always)]
-pub fn prefetch<M: Medium>(medium: &M, at: Offset, room_bytes: Option<u64>) {
+pub fn prefetch<M: Medium>(medium: &M, at: Offset, capacity_bytes: Option<u64>) {
     medium.prefetch_line(at);
-    let Some(len_bytes) = room_bytes else { return };
+    let Some(len_bytes) = capacity_bytes else { return };
     // Its last line may be one more than its length has lines. Each step is three instructions: a loop takes more.
     medium.prefetch_line(Offset(at.0.wrapping_add(len_bytes).wrapping_sub(1)));
     for line in 1..=STEP_LINE_COUNT {
@@ -34,7 +34,7 @@ const WINDOW: usize = 8;
 /// one window before its turn. An instruction that asks for a line waits for the page's translation, and what comes long after waits, too: a row of
 /// them waits once (`docs/decisions/0081-prefetch-a-window-of-items-in-one-loop.md`).
 #[inline(always)]
-pub fn in_time<'t, T>(things: &'t [T], ask: impl Fn(&T) + 't) -> impl Iterator<Item = &'t T> + 't {
+pub fn prefetch_ahead<'t, T>(things: &'t [T], ask: impl Fn(&T) + 't) -> impl Iterator<Item = &'t T> + 't {
     let ask_for = move |first: usize| things.iter().skip(first).take(WINDOW).for_each(&ask);
     ask_for(0);
     things.iter().enumerate().map(move |(number, thing)| {

@@ -49,8 +49,8 @@ const WIDER_FACTOR: u64 = 4;
 impl<F: File> Journal<F> {
     /// How much of each segment may be written.
     #[inline]
-    pub(crate) fn room_bytes(&self) -> u64 {
-        self.segments.room_bytes.load(Ordering::Acquire)
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.segments.capacity_bytes.load(Ordering::Acquire)
     }
 
     /// The segment is filled up to `at_bytes` now.
@@ -60,69 +60,69 @@ impl<F: File> Journal<F> {
         }
         self.segments.ahead_at.store(u64::MAX, Ordering::Release);
         if !self.options.background {
-            return self.make_room();
+            return self.make_space();
         }
-        self.segments.slots.lock().is_room_wanted = true;
+        self.segments.slots.lock().is_space_wanted = true;
         self.segments.slots_changed.notify_all();
         Ok(())
     }
 
     /// A segment was begun, or has more room than before.
     pub(crate) fn note_begun(&self) {
-        let part_bytes = (self.room_bytes() - FRAMES_START_BYTES) / AHEAD_DIVISOR;
+        let part_bytes = (self.capacity_bytes() - FRAMES_START_BYTES) / AHEAD_DIVISOR;
         self.segments.ahead_at.store(FRAMES_START_BYTES + part_bytes, Ordering::Release);
     }
 
     /// More room in all segments; where they have it all, or the disk is full, a segment that is ready.
-    fn make_room(&self) -> Result<(), MediumError> {
-        if self.widen_to(self.room_bytes() + 1)? { Ok(()) } else { self.prepare(None) }
+    fn make_space(&self) -> Result<(), MediumError> {
+        if self.widen_to(self.capacity_bytes() + 1)? { Ok(()) } else { self.prepare(None) }
     }
 
     /// Whether segments have room for `at_bytes`, or have it now.
     pub(crate) fn widen_to(&self, at_bytes: u64) -> Result<bool, MediumError> {
-        if at_bytes <= self.room_bytes() {
+        if at_bytes <= self.capacity_bytes() {
             return Ok(true);
         }
         if at_bytes > self.options.segment_bytes {
             return Ok(false);
         }
         let _alone = self.segments.ahead.lock();
-        let mut room_bytes = self.room_bytes();
+        let mut capacity_bytes = self.capacity_bytes();
         let (count, is_disk_full) = {
             let slots = self.segments.slots.lock();
             (slots.count, slots.is_disk_full)
         };
-        while room_bytes < at_bytes && !is_disk_full {
-            let wider_bytes = (room_bytes * WIDER_FACTOR).min(self.options.segment_bytes);
+        while capacity_bytes < at_bytes && !is_disk_full {
+            let wider_bytes = (capacity_bytes * WIDER_FACTOR).min(self.options.segment_bytes);
             if !self.take_space(count, wider_bytes)? {
                 break;
             }
-            room_bytes = wider_bytes;
-            self.segments.room_bytes.store(room_bytes, Ordering::Release);
+            capacity_bytes = wider_bytes;
+            self.segments.capacity_bytes.store(capacity_bytes, Ordering::Release);
             self.note_begun();
         }
-        Ok(at_bytes <= room_bytes)
+        Ok(at_bytes <= capacity_bytes)
     }
 
     /// An opened log may be a copy that has holes.
-    pub(crate) fn keep_first_room(&self) -> Result<(), MediumError> {
-        let (first_bytes, count) = (self.options.first_room_bytes(), self.segments.slots.lock().count);
-        if self.room_bytes() < first_bytes {
+    pub(crate) fn keep_first_space(&self) -> Result<(), MediumError> {
+        let (first_bytes, count) = (self.options.first_space_bytes(), self.segments.slots.lock().count);
+        if self.capacity_bytes() < first_bytes {
             if !self.take_space(count, first_bytes)? {
                 return Err(MediumError::Full { wanted_bytes: first_bytes });
             }
-            self.segments.room_bytes.store(first_bytes, Ordering::Release);
+            self.segments.capacity_bytes.store(first_bytes, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Space for `room_bytes` of each of `count` slots; false where the disk is full. Sealed segments keep what they hold,
+    /// Space for `capacity_bytes` of each of `count` slots; false where the disk is full. Sealed segments keep what they hold,
     /// whichever program wrote it and however much that is.
-    fn take_space(&self, count: u64, room_bytes: u64) -> Result<bool, MediumError> {
-        let (segment_bytes, from_bytes) = (self.options.segment_bytes, self.room_bytes());
+    fn take_space(&self, count: u64, capacity_bytes: u64) -> Result<bool, MediumError> {
+        let (segment_bytes, from_bytes) = (self.options.segment_bytes, self.capacity_bytes());
         let sealed: Vec<_> = self.segments.slots.lock().sealed.iter().map(|sealed| sealed.slot).collect();
         let taken = (0..count).try_for_each(|slot| {
-            let range = slot * segment_bytes + from_bytes..slot * segment_bytes + room_bytes;
+            let range = slot * segment_bytes + from_bytes..slot * segment_bytes + capacity_bytes;
             if sealed.contains(&slot) { self.log.allocate(range) } else { write_zeros(&self.log, range) }
         });
         match taken {
@@ -209,7 +209,7 @@ impl<F: File> Journal<F> {
         let start = slot * segment_bytes;
         // The length first, in one step: a header in a slot is never there without the whole slot.
         let lengthened = self.log.truncate(start + segment_bytes);
-        let lengthened = lengthened.and_then(|()| write_zeros(&self.log, start..start + self.room_bytes()));
+        let lengthened = lengthened.and_then(|()| write_zeros(&self.log, start..start + self.capacity_bytes()));
         match lengthened {
             Ok(()) => {
                 let mut slots = self.segments.slots.lock();
@@ -228,11 +228,11 @@ impl<F: File> Journal<F> {
 }
 
 /// The thread that does it, until the journal is closed or poisoned.
-pub(crate) fn make_room<F: File>(journal: &Journal<F>) {
+pub(crate) fn make_space<F: File>(journal: &Journal<F>) {
     while journal.healthy().is_ok() {
         {
             let mut slots = journal.segments.slots.lock();
-            while !(slots.is_room_wanted
+            while !(slots.is_space_wanted
                 && slots.ready.is_none()
                 && (slots.has_spare() || journal.may_lengthen(&slots)))
             {
@@ -241,9 +241,9 @@ pub(crate) fn make_room<F: File>(journal: &Journal<F>) {
                 }
                 journal.segments.slots_changed.wait(&mut slots);
             }
-            slots.is_room_wanted = false;
+            slots.is_space_wanted = false;
         }
-        if journal.is_closing() || journal.make_room().is_err() {
+        if journal.is_closing() || journal.make_space().is_err() {
             return;
         }
     }

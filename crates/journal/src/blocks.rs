@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_touches_blocks_up_to_the_last() {
+    fn range_touches_blocks_up_to_last() {
         let blocks = Blocks::absent(20, 8);
         let ranges = [0..1, 7..9, 8..16, 16..99, 20..99, 99..100];
         assert_eq!(ranges.map(|range| blocks.touched_by(range)), [0..1, 0..2, 1..2, 2..3, 2..3, 3..3]);
@@ -247,13 +247,13 @@ mod interleavings {
     }
 
     #[test]
-    fn who_finds_a_block_present_sees_its_bytes() {
+    fn present_block_shows_its_bytes() {
         loader_beside_reader::<AsAsked>();
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_state_that_is_not_released_is_caught() {
+    fn state_that_is_not_released_is_caught() {
         loader_beside_reader::<NoRelease>();
     }
 }

@@ -40,7 +40,7 @@ impl Buffer {
         (mem::replace(&mut self.frame, empty), self.region_bytes)
     }
 
-    fn has_room_for(&self, bytes: usize, frame_bytes_max: usize) -> bool {
+    fn has_space_for(&self, bytes: usize, frame_bytes_max: usize) -> bool {
         self.frame.len() + bytes <= frame_bytes_max || self.frame.len() == FRAME_HEADER_BYTES
     }
 
@@ -74,13 +74,13 @@ impl<F: File> Journal<F> {
     /// frame at a writer and one in the buffer, has room in that one. So no writer waits for a checkpoint, and a
     /// checkpoint can wait for writers.
     #[inline]
-    pub(crate) fn room(&self, entry_count: usize, len_bytes: usize) -> Option<Append<'_, F>> {
+    pub(crate) fn reserve(&self, entry_count: usize, len_bytes: usize) -> Option<Append<'_, F>> {
         let wanted_bytes = entry_count * ENTRY_HEADER_BYTES + len_bytes.next_multiple_of(8);
         loop {
             self.healthy().ok()?;
             let buffer = self.append.buffer.lock();
             let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
-            if has_spare && buffer.has_room_for(wanted_bytes, frame_bytes_max(self.room_bytes())) {
+            if has_spare && buffer.has_space_for(wanted_bytes, frame_bytes_max(self.capacity_bytes())) {
                 return Some(Append { journal: self, before_bytes: buffer.frame.len(), buffer });
             }
             drop(buffer);

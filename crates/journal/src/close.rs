@@ -25,7 +25,7 @@ impl<F: File> Journal<F> {
     pub(crate) fn go_on_behind_the_end(&self, unproved: &[Sealed]) -> Result<(), JournalError> {
         self.settle_tail(unproved).map_err(JournalError::medium(Which::Log, "settle the end of"))?;
         self.settle_base().map_err(JournalError::medium(Which::Base, "settle the replayed pages of"))?;
-        self.keep_first_room().map_err(JournalError::medium(Which::Log, "take space for"))?;
+        self.keep_first_space().map_err(JournalError::medium(Which::Log, "take space for"))?;
         self.keep_spare().map_err(JournalError::medium(Which::Log, "lengthen"))?;
         self.mark_tail().map_err(JournalError::medium(Which::Log, "mark the end of"))?;
         self.free_segment().map_err(JournalError::medium(Which::Base, "apply the log to"))?;
@@ -88,12 +88,12 @@ impl<F: File> Journal<F> {
         let mark = writer.sequence;
         let frame = mark_frame(writer.region_bytes, Seal { sequence: mark, tag: writer.tag, mark });
         let end_bytes = newest.end_bytes + frame.len() as u64;
-        if writer.tag == 0 || end_bytes > self.room_bytes() {
+        if writer.tag == 0 || end_bytes > self.capacity_bytes() {
             return Ok(());
         }
         // No frame that was cut off follows it.
-        let room_bytes = (self.room_bytes() - end_bytes).min(FRAME_HEADER_BYTES as u64);
-        let ended = [frame, vec![0; room_bytes as usize]].concat();
+        let capacity_bytes = (self.capacity_bytes() - end_bytes).min(FRAME_HEADER_BYTES as u64);
+        let ended = [frame, vec![0; capacity_bytes as usize]].concat();
         self.log.write_at(&ended, newest.slot * self.options.segment_bytes + newest.end_bytes)?;
         self.log.sync()?;
         newest.end_bytes = end_bytes;
@@ -129,10 +129,10 @@ impl<F: File> Journal<F> {
             slots.cut(count);
             self.note_spare(&slots);
         }
-        if self.room_bytes() > self.options.first_room_bytes() {
+        if self.capacity_bytes() > self.options.first_space_bytes() {
             let segment_bytes = self.options.segment_bytes;
             let ends = (0..slots.count).map(|slot| (slot * segment_bytes, (slot + 1) * segment_bytes));
-            let mut unused = ends.map(|(start, end)| start + self.options.first_room_bytes()..end);
+            let mut unused = ends.map(|(start, end)| start + self.options.first_space_bytes()..end);
             // Another opening writes a new header before anything else: it goes by the space that it finds.
             let _ = unused.try_for_each(|range| self.log.punch(range));
         }

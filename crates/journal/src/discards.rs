@@ -120,7 +120,7 @@ mod tests {
     use crate::{Files, JournalOptions};
 
     #[test]
-    fn what_is_taken_again_is_not_given_back() {
+    fn reused_block_is_not_released() {
         let discard = |position, pages| Discard { position, pages };
         let mut discards = Discards { waiting: vec![discard(1, 0..50), discard(2, 80..90)], is_refused: false };
         discards.keep(&(10..20));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_page_is_not_given_back_and_nothing_is_after_a_refusal() {
+    fn partial_pages_are_not_released() {
         let files = Files { base: TestFile::default(), log: TestFile::default() };
         let options = JournalOptions {
             reserve_bytes: 1 << 30,

@@ -47,7 +47,7 @@ impl<F: File> Journal<F> {
         let slots = self.segments.slots.lock();
         let newest_start = slots.sealed.back().map_or(slots.recycled, |sealed| sealed.end);
         Figures {
-            log_bytes: slots.count * self.room_bytes(),
+            log_bytes: slots.count * self.capacity_bytes(),
             log_bytes_max: self.options.log_bytes_max,
             unapplied_bytes: slots.sealed.iter().map(|sealed| sealed.end_bytes).sum::<u64>()
                 + appended.saturating_sub(newest_start),

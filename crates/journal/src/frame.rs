@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_another_number_is_none() {
+    fn frame_of_another_number_is_none() {
         assert_eq!(FRAMES.numbered(&frame(), 8), None);
         assert_eq!(Frames { tag: 2, ..FRAMES }.numbered(&frame(), 7), None);
         assert_eq!(FRAMES.numbered_from(&frame(), 6).map(|frame| frame.sequence), Some(7));

@@ -61,7 +61,7 @@ impl<F: File> Journal<F> {
             loading,
             append: Append::new(log.writer, buffer),
             checkpoints: Checkpoints::new(log.slots.recycled),
-            segments: Segments::new(log.slots, log.room_bytes),
+            segments: Segments::new(log.slots, log.capacity_bytes),
             ending: Ending::default(),
             requests: Requests::default(),
         }

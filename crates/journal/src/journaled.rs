@@ -83,10 +83,10 @@ impl<F: File> Journaled<F> {
             region_bytes: len_bytes,
             salt: options.salt,
         };
-        let room_bytes = options.first_room_bytes();
+        let capacity_bytes = options.first_space_bytes();
         let mut starts = (0..SEGMENT_COUNT).map(|slot| slot * options.segment_bytes);
         log.truncate(SEGMENT_COUNT * options.segment_bytes)
-            .and_then(|()| starts.try_for_each(|start| write_zeros(log, start..start + room_bytes)))
+            .and_then(|()| starts.try_for_each(|start| write_zeros(log, start..start + capacity_bytes)))
             .and_then(|()| log.sync())
             .and_then(|()| write_header(log, 0, &header))
             .and_then(|()| log.sync())
@@ -101,7 +101,7 @@ impl<F: File> Journaled<F> {
         };
         let region = reserve(len_bytes, &options)?;
         let loading = Loading::new(0, options.block_bytes, Redo::default());
-        let log = Log { identity, slots, writer, room_bytes };
+        let log = Log { identity, slots, writer, capacity_bytes };
         let journal = Journal::new(files, region, loading, DirtyPages::default(), log, Opening::default(), options);
         journal.finish_loading();
         journal.note_begun();
@@ -272,7 +272,7 @@ impl<F: File> Journaled<F> {
         self.journal.base.allocate(from_bytes..to_bytes).map_err(full)?;
         self.journal.sync_base()?;
         self.journal.region.memory.extend(from_bytes..to_bytes).map_err(full)?;
-        match self.journal.room(1, 0) {
+        match self.journal.reserve(1, 0) {
             Some(mut append) => append.buffer.push_growth(to_bytes),
             None => self.journal.healthy()?,
         }

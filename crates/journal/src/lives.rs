@@ -50,7 +50,7 @@ pub(crate) struct Append {
 #[derive(Debug)]
 pub(crate) struct Segments {
     /// How much of each segment has space, and may be written.
-    pub(crate) room_bytes: AtomicU64,
+    pub(crate) capacity_bytes: AtomicU64,
     /// Once the segment is filled so far something is to be done before it is full (`ahead`).
     pub(crate) ahead_at: AtomicU64,
     /// Its holder makes room for what comes next.
@@ -105,9 +105,9 @@ impl Append {
 }
 
 impl Segments {
-    pub(crate) fn new(slots: Slots, room_bytes: u64) -> Segments {
+    pub(crate) fn new(slots: Slots, capacity_bytes: u64) -> Segments {
         Segments {
-            room_bytes: AtomicU64::new(room_bytes),
+            capacity_bytes: AtomicU64::new(capacity_bytes),
             ahead_at: AtomicU64::new(0),
             ahead: Mutex::default(),
             has_spare: AtomicBool::new(slots.has_spare()),

@@ -15,7 +15,7 @@ pub(crate) struct Log {
     pub(crate) slots: Slots,
     pub(crate) writer: Writer,
     /// How much of each slot has space.
-    pub(crate) room_bytes: u64,
+    pub(crate) capacity_bytes: u64,
 }
 
 /// What opening did.

@@ -58,7 +58,7 @@ impl<F: File> Journaled<F> {
     /// neighbours of a word that was flushed may be another thread's.
     fn append_from_memory(&self, span: Span) {
         let (first, end) = (span.start.0 & !7, span.start.0 + span.len_bytes);
-        let Some(mut append) = self.journal.room(1, span.len_bytes as usize) else { return };
+        let Some(mut append) = self.journal.reserve(1, span.len_bytes as usize) else { return };
         append.buffer.push(span.start, span.len_bytes as usize, |frame| {
             let from = frame.len();
             for at in (first..end).step_by(8) {
@@ -71,7 +71,7 @@ impl<F: File> Journaled<F> {
 
     /// Cuts `span` into pieces that fit an entry.
     fn pieces(&self, span: Span) -> impl Iterator<Item = Span> {
-        let piece_bytes = entry_bytes_max(self.journal.room_bytes()) as u64;
+        let piece_bytes = entry_bytes_max(self.journal.capacity_bytes()) as u64;
         let end = span.start.0 + span.len_bytes;
         (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
     }
@@ -87,7 +87,7 @@ impl<F: File> Journaled<F> {
     fn append_held(&self) {
         let held = std::mem::take(&mut self.journal.append.buffer.lock().held);
         for (at, bytes) in held.into_iter().rev() {
-            if let Some(mut append) = self.journal.room(1, bytes.len()) {
+            if let Some(mut append) = self.journal.reserve(1, bytes.len()) {
                 append.buffer.push(at, bytes.len(), |frame| frame.extend(bytes));
             }
         }
@@ -201,7 +201,7 @@ impl<F: File> Persist for Journaled<F> {
         // Under the lock no file is used.
         let (last, before) = words.split_last().expect("something is published");
         self.assert_within(last.0.line(), LINE_BYTES);
-        let Some(mut append) = self.journal.room(words.len(), words.len() * 8) else { return Taken::No };
+        let Some(mut append) = self.journal.reserve(words.len(), words.len() * 8) else { return Taken::No };
         for &(at, word) in before {
             if !is_late {
                 append.buffer.push_word(at, word);

@@ -53,7 +53,7 @@ impl<F: File> Notifier<F> {
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].
-    pub fn ask(&self, receipt: Receipt) -> Result<bool, MediumError> {
+    pub fn request(&self, receipt: Receipt) -> Result<bool, MediumError> {
         let journal = self.journal.journal();
         self.journal.wait(receipt.without_syncs())?;
         if self.journal.is_durable(receipt)? {

@@ -30,7 +30,7 @@ pub struct JournalOptions {
     /// The log's pieces. A journal keeps the length that it was made with.
     pub segment_bytes: u64,
     /// How much of each piece has space, and is used, in a new journal and in one that was closed: more once it is written to.
-    pub room_bytes: u64,
+    pub capacity_bytes: u64,
     /// What of the base is read into memory at once when a part of it is needed: whole pages, a power of two.
     pub block_bytes: u64,
     /// Bits that a client who stores values cannot know, so that no value passes for a frame where a log is damaged: random ones,
@@ -56,7 +56,7 @@ impl Default for JournalOptions {
             sync_interval: Duration::from_millis(100),
             log_bytes_max: 256 << 20,
             segment_bytes: 4 << 20,
-            room_bytes: 64 << 10,
+            capacity_bytes: 64 << 10,
             block_bytes: 64 << 10,
             salt: 0,
             name: "journal",
@@ -87,7 +87,7 @@ impl JournalOptions {
         if self.segment_bytes > u64::from(u32::MAX) {
             return error("a log segment has less than 4 GiB");
         }
-        if self.room_bytes < SEGMENT_BYTES_MIN || !self.room_bytes.is_multiple_of(FRAMES_START_BYTES) {
+        if self.capacity_bytes < SEGMENT_BYTES_MIN || !self.capacity_bytes.is_multiple_of(FRAMES_START_BYTES) {
             return error("a log segment has space for at least 8 KiB, and for whole blocks of 4 KiB");
         }
         if !self.block_bytes.is_power_of_two() || self.block_bytes < PAGE_BYTES {
@@ -112,19 +112,19 @@ impl JournalOptions {
     }
 
     /// How much of each segment is used at first.
-    pub(crate) fn first_room_bytes(&self) -> u64 {
-        self.room_bytes.min(self.segment_bytes)
+    pub(crate) fn first_space_bytes(&self) -> u64 {
+        self.capacity_bytes.min(self.segment_bytes)
     }
 }
 
 /// The most that a frame has where segments have so much room: half of it at most, so that little is left over at its end, and the
 /// marks of a checkpoint have room behind two such frames.
-pub(crate) fn frame_bytes_max(room_bytes: u64) -> usize {
-    BUFFER_BYTES_MAX.min((room_bytes - FRAMES_START_BYTES) as usize / 2 - MARKS_BYTES / 2)
+pub(crate) fn frame_bytes_max(capacity_bytes: u64) -> usize {
+    BUFFER_BYTES_MAX.min((capacity_bytes - FRAMES_START_BYTES) as usize / 2 - MARKS_BYTES / 2)
 }
 
 /// The most that an entry holds there.
-pub(crate) fn entry_bytes_max(room_bytes: u64) -> usize {
-    let entries_bytes = (frame_bytes_max(room_bytes) - FRAME_HEADER_BYTES) / 2 - ENTRY_HEADER_BYTES;
+pub(crate) fn entry_bytes_max(capacity_bytes: u64) -> usize {
+    let entries_bytes = (frame_bytes_max(capacity_bytes) - FRAME_HEADER_BYTES) / 2 - ENTRY_HEADER_BYTES;
     ENTRY_BYTES_MAX.min(entries_bytes & !15)
 }

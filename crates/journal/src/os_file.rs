@@ -252,7 +252,7 @@ mod tests {
 
     /// What is written through one handle must not be synced through another file's.
     #[test]
-    fn a_file_that_takes_the_place_meanwhile_is_refused() {
+    fn replaced_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
         drop([OsFile::create(&first).unwrap(), OsFile::create(&second).unwrap()]);

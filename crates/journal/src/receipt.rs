@@ -52,7 +52,7 @@ impl Receipt {
     }
 
     /// For both.
-    pub fn and(self, other: Receipt) -> Receipt {
+    pub fn merge(self, other: Receipt) -> Receipt {
         Receipt { written: self.written.max(other.written), synced: self.synced.max(other.synced) }
     }
 }
@@ -168,7 +168,7 @@ impl<F: File> Acknowledger<F> {
         let (result, receipt) = self.collect(level, operate);
         let outer = DEFERRAL.get();
         if outer.journal == Arc::as_ptr(&self.0).addr() {
-            DEFERRAL.set(Deferral { others: outer.others.and(receipt), ..outer });
+            DEFERRAL.set(Deferral { others: outer.others.merge(receipt), ..outer });
             return (result, Ok(()));
         }
         (result, self.wait(receipt))
@@ -185,7 +185,7 @@ impl<F: File> Acknowledger<F> {
         if level == Durability::Buffered {
             self.0.ask_for_sync();
         }
-        (result, Receipt::at(self.0.demanded(level), position).and(others))
+        (result, Receipt::at(self.0.demanded(level), position).merge(others))
     }
 
     /// For a caller that has met writes of many others, without marks, and tells of them: what was deferred so far is durable once

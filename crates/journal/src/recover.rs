@@ -92,7 +92,7 @@ impl Chain {
         if !len_bytes.is_multiple_of(segment_bytes) && is_needed(&count) {
             damage.push(JournalError::Damaged { at_bytes: len_bytes, what: "the file ends within a segment" });
         }
-        let is_spaced = |slot: u64| source.spaced_bytes(slot) >= source.room_bytes;
+        let is_spaced = |slot: u64| source.spaced_bytes(slot) >= source.capacity_bytes;
         let mut counted = (0..count).rev().skip_while(|slot| !is_needed(slot) && !is_spaced(*slot));
         let count = counted.next().map_or(0, |last| last + 1);
         let free = (0..count).filter(|slot| !is_needed(slot)).collect();
@@ -106,7 +106,7 @@ struct Source<'a, F> {
     len_bytes: u64,
     segment_bytes: u64,
     /// What a slot has space for, at least, that was finished.
-    room_bytes: u64,
+    capacity_bytes: u64,
 }
 
 impl<F: File> Source<'_, F> {
@@ -174,8 +174,8 @@ pub(crate) fn replay<F: File>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Recovered, JournalError> {
     let len_bytes = log.len().map_err(JournalError::io(Which::Log, "examine"))?;
-    let (segment_bytes, room_bytes) = (options.segment_bytes, options.first_room_bytes());
-    let source = Source { log, len_bytes, segment_bytes, room_bytes };
+    let (segment_bytes, capacity_bytes) = (options.segment_bytes, options.first_space_bytes());
+    let source = Source { log, len_bytes, segment_bytes, capacity_bytes };
     let Chain { mut slots, segments, start, damage } = Chain::read(&source)?;
     let mut replay = Replay { replayed: Replayed::default(), unproved: Vec::new(), damage, frame_count: 0 };
     let runs: Vec<_> = segments.chunk_by(|_, (_, later)| !later.is_first).collect();
@@ -210,8 +210,8 @@ pub(crate) fn replay<F: File>(
         ..Writer::default()
     };
     let identity = segments.first().map_or([0; 16], |(_, header)| header.identity);
-    let room_bytes = (0..slots.count).map(|slot| source.spaced_bytes(slot)).min().unwrap_or(0);
-    Ok(Recovered { log: Log { identity, slots, writer, room_bytes }, replayed, unproved, damage })
+    let capacity_bytes = (0..slots.count).map(|slot| source.spaced_bytes(slot)).min().unwrap_or(0);
+    Ok(Recovered { log: Log { identity, slots, writer, capacity_bytes }, replayed, unproved, damage })
 }
 
 /// Segments of which each goes on with the number with which the one before ends.

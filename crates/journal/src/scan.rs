@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_before_a_mark_is_damaged_and_another_is_the_end() {
+    fn frame_before_mark_is_damaged() {
         let (whole, starts) = segment(&[10, 11, 11, 12, 14]);
         assert_eq!(summary(&whole, None), (5, 0, false));
         for (i, damaged) in [true, true, true, true, false].into_iter().enumerate() {

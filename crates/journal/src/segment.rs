@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_comes_back_and_every_flipped_bit_is_noticed() {
+    fn segment_header_round_trip_and_bit_flips() {
         let header = Header {
             version: VERSION,
             segment_bytes: 1 << 20,

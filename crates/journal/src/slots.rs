@@ -40,7 +40,7 @@ pub(crate) struct Slots {
     /// The position up to which entries are durable in the base; 0 while it lacks some of what an earlier process wrote.
     pub(crate) recycled: u64,
     /// The segment that is written is filled so far that there should soon be room behind it.
-    pub(crate) is_room_wanted: bool,
+    pub(crate) is_space_wanted: bool,
     /// A writer waits for a free one.
     pub(crate) is_one_wanted: bool,
     /// The file could not be made longer. So it stays.

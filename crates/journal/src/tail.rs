@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_given_whole_pages_where_they_begin_and_else_what_is_new() {
+    fn tail_cache_gets_whole_pages() {
         assert_eq!(Extent::Cached.around(0..40), 0..4096);
         assert_eq!(Extent::Cached.around(40..4096), 40..4096);
         assert_eq!(Extent::Cached.around(40..4097), 40..8192);

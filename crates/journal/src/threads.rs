@@ -22,7 +22,7 @@ impl Threads {
         }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
-            threads.run("hikv-ahead", journal, ahead::make_room)?;
+            threads.run("hikv-ahead", journal, ahead::make_space)?;
             for _ in 0..LANE_COUNT {
                 threads.run("hikv-sync", journal, notifier::sync)?;
             }

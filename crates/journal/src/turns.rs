@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_counted_until_it_is_closed() {
+    fn group_is_counted_until_it_is_closed() {
         let turns = Turns::default();
         let (one, other) = (turns.join(), turns.join());
         let turn = one.turn(|| false).unwrap();

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_survives_its_field() {
+    fn status_survives_its_field() {
         for status in Status::ALL {
             assert_eq!(Status::from_field(status.field()), *status);
             assert!(Status::from_field(status.final_one().field()).is(*status));

@@ -157,7 +157,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 }
                 Err(_) => drop(leaf),
             }
-            self.make_room(lane, agent, key)?;
+            self.make_space(lane, agent, key)?;
         }
     }
 

@@ -34,7 +34,7 @@ pub struct Figures {
     pub used_bytes: u64,
 }
 
-type Told<'a> = &'a mut dyn FnMut(Damage);
+type OnDamage<'a> = &'a mut dyn FnMut(Damage);
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Reads the whole tree, and tells what is wrong with it: keys out of order or outside their separators, chunks whose
@@ -42,23 +42,23 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ///
     /// # Errors
     /// [`Error::Heap`] if the medium fails.
-    pub fn check(&self, told: Told<'_>) -> Result<Figures, Error> {
-        self.check_while(told, &mut || true)
+    pub fn check(&self, on_damage: OnDamage<'_>) -> Result<Figures, Error> {
+        self.check_while(on_damage, &mut || true)
     }
 
     /// As [`Tree::check`], as long as `goes_on` says so, which is asked after every node.
     ///
     /// # Errors
     /// [`Error::Stopped`], too.
-    pub fn check_while(&self, told: Told<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
+    pub fn check_while(&self, on_damage: OnDamage<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
         let mut figures = Figures { used_bytes: self.spare_bytes(), ..Figures::default() };
         (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
         loop {
             let walked = self.each_node(figures.level_count as u8, |fences, node| {
-                self.check_node(fences, node, &mut figures, told);
+                self.check_node(fences, node, &mut figures, on_damage);
                 if goes_on() { Ok(()) } else { Err(Error::Stopped) }
             });
-            match tell(walked, told)? {
+            match report(walked, on_damage)? {
                 Some(true) => figures.level_count += 1,
                 _ => return Ok(figures),
             }
@@ -85,7 +85,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(figures)
     }
 
-    fn check_node(&self, fences: Fences<'_>, node: &Reached<'_, M>, figures: &mut Figures, told: Told<'_>) {
+    fn check_node(&self, fences: Fences<'_>, node: &Reached<'_, M>, figures: &mut Figures, on_damage: OnDamage<'_>) {
         figures.node_count += 1;
         let mut used_bytes = 0;
         let placed = self.each_place(node, &mut |place| {
@@ -93,28 +93,34 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             self.check_place(place)
         });
         figures.used_bytes += used_bytes;
-        let _ = tell(placed, told);
+        let _ = report(placed, on_damage);
         let mut last = fences.lower;
         for i in 0..node.meta.count {
-            let Ok(Some(key)) = tell(node.node.key(i), told) else { continue };
+            let Ok(Some(key)) = report(node.node.key(i), on_damage) else { continue };
             let is_first = i == 0;
             let is_above = last.is_none_or(|last| if is_first { last <= key } else { last < key });
             if !is_above || fences.upper.is_some_and(|upper| key >= upper) {
-                told(Damage { offset: node.node.at.0, what: "a key is out of order" });
+                on_damage(Damage { offset: node.node.at.0, what: "a key is out of order" });
             }
             last = Some(key);
             if node.meta.level == 0 {
-                self.check_value(node, (i, key), figures, told);
+                self.check_value(node, (i, key), figures, on_damage);
             }
         }
     }
 
-    fn check_value(&self, leaf: &Reached<'_, M>, (i, key): (usize, &[u8]), figures: &mut Figures, told: Told<'_>) {
-        match tell(self.value_of(leaf, i, key::checksum(key)), told) {
+    fn check_value(
+        &self,
+        leaf: &Reached<'_, M>,
+        (i, key): (usize, &[u8]),
+        figures: &mut Figures,
+        on_damage: OnDamage<'_>,
+    ) {
+        match report(self.value_of(leaf, i, key::checksum(key)), on_damage) {
             Ok(Some(Some(value))) => {
                 figures.key_count += 1;
-                if !value.is_whole() {
-                    told(Damage { offset: value.place.offset.0, what: "a value's checksum does not fit" });
+                if !value.is_intact() {
+                    on_damage(Damage { offset: value.place.offset.0, what: "a value's checksum does not fit" });
                 }
             }
             Ok(Some(None)) => figures.dead_count += 1,
@@ -130,11 +136,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 }
 
 /// Tells damage; other errors stay errors.
-fn tell<T>(result: Result<T, Error>, told: Told<'_>) -> Result<Option<T>, Error> {
+fn report<T>(result: Result<T, Error>, on_damage: OnDamage<'_>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Error::Damaged { offset, what }) => {
-            told(Damage { offset, what });
+            on_damage(Damage { offset, what });
             Ok(None)
         }
         Err(error) => Err(error),

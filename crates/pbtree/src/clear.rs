@@ -33,7 +33,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::Heap`] if there is no room for a node, or the medium fails.
     pub fn clear(&self, agent: usize) -> Result<(), Error> {
-        let swept = past_damage(self.sweep())?;
+        let swept = skip_damaged(self.sweep())?;
         // As for merges, before any lane.
         let alone = swept.is_none().then(|| self.walks.lock(Mode::Exclusive, Patience::Wait)).transpose()?;
         let ticket = self.replace_root(agent)?;
@@ -54,7 +54,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 self.medium.order();
             }
             let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
-            let old = past_damage(self.root())?;
+            let old = skip_damaged(self.root())?;
             first.intend(&self.medium, ROOT);
             self.medium.store(ROOT, word::pointer(leaf.publish()), Ordering::Release);
             self.medium.flush(ROOT.span(8));
@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             self.unsettled.note_all(ticket);
             drop((new, tree));
             if let Some(old) = old
-                && let Some(meta) = past_damage(self.checked(old).and_then(Node::meta))?
+                && let Some(meta) = skip_damaged(self.checked(old).and_then(Node::meta))?
             {
                 self.let_go_below(old, meta.level)?;
             }
@@ -80,7 +80,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     fn let_go_below(&self, place: Place, level: u8) -> Result<(), Error> {
         let reached = self.reach(place, level, Mode::Exclusive, Patience::Wait);
-        let Some(node) = past_damage(reached)? else { return Ok(()) };
+        let Some(node) = skip_damaged(reached)? else { return Ok(()) };
         self.forget_heads(&node);
         if level > 0 {
             for child in (0..=node.meta.count).filter_map(|i| node.node.child(i).ok()) {
@@ -94,7 +94,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 }
 
 /// `None` in place of what damage hides.
-fn past_damage<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+fn skip_damaged<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Err(Error::Damaged { .. }) => Ok(None),
         result => result.map(Some),

@@ -50,7 +50,7 @@ unsafe fn read_any<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8]
     let head = unsafe { medium.bytes(place.offset.span(KEY_HEADER_BYTES)) }?;
     let head = u64::from_le_bytes(*head.first_chunk().expect("the span has that length"));
     let len_bytes = head & u64::from(u32::MAX);
-    if KEY_HEADER_BYTES + len_bytes > word::room_bytes(medium, place) {
+    if KEY_HEADER_BYTES + len_bytes > word::capacity_bytes(medium, place) {
         return Err(Error::damaged(place.offset, "a key is longer than its chunk"));
     }
     // SAFETY: as above.

@@ -71,7 +71,7 @@ pub use error::Error;
 pub use layout::{KEY_BYTES_MAX, ORDER_DEFAULT, VALUE_BYTES_MAX};
 pub use merge::Merged;
 pub use pass::{Next, Pass};
-pub use retire::{AtOnce, Retire};
+pub use retire::{FreeImmediately, Retire};
 pub use scan::{Direction, Ended, Page, Scan};
 pub use tree::{Options, Tree};
 pub use value::{NewValue, Seal, Value};

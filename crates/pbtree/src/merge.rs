@@ -84,9 +84,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             return Ok(Merged::Beyond);
         }
         let is_bare = parent.meta.count == 0 && !has_more && from.is_none();
-        let looked = self.look(&parent)?;
+        let checked = self.find_pair(&parent)?;
         drop(parent);
-        match looked {
+        match checked {
             _ if is_bare && self.drop_root(agent)? => Ok(Merged::Fewer),
             Ok(i) => {
                 self.merge_child(agent, target, level, i)?;
@@ -117,7 +117,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     /// The first child that is to be merged with the next one; or how many pairs there are.
-    fn look(&self, parent: &Reached<'_, M>) -> Result<Result<usize, usize>, Error> {
+    fn find_pair(&self, parent: &Reached<'_, M>) -> Result<Result<usize, usize>, Error> {
         let (mut left, mut pair_count) = (None, 0);
         for i in 0..=parent.meta.count {
             let child = self.child(parent, i, Mode::Shared)?;

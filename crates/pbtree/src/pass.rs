@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pass_that_merged_parents_is_followed_by_another() {
+    fn merging_pass_is_followed_by_another() {
         let mut pass = Pass::default();
         let nothing = |has_more| Merged::Nothing { pair_count: 800, has_more };
         assert_eq!(pass.after(nothing(true)), Next::Behind);

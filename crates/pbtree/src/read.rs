@@ -23,7 +23,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::KeyTooLong`]; [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
     pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(
+        self.find(
             key,
             Patience::Wait,
             |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
@@ -35,8 +35,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    pub fn get_surely<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(key, Patience::Wait, |node, count, checksum| Ok(node.place_of(count, (key, checksum))?.ok()), show)
+    pub fn get_verified<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+        self.find(key, Patience::Wait, |node, count, checksum| Ok(node.place_of(count, (key, checksum))?.ok()), show)
     }
 
     /// As [`Tree::get`], for callers that may not wait for a lock.
@@ -44,7 +44,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::WouldWait`], too.
     pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(
+        self.find(
             key,
             Patience::Try,
             |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
@@ -53,7 +53,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     #[inline(always)]
-    fn look_up<T>(
+    fn find<T>(
         &self,
         key: &[u8],
         patience: Patience,

@@ -12,9 +12,9 @@ pub trait Retire<M: Medium, D: Dram>: Send + Sync + 'static {
 
 /// Frees at once: for hosts that copy values while they are shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AtOnce;
+pub struct FreeImmediately;
 
-impl<M: Medium, D: Dram> Retire<M, D> for AtOnce {
+impl<M: Medium, D: Dram> Retire<M, D> for FreeImmediately {
     fn retire(&self, medium: &M, heap: &Heap<D>, place: Place) {
         heap.free(medium, place);
     }

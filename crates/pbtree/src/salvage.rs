@@ -16,33 +16,33 @@ use crate::value::Value;
 use crate::walk::Fences;
 
 /// Is shown what is whole, in the order of keys.
-type Whole<'a> = &'a mut dyn FnMut(&[u8], &Value<'_>);
+type OnIntact<'a> = &'a mut dyn FnMut(&[u8], &Value<'_>);
 
 /// Is told of each place that is not, and says whether to go on.
-type Left<'a> = &'a mut dyn FnMut(Error) -> Result<(), Error>;
+type OnDamaged<'a> = &'a mut dyn FnMut(Error) -> Result<(), Error>;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Shows every key whose value is whole; `left` is told of what is damaged, which is left out. The store is only read.
     ///
     /// # Errors
     /// Those of `left`.
-    pub fn each_whole(&self, each: Whole<'_>, left: Left<'_>) -> Result<(), Error> {
+    pub fn each_intact(&self, each: OnIntact<'_>, left: OnDamaged<'_>) -> Result<(), Error> {
         let root = self.root().and_then(|place| {
             let level = self.checked(place)?.meta()?.level;
             self.reach(place, level, Mode::Shared, Patience::Wait)
         });
         match root {
-            Ok(root) => self.each_whole_below(&root, Fences { lower: None, upper: None }, each, left),
+            Ok(root) => self.each_intact_below(&root, Fences { lower: None, upper: None }, each, left),
             Err(error) => left(error),
         }
     }
 
-    fn each_whole_below(
+    fn each_intact_below(
         &self,
         node: &Reached<'_, M>,
         fences: Fences<'_>,
-        each: Whole<'_>,
-        left: Left<'_>,
+        each: OnIntact<'_>,
+        left: OnDamaged<'_>,
     ) -> Result<(), Error> {
         if node.meta.level == 0 {
             return self.each_whole_of(node, fences, each, left);
@@ -60,7 +60,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             let below = node.meta.level - 1;
             let child = node.node.child(i).and_then(|place| self.reach(place, below, Mode::Shared, Patience::Wait));
             match child {
-                Ok(child) => self.each_whole_below(&child, Fences { lower, upper }, each, left)?,
+                Ok(child) => self.each_intact_below(&child, Fences { lower, upper }, each, left)?,
                 Err(error) => left(error)?,
             }
             lower = if upper == fences.upper { lower } else { upper };
@@ -75,7 +75,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
         let key = leaf.node.key(i)?;
         match self.value_of(leaf, i, key::checksum(key))? {
-            Some(value) if value.is_whole() => Ok(Some((key, value))),
+            Some(value) if value.is_intact() => Ok(Some((key, value))),
             Some(value) => Err(Error::damaged(value.place.offset, "a value's checksum does not fit")),
             None => Ok(None),
         }
@@ -85,8 +85,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         &self,
         leaf: &Reached<'_, M>,
         fences: Fences<'_>,
-        each: Whole<'_>,
-        left: Left<'_>,
+        each: OnIntact<'_>,
+        left: OnDamaged<'_>,
     ) -> Result<(), Error> {
         let mut last = None;
         for i in 0..leaf.meta.count {

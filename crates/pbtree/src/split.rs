@@ -40,7 +40,7 @@ struct Half<'t, D: Dram> {
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Sees that the leaf of `key` has room, unless others fill it again at once.
-    pub(crate) fn make_room(&self, lane: &mut Lane<'_>, agent: usize, key: &[u8]) -> Result<(), Error> {
+    pub(crate) fn make_space(&self, lane: &mut Lane<'_>, agent: usize, key: &[u8]) -> Result<(), Error> {
         let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
         let root = self.root()?;
         let level = self.checked(root)?.meta()?.level;

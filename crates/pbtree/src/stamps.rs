@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::HeapError;
-use pmem::{Dram, Loan, Medium, seal, unseal};
+use pmem::{Dram, DramBox, Medium, seal, unseal};
 use undo_log::layout::LANE_COUNT_MAX;
 
 use crate::Error;
@@ -22,9 +22,9 @@ pub(crate) struct Stamps([AtomicU64; LANE_COUNT_MAX]);
 
 impl Stamps {
     /// No lane has any.
-    pub(crate) fn new<D: Dram>(dram: D) -> Result<Loan<Stamps, D>, HeapError> {
+    pub(crate) fn new<D: Dram>(dram: D) -> Result<DramBox<Stamps, D>, HeapError> {
         // SAFETY: zeros are lanes without stamps.
-        unsafe { Loan::zeroed(dram) }.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Stamps>() })
+        unsafe { DramBox::zeroed(dram) }.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Stamps>() })
     }
 
     /// A stamp for the holder of `lane`.

@@ -6,7 +6,7 @@
 
 use core::iter;
 
-use heap::{Misplaced, Place, PlaceKind};
+use heap::{InvalidPlace, Place, PlaceKind};
 use pmem::{Backoff, Dram, Medium};
 
 use crate::Error;
@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     fn mark(&self, place: Place) -> Result<(), Error> {
-        let damaged = |wrong: Misplaced| Error::Damaged { offset: wrong.offset, what: wrong.what };
+        let damaged = |wrong: InvalidPlace| Error::Damaged { offset: wrong.offset, what: wrong.what };
         self.heap.mark_reached(place).map(drop).map_err(damaged)
     }
 

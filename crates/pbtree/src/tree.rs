@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::{Class, EngineNumber, FEATURE_TAGGED_VALUES, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
-use pmem::{Dram, Loan, Medium, Offset, seal};
+use pmem::{Dram, DramBox, Medium, Offset, seal};
 use undo_log::{Lanes, Recovered};
 
 use crate::Error;
@@ -40,7 +40,7 @@ impl Default for Options {
 pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
     pub(crate) medium: M,
     pub(crate) heap: Heap<D>,
-    pub(crate) lanes: Loan<Lanes, D>,
+    pub(crate) lanes: DramBox<Lanes, D>,
     pub(crate) dram: D,
     pub(crate) locks: LockTable<D>,
     /// The root's parent: see `locks`.
@@ -51,7 +51,7 @@ pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
     pub(crate) vacated: AtomicU64,
     /// The offset of a node that is kept for a merge, or 0.
     pub(crate) spare: AtomicU64,
-    pub(crate) stamps: Loan<Stamps, D>,
+    pub(crate) stamps: DramBox<Stamps, D>,
     pub(crate) unsettled: Unsettled<D>,
     pub(crate) retire: R,
     pub(crate) options: Options,
@@ -116,7 +116,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
     fn of(
         medium: M,
         heap: Heap<D>,
-        lanes: Loan<Lanes, D>,
+        lanes: DramBox<Lanes, D>,
         class: Class,
         options: Options,
         dram: D,

@@ -13,7 +13,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::HeapError;
-use pmem::{Dram, Loan, Medium, Ticket};
+use pmem::{Dram, DramBox, Medium, Ticket};
 
 /// More than there are changes under way at once, many times over, and in the processor's second-level cache.
 const PLACE_COUNT_LOG2: u32 = 13;
@@ -22,7 +22,7 @@ type Places = [AtomicU64; 1 << PLACE_COUNT_LOG2];
 
 /// See the module. Nothing is noted on a medium whose commits have nothing to wait for.
 pub(crate) struct Unsettled<D: Dram> {
-    places: Option<Loan<Places, D>>,
+    places: Option<DramBox<Places, D>>,
     /// The commit that took all keys away.
     cleared: AtomicU64,
     /// Up to where changes were acknowledged.
@@ -33,7 +33,7 @@ impl<D: Dram> Unsettled<D> {
     pub(crate) fn new<M: Medium>(medium: &M, dram: D) -> Result<Unsettled<D>, HeapError> {
         let no_dram = HeapError::NoDram { wanted_bytes: size_of::<Places>() };
         // SAFETY: zeros are places of keys that were never changed.
-        let places = medium.is_journaled().then(|| unsafe { Loan::zeroed(dram) }.ok_or(no_dram)).transpose()?;
+        let places = medium.is_journaled().then(|| unsafe { DramBox::zeroed(dram) }.ok_or(no_dram)).transpose()?;
         Ok(Unsettled { places, cleared: AtomicU64::new(0), acknowledged: AtomicU64::new(0) })
     }
 
@@ -85,9 +85,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_its_own_ticket() {
+    fn key_has_its_own_ticket() {
         // SAFETY: zeros are places of keys that were never changed.
-        let places = Some(unsafe { Loan::zeroed(Lent) }.unwrap());
+        let places = Some(unsafe { DramBox::zeroed(Lent) }.unwrap());
         let unsettled = Unsettled { places, cleared: AtomicU64::new(0), acknowledged: AtomicU64::new(0) };
         let [first, shares_low, other] = [0x1234_5678, 0xFFFF_F678, 0x0F0F_0F0F];
         unsettled.note(first, Ticket(5));

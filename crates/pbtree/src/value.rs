@@ -221,7 +221,7 @@ impl<'a> Value<'a> {
         let (len_bytes, flags, checksum, tag) = (u64::from(short(0)), short(4), short(8), short(12));
         let has_expiry = flags & FLAG_EXPIRY != 0;
         let chunk_bytes = head_bytes(has_expiry) + len_bytes;
-        if flags & !FLAG_EXPIRY != 0 || chunk_bytes > word::room_bytes(medium, place) {
+        if flags & !FLAG_EXPIRY != 0 || chunk_bytes > word::capacity_bytes(medium, place) {
             return Err(Error::damaged(place.offset, "a value's header is damaged"));
         }
         if !owner.owns(place.offset, tag) {
@@ -237,7 +237,7 @@ impl<'a> Value<'a> {
 
     /// True if the checksum fits.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.seal().fits(self.bytes)
     }
 

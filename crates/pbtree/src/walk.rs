@@ -33,7 +33,7 @@ const LAYOUT: Layout = match Layout::array::<u8>(KEY_BYTES_MAX) {
 
 impl<'d, D: Dram> Copied<'d, D> {
     fn nothing(dram: &'d D) -> Result<Copied<'d, D>, Error> {
-        let memory = dram.lend(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?;
+        let memory = dram.allocate(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?;
         Ok(Copied { dram, memory, len: None })
     }
 
@@ -53,7 +53,7 @@ impl<'d, D: Dram> Copied<'d, D> {
 impl<D: Dram> Drop for Copied<'_, D> {
     fn drop(&mut self) {
         // SAFETY: lent with this layout, and nobody uses it any more.
-        unsafe { self.dram.give_back(self.memory, LAYOUT) }
+        unsafe { self.dram.deallocate(self.memory, LAYOUT) }
     }
 }
 

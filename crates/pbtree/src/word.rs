@@ -84,7 +84,7 @@ pub(crate) fn prefetch<M: Medium>(medium: &M, word: u64, lines_max: u64) {
 
 /// The most that what lies at a place can have.
 #[inline]
-pub(crate) fn room_bytes<M: Medium>(medium: &M, place: Place) -> u64 {
+pub(crate) fn capacity_bytes<M: Medium>(medium: &M, place: Place) -> u64 {
     match place.kind {
         PlaceKind::Slot(class) => class.bytes(),
         _ => medium.len_bytes().saturating_sub(place.offset.0),

@@ -89,7 +89,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 self.wait_for(lock, written, ticket)?;
                 return Ok(written);
             }
-            self.make_room(&mut write.lane, agent, key)?;
+            self.make_space(&mut write.lane, agent, key)?;
         }
     }
 

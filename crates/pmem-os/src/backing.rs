@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_punched_is_given_back_and_can_be_had_again() {
+    fn punched_space_is_freed_and_reusable() {
         for place in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
             let backing = Backing::create(&place.path().join("region")).unwrap();
             backing.set_len(1 << 20).unwrap();

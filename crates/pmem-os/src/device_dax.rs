@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_device_without_a_size_is_not_dax() {
+    fn sizeless_character_device_is_not_dax() {
         let null = fs::metadata("/dev/null").unwrap();
         assert_eq!(DeviceDax::of_device_number(std::os::unix::fs::MetadataExt::rdev(&null)), None);
     }

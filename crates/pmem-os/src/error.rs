@@ -134,7 +134,7 @@ mod tests {
 
     /// What waits for room may be given some where there is no more of a file, for whatever reason.
     #[test]
-    fn a_file_that_may_not_get_longer_is_full() {
+    fn file_at_size_limit_is_full() {
         for errno in [Errno::NOSPC, Errno::DQUOT, Errno::NOMEM, Errno::FBIG] {
             assert!(growth_error(errno, 1 << 30).is_full(), "{errno}");
         }

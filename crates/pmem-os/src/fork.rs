@@ -15,7 +15,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 const FORKED: u32 = 0;
 const LIVE: u32 = 1;
 /// Live, and the next writer is to look at the store's files.
-const UNLOOKED: u32 = 2;
+const UNCHECKED: u32 = 2;
 
 /// A reason why the process that has a store open takes no more writes to it, in the order of their gravity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,22 +76,22 @@ impl ForkGuard {
     }
 
     /// True in the process that made the guard, until that closes it to writes, and while no look is expected
-    /// ([`ForkGuard::expect_look`]). One load, as for [`ForkGuard::in_owner`].
+    /// ([`ForkGuard::expect_check`]). One load, as for [`ForkGuard::in_owner`].
     #[inline(always)]
     #[must_use]
     pub fn takes_writes(&self) -> bool {
         self.flag().load(Ordering::Relaxed) == LIVE
     }
 
-    /// Makes [`ForkGuard::takes_writes`] false until a thread calls [`ForkGuard::begin_look`]; false if a look is expected already, or the guard
+    /// Makes [`ForkGuard::takes_writes`] false until a thread calls [`ForkGuard::begin_check`]; false if a look is expected already, or the guard
     /// is closed to writes.
-    pub fn expect_look(&self) -> bool {
-        self.flag().compare_exchange(LIVE, UNLOOKED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    pub fn expect_check(&self) -> bool {
+        self.flag().compare_exchange(LIVE, UNCHECKED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// True for the one thread that is to look after [`ForkGuard::expect_look`].
-    pub fn begin_look(&self) -> bool {
-        self.flag().compare_exchange(UNLOOKED, LIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    /// True for the one thread that is to look after [`ForkGuard::expect_check`].
+    pub fn begin_check(&self) -> bool {
+        self.flag().compare_exchange(UNCHECKED, LIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// From now on the owner's [`ForkGuard::takes_writes`] is false for all clones. The graver reason of two is kept; in a forked child this

@@ -17,7 +17,7 @@ pub struct HostDram;
 // SAFETY: the global allocator's memory is zeroed on request, as the kernel's is; it fits its layout, is nobody else's,
 // and stays until freed.
 unsafe impl Dram for HostDram {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         assert!(layout.size() > 0, "nobody borrows nothing");
         if is_huge(layout) {
             return lend_pages(layout);
@@ -26,7 +26,7 @@ unsafe impl Dram for HostDram {
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         if is_huge(layout) {
             // SAFETY: the caller promises that it was lent with this layout, so by `lend_pages`, and that nobody uses it.
             return unsafe { unmap(memory.as_ptr(), mapped_bytes(layout)) };
@@ -79,18 +79,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lent_is_aligned_zeroed_and_given_back() {
+    fn loan_is_aligned_zeroed_and_freed() {
         for (size, align) in [(1, 1), (4096, 64), (HUGE_PAGE_BYTES, HUGE_PAGE_BYTES), (5 << 20, 4 << 20), (5 << 20, 64)]
         {
             let layout = Layout::from_size_align(size, align).unwrap();
-            let memory = HostDram.lend(layout).unwrap();
+            let memory = HostDram.allocate(layout).unwrap();
             assert_eq!(memory.as_ptr().align_offset(align), 0);
             // SAFETY: lent with that size, and not shared.
             let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), size) };
             assert!(bytes.iter().all(|&byte| byte == 0));
             bytes.fill(1);
             // SAFETY: lent with that layout, and not used any more.
-            unsafe { HostDram.give_back(memory, layout) };
+            unsafe { HostDram.deallocate(memory, layout) };
         }
     }
 }

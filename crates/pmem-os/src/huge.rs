@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_is_tried_less_often_until_it_does_not() {
+    fn slow_collapse_is_tried_less_often() {
         let (mut attempts, slow, quick) = (Attempts::default(), AT_HAND_MAX * 3, AT_HAND_MAX * 2);
         let mut left_out = |time: Duration| {
             attempts.took(time, 2);
@@ -117,7 +117,7 @@ mod tests {
 
     /// In a virtual machine whose memory is touched for the first time, huge pages take no longer than the small ones of as many bytes.
     #[test]
-    fn what_takes_as_long_in_small_pages_is_not_left_out() {
+    fn equally_slow_small_pages_are_not_skipped() {
         let mut attempts = Attempts::default();
         let mut left_out = |time: Duration, without: Duration| {
             attempts.took(time * 2, 2);

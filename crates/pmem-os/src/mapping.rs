@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reservation_is_aligned_and_as_long_as_asked_for() {
+    fn reservation_is_aligned_and_sized() {
         let range = AddressRange::reserve(5 << 30, u64::MAX, 1).unwrap();
         assert_eq!((range.len_bytes(), range.limit_bytes()), (5 << 30, 5 << 30));
         assert_eq!(range.base().as_ptr() as u64 % ALIGN_BYTES, 0);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_reaches_as_far_as_addresses_are_free() {
+    fn range_reaches_as_far_as_addresses() {
         let range = AddressRange::reserve(8 << 30, 2 << 20, 1).unwrap();
         assert_eq!((range.len_bytes(), range.limit_bytes()), (2 << 20, 8 << 30));
         assert!(range.reach(3 << 20));

@@ -104,7 +104,7 @@ unsafe impl Bytes for Mapped {
     unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         self.check(at.span(bytes.len() as u64))?;
         // SAFETY: the caller's promise, and the bytes lie in the region (just checked).
-        unsafe { self.show(at, bytes) }
+        unsafe { self.overlay(at, bytes) }
     }
 
     /// Behind one comparison.

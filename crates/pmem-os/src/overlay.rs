@@ -14,7 +14,7 @@ impl Mapped {
     ///
     /// # Safety
     /// The bytes lie in the region, which is open for reading, and no thread but the caller uses it.
-    pub(crate) unsafe fn show(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+    pub(crate) unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         if self.writable {
             return Err(MediumError::ReadOnly);
         }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_has_no_overlay() {
+    fn writer_has_no_overlay() {
         let directory = tempfile::tempdir().unwrap();
         let options = MapOptions { reserve_bytes: 1 << 30, ..MapOptions::default() };
         let region = Mapped::create(&directory.path().join("region"), 4096, options).unwrap();

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stacked_device_is_as_good_as_the_worst_below() {
+    fn stacked_block_device_is_as_good_as_worst() {
         let root = tempfile::tempdir().unwrap();
         let good = block(root.path(), "pmem0", "ACPI.NFIT", Some("memory_controller"));
         let bad = block(root.path(), "pmem1", "e820", None);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_device_is_in_no_domain() {
+    fn non_block_device_has_no_domain() {
         assert!(!of_block_device(0));
         assert!(!of_block_device(rustix::fs::makedev(4095, 1)));
     }

@@ -71,15 +71,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_written_to_each_stride_and_the_next_one_is_told() {
+    fn items_are_written_to_each_stride() {
         let mut scratch = vec![Line([0; LINE_BYTES]); 3 * STRIDE_LINES];
-        let told = std::cell::RefCell::new(Vec::new());
+        let reported = std::cell::RefCell::new(Vec::new());
         time(&mut scratch, |item, next| {
-            told.borrow_mut().push(next.len());
+            reported.borrow_mut().push(next.len());
             // SAFETY: the item's lines are ours.
             unsafe { arch::write_through(item, &[&ITEM]) };
         });
-        assert_eq!(*told.borrow(), [STRIDE_LINES, STRIDE_LINES, 0]);
+        assert_eq!(*reported.borrow(), [STRIDE_LINES, STRIDE_LINES, 0]);
         let bytes: Vec<u8> = scratch.iter().flat_map(|line| line.0).collect();
         let stride = || ITEM.into_iter().chain([0; STRIDE_LINES * LINE_BYTES - ITEM.len()]);
         assert!(bytes.into_iter().eq((0..3).flat_map(|_| stride())));

@@ -18,7 +18,7 @@ fn allow_open_files(count: u64) {
 }
 
 #[test]
-fn a_process_holds_thousands_of_regions() {
+fn process_holds_thousands_of_regions() {
     allow_open_files(REGION_COUNT as u64 + 64);
     let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let make = |number: usize| {
@@ -43,7 +43,7 @@ fn a_process_holds_thousands_of_regions() {
 }
 
 #[test]
-fn a_region_grows_past_the_addresses_that_it_keeps() {
+fn region_grows_past_reserved_addresses() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("region");
     let options = MapOptions { reserve_bytes: 16 << 20, kept_bytes: 2 << 20, ..MapOptions::default() };

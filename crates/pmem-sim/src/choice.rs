@@ -81,14 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_product_is_exhausted() {
+    fn small_product_is_exhausted() {
         let all = choices(&[2, 3, 4], 24, 1);
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), 24);
         assert_eq!(choices(&[], 1, 1), [Vec::<usize>::new()], "nothing pending: one image");
     }
 
     #[test]
-    fn a_large_product_is_sampled_within_the_budget() {
+    fn large_product_is_sampled_within_budget() {
         let outcome_counts = [5; 40];
         for budget in [2, 3, 50, 400] {
             let sampled = choices(&outcome_counts, budget, 7);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_is_seen_alone_and_missing_if_the_budget_allows() {
+    fn missing_part_is_noticed_within_budget() {
         let sampled = choices(&[3; 10], 100, 7);
         for part in 0..10 {
             let against = |base: usize, outcome: usize| -> Choice {

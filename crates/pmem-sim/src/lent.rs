@@ -11,13 +11,13 @@ pub struct Lent;
 
 // SAFETY: the allocator's memory is zeroed on request, fits its layout, is nobody else's, and stays until freed.
 unsafe impl Dram for Lent {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         assert!(layout.size() > 0, "nobody borrows nothing");
         // SAFETY: the layout has a size (just checked).
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller promises that it was lent with this layout, and that nobody uses it.
         unsafe { dealloc(memory.as_ptr(), layout) }
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_costs_once_however_many_of_its_words_are_read() {
+    fn block_costs_once_for_many_words() {
         let delays = Delays::new(LATENCY);
         assert_eq!(read(&delays, 512, 8), 100);
         assert!((0..32).all(|word| read(&delays, 512 + 8 * word, 8) == 0));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_read_costs_every_block_that_it_touches() {
+    fn long_read_costs_each_block() {
         let delays = Delays::new(LATENCY);
         assert_eq!(read(&delays, 1024, 256), 100);
         assert_eq!(read(&delays, 4096 - 16, 272), 200, "16 bytes of one block, 256 of the next");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_forgotten_when_the_device_holds_others() {
+    fn block_is_evicted_by_others() {
         let delays = Delays::new(LATENCY);
         let blocks = HELD_BLOCK_COUNT as u64;
         assert_eq!(read(&delays, 0, 256 * blocks), 100 * blocks);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_written_is_held_for_readers() {
+    fn written_block_is_held_for_readers() {
         let delays = Delays::new(LATENCY);
         assert_eq!(delays.block_ticks(Offset(256).span(512), LATENCY.persist_block_ticks), 14);
         assert_eq!(read(&delays, 300, 8), 0);

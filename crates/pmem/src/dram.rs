@@ -7,15 +7,15 @@ use core::ptr::NonNull;
 /// kernel its pages, a firmware a fixed pool.
 ///
 /// # Safety
-/// What [`Dram::lend`] returns is zeroed, fits the layout, belongs to the borrower alone, and stays put and valid until
+/// What [`Dram::allocate`] returns is zeroed, fits the layout, belongs to the borrower alone, and stays put and valid until
 /// it is given back or the lender itself is gone.
 pub unsafe trait Dram: Send + Sync {
     /// Zeroed memory of this layout (never of size 0), or `None` when there is no more.
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>>;
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>>;
 
     /// Takes memory back.
     ///
     /// # Safety
-    /// `memory` came from [`Dram::lend`] of this lender with the same layout, and nobody uses it any more.
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout);
+    /// `memory` came from [`Dram::allocate`] of this lender with the same layout, and nobody uses it any more.
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout);
 }

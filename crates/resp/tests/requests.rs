@@ -73,7 +73,7 @@ fn the_bulk_limit_is_configured_and_capped() {
 }
 
 #[test]
-fn a_request_larger_than_any_store_can_take_is_refused_when_announced() {
+fn oversized_request_is_refused_when_announced() {
     let mut parser = Parser::new(Limits::with_bulk_bytes_max(Limits::BULK_BYTES_MAX));
     let announced = format!("*2\r\n$2097152\r\n{}\r\n$1073741824\r\n", "v".repeat(2 << 20));
     let outcome = parser.parse(announced.as_bytes(), &mut Requests::default(), 1);
@@ -81,7 +81,7 @@ fn a_request_larger_than_any_store_can_take_is_refused_when_announced() {
 }
 
 #[test]
-fn a_long_argument_says_how_much_it_wants() {
+fn long_argument_says_how_much_it_wants() {
     let mut parser = Parser::new(Limits::default());
     let input = b"*1\r\n$1000\r\nabc";
     assert_eq!(parser.parse(input, &mut Requests::default(), 1), Ok(0));

@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use rustix::net::{RecvFlags, recv};
 use rustix::thread::futex;
 
-use crate::looks::Looks;
 use crate::memory::{Memory, Way, futex_of};
+use crate::poll_budget::PollBudget;
 use crate::ring::{Receiver, Ring, Sender};
 use crate::untaken::Untaken;
 
 /// How often a host that waits looks whether the device is still there.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Looks at a place, with a pause of the processor each, before a sleep.
-const LOOK_COUNT: u32 = 4096;
+const POLL_COUNT: u32 = 4096;
 
 /// Whether the other side has closed the socket, on which nothing is ever said.
 fn is_closed(socket: &UnixStream) -> io::Result<bool> {
@@ -36,16 +36,16 @@ fn is_closed(socket: &UnixStream) -> io::Result<bool> {
 
 /// What a device has found by looking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Look {
+pub enum Readiness {
     /// A read finds something.
-    News,
+    Ready,
     /// Nothing yet: it is to be looked again.
-    Nothing,
+    Pending,
     /// Nothing, for so long that the host is told to ring: the poller tells of what comes.
-    Sleeps,
+    Sleeping,
 }
 
-/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`], once [`DeviceEnd::look`] has said that it sleeps. A read that
+/// The device's end, which never waits: it is polled by [`DeviceEnd::fds`], once [`DeviceEnd::poll`] has said that it sleeps. A read that
 /// has found nothing is followed by looks, or nobody learns of what comes.
 #[derive(Debug)]
 pub struct DeviceEnd {
@@ -56,7 +56,7 @@ pub struct DeviceEnd {
     sender: Sender,
     receiver: Receiver,
     untaken: Arc<Untaken>,
-    looks: Looks,
+    budget: PollBudget,
     /// The host was told that this end sleeps.
     is_asleep: bool,
     /// Its socket is to be looked at, whether the host is there still.
@@ -78,8 +78,8 @@ impl DeviceEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, untaken: &Arc<Untaken>) -> DeviceEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
         let (socket, untaken) = (Arc::new(socket), Arc::clone(untaken));
-        let (looks, is_asleep, is_doubted) = (Looks::new(LOOK_COUNT), false, false);
-        DeviceEnd { memory, socket, bell, sender, receiver, untaken, looks, is_asleep, is_doubted }
+        let (budget, is_asleep, is_doubted) = (PollBudget::new(POLL_COUNT), false, false);
+        DeviceEnd { memory, socket, bell, sender, receiver, untaken, budget, is_asleep, is_doubted }
     }
 
     /// Whether it has to be looked at: the host does not ring.
@@ -89,18 +89,18 @@ impl DeviceEnd {
     }
 
     /// Looks whether there is something to read, and has the host ring from now on if that was in vain for long enough.
-    pub fn look(&mut self) -> Look {
+    pub fn poll(&mut self) -> Readiness {
         let ring = self.memory.ring(Way::ToDevice);
         if self.receiver.has_news(&ring) {
-            self.looks.found();
-            return Look::News;
+            self.budget.reset();
+            return Readiness::Ready;
         }
-        if self.looks.go_on() {
-            return Look::Nothing;
+        if self.budget.try_again() {
+            return Readiness::Pending;
         }
         // A contradiction is found by the read.
         self.is_asleep = self.receiver.may_sleep(&ring).unwrap_or(false);
-        if self.is_asleep { Look::Sleeps } else { Look::News }
+        if self.is_asleep { Readiness::Sleeping } else { Readiness::Ready }
     }
 
     /// Writes all of it where the host reads it, if there is room, and tells the host nothing. What was staged and not told of is told
@@ -112,9 +112,9 @@ impl DeviceEnd {
     }
 
     /// Tells the host of so many bytes that were staged.
-    pub fn tell(&mut self, len_bytes: usize) {
+    pub fn publish(&mut self, len_bytes: usize) {
         let ring = self.memory.ring(Way::ToHost);
-        self.sender.tell(&ring, len_bytes);
+        self.sender.publish(&ring, len_bytes);
         if self.sender.wakes(&ring) {
             wake(ring.reader);
         }
@@ -198,14 +198,14 @@ pub struct HostEnd {
     bell: OwnedFd,
     sender: Sender,
     receiver: Receiver,
-    looks: Looks,
+    budget: PollBudget,
     timeout: Option<Duration>,
 }
 
 impl HostEnd {
     pub(crate) fn new(memory: Memory, socket: UnixStream, bell: OwnedFd, timeout: Option<Duration>) -> HostEnd {
         let (sender, receiver) = (Sender::default(), Receiver::default());
-        HostEnd { memory, socket, bell, sender, receiver, looks: Looks::new(LOOK_COUNT), timeout }
+        HostEnd { memory, socket, bell, sender, receiver, budget: PollBudget::new(POLL_COUNT), timeout }
     }
 
     /// How long a read or a write waits; for ever, if it is `None`.
@@ -253,7 +253,7 @@ impl HostEnd {
             }
         }
         began.get_or_insert_with(Instant::now);
-        let slice = futex::Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
+        let slice = futex::Timespec { tv_sec: 0, tv_nsec: CHECK_INTERVAL.subsec_nanos().into() };
         // Woken, or not any more asleep, or a look is due: the caller looks again.
         let _ = futex::wait(futex_of(word), futex::Flags::empty(), 1, Some(&slice));
         Ok(())
@@ -261,13 +261,13 @@ impl HostEnd {
 }
 
 /// Looks whether there is something to read, as often as is worth it.
-fn found(looks: &mut Looks, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
+fn found(budget: &mut PollBudget, receiver: &Receiver, ring: &Ring<'_, AtomicU64>) -> bool {
     loop {
         if receiver.has_news(ring) {
-            looks.found();
+            budget.reset();
             return true;
         }
-        if !looks.go_on() {
+        if !budget.try_again() {
             return false;
         }
         spin_loop();
@@ -289,7 +289,7 @@ impl Read for HostEnd {
                 }
                 return Ok(len_bytes);
             }
-            if !found(&mut self.looks, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
+            if !found(&mut self.budget, &self.receiver, &ring) && self.receiver.may_sleep(&ring)? {
                 match self.sleep(ring.reader, &mut began) {
                     // What the device said last is read first.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => {

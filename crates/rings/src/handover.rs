@@ -202,7 +202,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::end::Look;
+    use crate::end::Readiness;
 
     fn pair() -> (tempfile::TempDir, Listener, DeviceEnd, HostEnd) {
         let dir = tempfile::tempdir().expect("a directory");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_for_whom_its_permissions_name() {
+    fn socket_is_for_whom_its_permissions_name() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("socket");
         let listener = Listener::bind(&path, 0o660).expect("a path");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_leaves_another_ones_socket_where_it_is() {
+    fn listener_leaves_foreign_socket() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("socket");
         let first = Listener::bind(&path, 0o600).expect("a path");
@@ -252,7 +252,7 @@ mod tests {
 
     /// A device that is stopped, or hangs, and as many hosts before its door as may be.
     #[test]
-    fn nobody_waits_for_ever_before_a_door_that_nobody_opens() {
+    fn unaccepted_connect_times_out() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("socket");
         let _listener = Listener::bind(&path, 0o600).expect("a path");
@@ -317,22 +317,23 @@ mod tests {
 
     /// A host rings for a device that sleeps, and for no other; and a device that looks comes to sleep.
     #[test]
-    fn a_host_rings_for_a_device_that_sleeps() {
+    fn host_rings_for_device_that_sleeps() {
         let (_dir, _listener, mut device, mut host) = pair();
         let mut said = [0; 10];
         for _ in 0..3 {
             host.write_all(b"awake").expect("there is room");
             assert!(device.is_awake() && rung(&device).is_none());
-            assert_eq!(device.look(), Look::News);
+            assert_eq!(device.poll(), Readiness::Ready);
             assert_eq!(device.read(&mut said).expect("it was sent"), 5);
             assert_eq!(device.read(&mut said).expect_err("nothing more").kind(), ErrorKind::WouldBlock);
-            let look_count = std::iter::repeat_with(|| device.look()).take_while(|look| *look == Look::Nothing).count();
-            assert!(!device.is_awake() && look_count < 1 << 20);
+            let poll_count =
+                std::iter::repeat_with(|| device.poll()).take_while(|poll| *poll == Readiness::Pending).count();
+            assert!(!device.is_awake() && poll_count < 1 << 20);
             host.write_all(b"asleep").expect("there is room");
             assert_eq!(rung(&device), Some(1));
             assert_eq!(device.read(&mut said).expect("it was sent"), 6);
             // Woken by something else, it takes its word back.
-            while device.look() != Look::Sleeps {}
+            while device.poll() != Readiness::Sleeping {}
             host.write_all(b"more").expect("there is room");
             rung(&device);
             host.forge(true, 2, 1);
@@ -342,24 +343,24 @@ mod tests {
 
     /// What is staged wakes nobody before it is told.
     #[test]
-    fn a_host_that_sleeps_is_woken_for_what_it_is_told() {
+    fn sleeping_host_is_woken_by_publish() {
         let (_dir, _listener, mut device, mut host) = pair();
         host.forge(false, 2, 1);
         assert!(device.stage(b"bytes") && host.says_that_it_sleeps());
-        device.tell(5);
+        device.publish(5);
         assert!(!host.says_that_it_sleeps());
         assert_eq!(host.read(&mut [0; 10]).expect("it was told"), 5);
     }
 
     /// A host that was late has rung for bytes that were read, and taken the word of a later sleep.
     #[test]
-    fn a_device_that_was_woken_for_nothing_is_rung_for_again() {
+    fn device_woken_spuriously_is_rung_again() {
         let (_dir, _listener, mut device, mut host) = pair();
-        while device.look() != Look::Sleeps {}
+        while device.poll() != Readiness::Sleeping {}
         host.forge(true, 2, 0);
         assert_eq!(device.read(&mut [0; 8]).expect_err("nothing was sent").kind(), ErrorKind::WouldBlock);
         assert!(device.is_awake(), "nobody would ring");
-        while device.look() != Look::Sleeps {}
+        while device.poll() != Readiness::Sleeping {}
         host.write_all(b"more").expect("there is room");
         assert_eq!(rung(&device), Some(1));
     }
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_gone_is_noticed() {
+    fn host_that_is_gone_is_noticed() {
         let (_dir, _listener, mut device, mut host) = pair();
         host.write_all(b"last").expect("there is room");
         assert!(matches!(device.write(b"x"), Ok(1)));

@@ -14,7 +14,7 @@
 //! - Neither side believes the other: an end keeps its own place privately and only writes that to the memory; of the other's place
 //!   an end believes what lies within the ring's length of its own, and otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before anything is read from them. What the other side changes afterwards changes nothing.
-//! - An end that finds nothing looks on for a bounded while (`looks`). Then the end says in a word that it sleeps, looks once more, and sleeps.
+//! - An end that finds nothing looks on for a bounded while (`poll_budget`). Then the end says in a word that it sleeps, looks once more, and sleeps.
 //!   The other end moves its place and then looks at the word (`ring`). So between ends that are awake nothing goes but bytes: no call
 //!   of the operating system.
 //! - The device never waits for a host. A host is woken by a futex, which does not block, and the device through an eventfd that only hosts
@@ -26,14 +26,14 @@
 
 mod end;
 mod handover;
-mod looks;
 mod memory;
+mod poll_budget;
 mod ring;
 mod untaken;
 
-pub use end::{DeviceEnd, HostEnd, Look};
+pub use end::{DeviceEnd, HostEnd, Readiness};
 pub use handover::{ListenError, Listener};
-pub use looks::Looks;
+pub use poll_budget::PollBudget;
 pub use ring::Broken;
 
 /// Bytes of each ring.

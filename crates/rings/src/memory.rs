@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_can_take_the_memory_away() {
+    fn shared_memory_cannot_shrink() {
         let (_memory, file) = Memory::make().expect("memory");
         for len_bytes in [0, 4096, BYTES as u64 + 4096] {
             assert_eq!(ftruncate(&file, len_bytes), Err(rustix::io::Errno::PERM));

@@ -55,7 +55,7 @@ pub(crate) struct Ring<'m, W> {
 impl<W: Words> Ring<'_, W> {
     /// Bytes that may be unread: a word less than there is, since the word that the writer has begun is written as a whole and must
     /// not be the one that the reader is in.
-    fn room_bytes(&self) -> u64 {
+    fn capacity_bytes(&self) -> u64 {
         ((self.words.len() - 1) * WORD_BYTES) as u64
     }
 
@@ -80,7 +80,7 @@ fn takes_sleeper<W: Word>(word: &W) -> bool {
 pub(crate) struct Sender {
     /// The place behind all that was written, of which the reader is told as far as `told`.
     tail: u64,
-    told: u64,
+    published: u64,
     /// The reader's place, as it was looked at last: it only moves on, so what had room then has room. The line that has the place is the
     /// reader's, and far away.
     head: u64,
@@ -90,43 +90,43 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// Bytes that have room now.
-    fn room<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
+    fn free_bytes<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let head = ring.head.load(Acquire);
-        let room = ring.room_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
+        let room = ring.capacity_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
         self.head = head;
         Ok(room)
     }
 
     /// Writes as much as there is room for. Nothing is staged.
     pub(crate) fn push<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<usize, Broken> {
-        debug_assert_eq!(self.tail, self.told, "what was staged is told first");
-        let len = bytes.len().min(self.known_room(ring, bytes.len())? as usize);
+        debug_assert_eq!(self.tail, self.published, "what was staged is told first");
+        let len = bytes.len().min(self.known_free_bytes(ring, bytes.len())? as usize);
         self.write(ring, &bytes[..len]);
-        self.tell(ring, len);
+        self.publish(ring, len);
         Ok(len)
     }
 
     /// Writes all of it, if there is room, and tells the reader nothing: what is staged piece by piece lies in the ring when it is told
     /// together.
     pub(crate) fn stage<W: Words>(&mut self, ring: &Ring<'_, W>, bytes: &[u8]) -> Result<bool, Broken> {
-        let has_room = self.known_room(ring, bytes.len())? >= bytes.len() as u64;
-        if has_room {
+        let has_space = self.known_free_bytes(ring, bytes.len())? >= bytes.len() as u64;
+        if has_space {
             self.write(ring, bytes);
             self.expect(ring, STAGE_AHEAD_BYTES, bytes.len());
         }
-        Ok(has_room)
+        Ok(has_space)
     }
 
     /// Tells the reader of so many bytes that were staged.
-    pub(crate) fn tell<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
-        self.told = self.told.wrapping_add(len_bytes as u64);
-        ring.tail.store(self.told, Release);
+    pub(crate) fn publish<W: Words>(&mut self, ring: &Ring<'_, W>, len_bytes: usize) {
+        self.published = self.published.wrapping_add(len_bytes as u64);
+        ring.tail.store(self.published, Release);
     }
 
     /// Bytes that have room: as was known, if that is enough for so many.
-    fn known_room<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
-        let known = ring.room_bytes() - self.tail.wrapping_sub(self.head);
-        if known < len as u64 { self.room(ring) } else { Ok(known) }
+    fn known_free_bytes<W: Words>(&mut self, ring: &Ring<'_, W>, len: usize) -> Result<u64, Broken> {
+        let known = ring.capacity_bytes() - self.tail.wrapping_sub(self.head);
+        if known < len as u64 { self.free_bytes(ring) } else { Ok(known) }
     }
 
     /// Writes bytes that have room.
@@ -160,7 +160,7 @@ impl Sender {
     /// Asks for the lines that so many bytes will lie in, from so many behind the next one, as far as the reader is known to be done there.
     /// The reader's cache has them.
     pub(crate) fn expect<W: Words>(&self, ring: &Ring<'_, W>, ahead_bytes: u64, len_bytes: usize) {
-        let known = (ring.room_bytes() - self.tail.wrapping_sub(self.head)).saturating_sub(ahead_bytes);
+        let known = (ring.capacity_bytes() - self.tail.wrapping_sub(self.head)).saturating_sub(ahead_bytes);
         let words = ring.words_from(self.tail.wrapping_add(ahead_bytes));
         let count = (len_bytes.min(known as usize) / WORD_BYTES).min(words.len());
         W::expect(&words[..count]);
@@ -175,7 +175,7 @@ impl Sender {
     pub(crate) fn may_sleep<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<bool, Broken> {
         ring.writer.store(1, Relaxed);
         W::fence(SeqCst);
-        let may = self.room(ring)? == 0;
+        let may = self.free_bytes(ring)? == 0;
         if !may {
             ring.writer.store(0, Relaxed);
         }
@@ -190,14 +190,14 @@ pub(crate) struct Receiver {
     /// The writer's place, as it was found last.
     tail: u64,
     /// The place behind whose fence the writer's word was looked at last.
-    looked: u64,
+    read_head: u64,
 }
 
 impl Receiver {
     /// Bytes that can be read.
     fn available<W: Words>(&self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let available = ring.tail.load(Acquire).wrapping_sub(self.head);
-        if available > ring.room_bytes() { Err(Broken) } else { Ok(available) }
+        if available > ring.capacity_bytes() { Err(Broken) } else { Ok(available) }
     }
 
     /// Copies as much as is there.
@@ -247,10 +247,10 @@ impl Receiver {
 
     /// Whether the writer has to be woken.
     pub(crate) fn wakes<W: Words>(&mut self, ring: &Ring<'_, W>) -> bool {
-        if self.tail.wrapping_sub(self.looked) < ring.room_bytes() {
+        if self.tail.wrapping_sub(self.read_head) < ring.capacity_bytes() {
             return false;
         }
-        self.looked = self.head;
+        self.read_head = self.head;
         takes_sleeper(ring.writer)
     }
 
@@ -308,19 +308,19 @@ mod tests {
             let room = 56 - model.len();
             let written = match random >> 62 {
                 0 => {
-                    sender.tell(&ring, std::mem::take(&mut staged));
+                    sender.publish(&ring, std::mem::take(&mut staged));
                     let pushed = sender.push(&ring, &bytes).expect("nobody lies");
                     assert_eq!(pushed, len.min(room));
                     pushed
                 }
                 1 => {
-                    let has_room = sender.stage(&ring, &bytes).expect("nobody lies");
-                    assert_eq!(has_room, len <= room);
-                    staged += if has_room { len } else { 0 };
-                    if has_room { len } else { 0 }
+                    let has_space = sender.stage(&ring, &bytes).expect("nobody lies");
+                    assert_eq!(has_space, len <= room);
+                    staged += if has_space { len } else { 0 };
+                    if has_space { len } else { 0 }
                 }
                 2 => {
-                    sender.tell(&ring, len.min(staged));
+                    sender.publish(&ring, len.min(staged));
                     staged -= len.min(staged);
                     0
                 }

@@ -131,7 +131,7 @@ impl<M: Medium> Buckets<M> {
     }
 
     /// Room in one of `buckets`, made by a move of one item to the bucket that `other` says.
-    pub(crate) fn make_room(
+    pub(crate) fn make_space(
         &self,
         buckets: impl Iterator<Item = u64>,
         other: impl Fn(&Item, u64) -> u64,

@@ -46,12 +46,12 @@ impl<M: Medium> LevelHash<M> {
         emptier.and_then(|bucket| self.buckets.free(bucket))
     }
 
-    fn make_room(&self, number: usize, level: [u64; 2]) -> Result<Option<Slot>> {
+    fn make_space(&self, number: usize, level: [u64; 2]) -> Result<Option<Slot>> {
         let other = |item: &Item, bucket| {
             let own = self.choices(item.key())[number];
             own.into_iter().find(|other| *other != bucket).unwrap_or(bucket)
         };
-        self.buckets.make_room(level.into_iter(), other)
+        self.buckets.make_space(level.into_iter(), other)
     }
 }
 
@@ -81,8 +81,8 @@ impl<M: Medium> Table<M> for LevelHash<M> {
         if let Some(slot) = self.free(top).or_else(|| self.free(bottom)) {
             return self.buckets.fill(slot, &item, None);
         }
-        let made = match self.make_room(0, top)? {
-            None => self.make_room(1, bottom)?,
+        let made = match self.make_space(0, top)? {
+            None => self.make_space(1, bottom)?,
             made => made,
         };
         self.buckets.fill(made.ok_or(Error::Full)?, &item, None)

@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_matches_the_whole_text() {
+    fn pattern_matches_whole_text() {
         assert_matching("", &[""], &["a"]);
         assert_matching("a", &["a"], &["", "ab", "ba", "A"]);
         assert_matching("?", &["a"], &["", "ab"]);
     }
 
     #[test]
-    fn a_backslash_takes_the_next_byte_as_it_is() {
+    fn backslash_escapes_next_byte() {
         assert_matching(r"a\*", &["a*"], &["ab", "a"]);
         assert_matching(r"\[a]", &["[a]"], &["a"]);
         assert_matching(r"[\]\-]", &["]", "-"], &["\\", "a"]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_of_many_stars_ends_soon() {
+    fn pattern_of_many_stars_ends_soon() {
         let (pattern, text) = (b"a*".repeat(2_000), b"a".repeat(60_000));
         assert!(matches(&pattern, &text));
         assert!(!matches(&[&pattern[..], b"b"].concat(), &text));

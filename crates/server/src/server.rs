@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_dies_takes_the_server_along() {
+    fn loop_that_dies_takes_server_along() {
         for index in 0..2 {
             let (mut server, _dir) = testing::server();
             server.loops[index].die();

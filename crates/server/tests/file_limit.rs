@@ -9,7 +9,7 @@ use common::{TestServer, Value};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 #[test]
-fn a_connection_waits_until_there_is_a_file_for_it() {
+fn connection_waits_for_file_descriptor() {
     let server = TestServer::single();
     let mut first = server.client();
     assert_eq!(first.say("SET k v"), Value::Simple("OK".into()));

@@ -35,7 +35,7 @@ impl Taken {
     }
 
     /// As [`Taken::compare`], by lookups alone: for visitors.
-    pub(crate) fn look_up<S: Subject>(&self, store: &S, keys: &BTreeSet<Vec<u8>>) -> Result<(), Problem> {
+    pub(crate) fn compare_lookups<S: Subject>(&self, store: &S, keys: &BTreeSet<Vec<u8>>) -> Result<(), Problem> {
         for key in keys {
             let value = store.get_at(self.number, key).map_err(refused("get at a snapshot by a visitor"))?;
             if value.as_ref() != self.contents.get(key) {

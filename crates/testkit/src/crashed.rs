@@ -6,8 +6,8 @@ use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Condition, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Moment, OpenError,
-    Progress, ScanCursor, Seen, SnapshotEngine, Version, empty_room,
+    BatchOp, Check, Clock, Condition, CurrentItem, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Lookup,
+    Moment, OpenError, Progress, ScanCursor, SnapshotEngine, Version, empty_buffer,
 };
 use heap::HeapError;
 use parking_lot::Mutex;
@@ -93,12 +93,12 @@ impl<K: Made> Crashed<K> {
     }
 
     /// What a look tells of the key's value, as the library asks for it first; `None` if that does not suffice.
-    fn look(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        let (pin, mut room) = (epoch::pin(), empty_room());
-        match self.0.looks().then(|| self.0.look(pin.pinned(), key, &mut room).seen())? {
-            Seen::Value(value) => Some(Some(value.to_vec())),
-            Seen::Absent => Some(None),
-            Seen::Unsure => None,
+    fn lookup(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
+        let (pin, mut room) = (epoch::pin(), empty_buffer());
+        match self.0.supports_lookup().then(|| self.0.lookup(pin.pinned(), key, &mut room).unpack())? {
+            Lookup::Value(value) => Some(Some(value.to_vec())),
+            Lookup::Absent => Some(None),
+            Lookup::Unsure => None,
         }
     }
 
@@ -168,7 +168,7 @@ fn towards(direction: Direction) -> engine::Direction {
 
 impl<K: Made> Operations for Crashed<K> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        let found = match self.look(key) {
+        let found = match self.lookup(key) {
             Some(found) => found,
             None => {
                 let mut copy = None;
@@ -238,7 +238,7 @@ impl<K: Made> Operations for Crashed<K> {
         let ops: Vec<_> = changes.iter().copied().map(plain_op_of).collect();
         match self.0.write_batch_if(&conditions, &ops) {
             Ok(()) => Ok(true),
-            Err(Error::Unmet { .. }) => Ok(false),
+            Err(Error::ConditionFailed { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -266,7 +266,7 @@ impl<K: Made> Operations for Crashed<K> {
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
         let mut is_equal = false;
-        let mut decide = |held: Option<Held<'_>>| {
+        let mut decide = |held: Option<CurrentItem<'_>>| {
             is_equal = held.map(|held| held.value) == expected;
             match new {
                 _ if !is_equal => Decision::Keep,

@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{BatchOp, Decision, Direction, Engine, Held, ScanCursor};
+use engine::{BatchOp, CurrentItem, Decision, Direction, Engine, ScanCursor};
 use pmem_sim::{Model, Sim};
 
 use crate::contend::{Contention, contend};
@@ -24,7 +24,7 @@ fn number(store: &dyn Engine, key: &[u8]) -> Option<u64> {
 }
 
 fn add_one(store: &dyn Engine, key: &[u8]) {
-    let mut add = |held: Option<Held<'_>>| {
+    let mut add = |held: Option<CurrentItem<'_>>| {
         let before = held.map_or(0, |held| u64::from_le_bytes(*held.value.first_chunk().unwrap()));
         Decision::Put((before + 1).to_le_bytes().to_vec().into())
     };
@@ -144,21 +144,21 @@ pub fn batches_are_one_step(store: &dyn Engine) {
     });
 }
 
-/// Ten thousand keys are put by one batch, and deleted by another; `look` comes after each.
+/// Ten thousand keys are put by one batch, and deleted by another; `check` comes after each.
 ///
 /// # Panics
 /// If some of them are not.
-pub fn a_batch_may_be_long(store: &dyn Engine, look: impl Fn()) {
+pub fn a_batch_may_be_long(store: &dyn Engine, check: impl Fn()) {
     let keys: Vec<[u8; 4]> = (0..10_000u32).map(u32::to_be_bytes).collect();
     store.put(&keys[7], b"before").unwrap();
     let puts: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: key }).collect();
     store.write_batch(&puts).unwrap();
     assert_eq!(store.len().unwrap(), 10_000);
-    look();
+    check();
     let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
     store.write_batch(&deletes).unwrap();
     assert_eq!(store.len().unwrap(), 0);
-    look();
+    check();
 }
 
 /// Histories of a few keys and of many, of which every key's is judged: is there an order of the calls that explains every answer?

@@ -76,7 +76,8 @@ fn refuses_long_keys(store: &dyn Engine) {
     }
     for (operation, answer) in answers {
         let len_bytes = long.len();
-        let is_refused = matches!(answer, Err(Error::KeyTooLong { len_bytes: told }) if told == len_bytes);
+        let is_refused =
+            matches!(answer, Err(Error::KeyTooLong { len_bytes: acknowledged }) if acknowledged == len_bytes);
         assert!(is_refused, "{}: {operation} of a key of {len_bytes} bytes answered {answer:?}", store.name());
     }
 }
@@ -103,7 +104,7 @@ fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
         answers.push(("expire", store.expire(b"key", Expiry::at_ms(u64::MAX >> 1)).map(drop)));
     }
     if features.conditional {
-        let mut put = |_: Option<engine::Held<'_>>| Decision::Put(b"other"[..].into());
+        let mut put = |_: Option<engine::CurrentItem<'_>>| Decision::Put(b"other"[..].into());
         answers.push(("update", store.update(b"key", &mut put).map(drop)));
     }
     for (operation, answer) in answers {

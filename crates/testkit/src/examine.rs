@@ -127,7 +127,7 @@ impl Examiner {
         let found = Some(contents);
         oracle.judge(&found)?;
         if depth == Depth::Script {
-            self.look_only::<S>(image, &found).map_err(|problem| Problem::ToRead(Box::new(problem)))?;
+            self.check_read_only::<S>(image, &found).map_err(|problem| Problem::ToRead(Box::new(problem)))?;
         }
         self.nested::<S>(&crashes, oracle, depth)?;
         self.use_it(&store, &sim, &found, depth)?;
@@ -136,7 +136,7 @@ impl Examiner {
     }
 
     /// A store that is opened for reading alone, after the same crash, shows what one that is opened for writing has recovered.
-    fn look_only<S: Subject>(&self, image: &ImageOf<S>, found: &State) -> Result<(), Problem> {
+    fn check_read_only<S: Subject>(&self, image: &ImageOf<S>, found: &State) -> Result<(), Problem> {
         let sim: S::Medium = medium_on(image, self.model, &self.settings);
         sim.freeze();
         match S::open_to_read(sim) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::pace::FREE_COUNT;
-use engine::{Clock, Engine, Wanted};
+use engine::{Clock, Engine, WantedThreads};
 
 /// Keys that have not expired, at any time.
 const LIVE_COUNT: u32 = 1_000;
@@ -24,8 +24,8 @@ pub fn put_expiring(store: &dyn Engine, clock: &Clock) -> u64 {
     let (life, mut len_max) = (Duration::from_millis((LIVE_COUNT / PUTS_PER_MS).into()), 0);
     for number in 0..PUT_COUNT {
         store.put_until(&number.to_be_bytes(), b"value", clock.after(life)).unwrap();
-        if store.wanted() != Wanted::Nobody {
-            store.keep_pace().unwrap();
+        if store.wanted_threads() != WantedThreads::None {
+            store.assist_background().unwrap();
         }
         if number % PUTS_PER_MS == 0 {
             clock.advance(Duration::from_millis(1));

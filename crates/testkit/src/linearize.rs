@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_may_come_in_either_order() {
+    fn overlapping_operations_may_be_reordered() {
         let put = event(0, 10, Call::Put(1));
         for (first, second) in [(None, None), (None, Some(1)), (Some(1), Some(1))] {
             assert!(judge(&[put, event(1, 2, Call::Get(first)), event(3, 4, Call::Get(second))]));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_answered_may_have_happened_until_it_ends() {
+    fn unanswered_operation_may_have_happened() {
         let (put, lost) = (event(0, 1, Call::Put(1)), event(2, 5, Call::Unanswered(Write::Put(2))));
         let get = |begin, found| event(begin, begin + 1, Call::Get(found));
         assert!(judge(&[put, lost, get(6, Some(1)), get(8, Some(1))]));

@@ -154,7 +154,7 @@ impl Oracle {
     /// # Errors
     /// If it is neither the old nor a new value, or one before another that was seen.
     pub fn saw(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Problem> {
-        let (values, seen) = (self.values(key), self.seen_of(key));
+        let (values, seen) = (self.values(key), self.last_seen_of(key));
         match values.iter().rposition(|&legal| legal == value) {
             None => Err(Problem::Reader(format!("{} is neither old nor new", Key(key)))),
             Some(last) if last < seen => Err(Problem::Reader(format!("{} was new and is old again", Key(key)))),
@@ -183,7 +183,7 @@ impl Oracle {
     }
 
     /// Which of a key's values was seen last. What is one step was seen whole.
-    fn seen_of(&self, key: &[u8]) -> usize {
+    fn last_seen_of(&self, key: &[u8]) -> usize {
         match self.flight {
             Flight::Whole(_) => usize::from(!self.seen.is_empty()),
             _ => self.seen.get(key).copied().unwrap_or(0),
@@ -217,7 +217,7 @@ impl Oracle {
         let mut wanted = self.acknowledged.clone();
         for key in keys {
             let value = value_in(found, key);
-            if !self.values(key)[self.seen_of(key)..].contains(&value) {
+            if !self.values(key)[self.last_seen_of(key)..].contains(&value) {
                 return Err(Problem::Contents(format!("{} has a value that it may not have", Key(key))));
             }
             wanted.iter_mut().for_each(|contents| set(contents, key, value));

@@ -56,7 +56,7 @@ impl Paired<'_> {
             match self.0.write_batch_if(&conditions, ops.as_ref().map_or(&[], |ops| &ops[..])) {
                 Ok(()) if value(&first) == value(&second) => return Ok(value(&first)),
                 Ok(()) => return Err(Failure::Other("two keys that are written at once differ at one moment".into())),
-                Err(Error::Unmet { .. }) => {}
+                Err(Error::ConditionFailed { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }

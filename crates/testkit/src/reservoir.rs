@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_kept_while_there_is_room_and_nothing_twice() {
+    fn explored_states_are_kept_once() {
         let mut reservoir = Reservoir::new(5, 1);
         [3, 1, 3, 2, 1].into_iter().for_each(|item| reservoir.offer(item, item));
         assert_eq!(reservoir.take(), [3, 1, 2]);

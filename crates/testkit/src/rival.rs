@@ -63,11 +63,11 @@ impl<S: Subject> Rival<S> {
     pub(crate) fn start(key: Vec<u8>) -> Rival<S> {
         let (jobs, todo) = channel::<Job<S>>();
         let (done, answers) = channel();
-        let (told, name) = channel();
+        let (acknowledged, name) = channel();
         let its_key = key.clone();
         let thread = thread::spawn(move || {
             let itself = fs::read_link("/proc/thread-self").expect("the system tells of threads");
-            told.send(itself).expect("whoever started this waits");
+            acknowledged.send(itself).expect("whoever started this waits");
             for job in todo {
                 let answer = unobserved(|| job.write(&its_key));
                 drop(job);

@@ -153,7 +153,7 @@ impl<S: Subject> Scene<S> {
     }
 
     /// Looks what the second writer's key holds, if that is open. Nobody writes.
-    fn look_at_rival(&mut self) -> Result<(), Box<Violation>> {
+    fn check_rival(&mut self) -> Result<(), Box<Violation>> {
         let Some(store) = self.store.clone().filter(|_| self.oracle.is_rival_open()) else { return Ok(()) };
         let key = self.rival.as_ref().expect("somebody wrote").key().to_vec();
         let found = store.get(&key).map_err(refused("get"));
@@ -194,7 +194,7 @@ impl<S: Subject> Scene<S> {
             }
         }
         self.violation.take().map_or(Ok(()), Err)?;
-        self.look_at_rival()
+        self.check_rival()
     }
 
     /// The run is over, and so judged.
@@ -272,7 +272,7 @@ impl<S: Subject> Scene<S> {
                 if !answered {
                     return Ok(());
                 }
-                snapshots.iter().try_for_each(|taken| taken.look_up(&**store, examiner.keys()))?;
+                snapshots.iter().try_for_each(|taken| taken.compare_lookups(&**store, examiner.keys()))?;
             }
         }
         self.visited = true;

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mixture_of_two_values_is_torn() {
+    fn mixture_of_two_values_is_torn() {
         let (one, two) = (Stamped { key: 1, put: 7 }, Stamped { key: 1, put: 8 });
         let (mine, others) = (one.value(100), two.value(100));
         assert_eq!((Stamped::read(&mine), Stamped::read(&others)), (Some(one), Some(two)));

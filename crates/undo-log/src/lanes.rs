@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::{Heap, HeapError, Place, PlaceKind};
-use pmem::{Backoff, Dram, Loan, Medium, Offset, Span, Ticket, seal, unseal};
+use pmem::{Backoff, Dram, DramBox, Medium, Offset, Span, Ticket, seal, unseal};
 
 use crate::holding::{Holding, hold_any};
 use crate::layout::{LANE_COUNT_MAX, LOG_BYTES, RUN_HEADER_BYTES, intent_at, log_at, number_at};
@@ -37,7 +37,7 @@ impl Lanes {
         heap: &Heap<D>,
         count: usize,
         dram: D,
-    ) -> Result<Loan<Lanes, D>, HeapError> {
+    ) -> Result<DramBox<Lanes, D>, HeapError> {
         let lanes = Lanes::of(count, dram)?;
         for (lane, state) in lanes.states[..count].iter().enumerate() {
             let log = heap.reserve_extent(medium, LOG_BYTES)?.publish().offset;
@@ -60,7 +60,7 @@ impl Lanes {
         heap: &Heap<D>,
         count: usize,
         dram: D,
-    ) -> Result<Loan<Lanes, D>, HeapError> {
+    ) -> Result<DramBox<Lanes, D>, HeapError> {
         if count == 0 || count > LANE_COUNT_MAX {
             return Err(HeapError::Parameter { what: "the number of lanes", value: count as u64 });
         }
@@ -74,10 +74,10 @@ impl Lanes {
         Ok(lanes)
     }
 
-    fn of<D: Dram>(count: usize, dram: D) -> Result<Loan<Lanes, D>, HeapError> {
+    fn of<D: Dram>(count: usize, dram: D) -> Result<DramBox<Lanes, D>, HeapError> {
         assert!((1..=LANE_COUNT_MAX).contains(&count));
         // SAFETY: zeros are lanes that nobody holds, of which there are none.
-        let lanes = unsafe { Loan::<Lanes, D>::zeroed(dram) };
+        let lanes = unsafe { DramBox::<Lanes, D>::zeroed(dram) };
         let mut lanes = lanes.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Lanes>() })?;
         lanes.count = count;
         Ok(lanes)

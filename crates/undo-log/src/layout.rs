@@ -90,14 +90,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_comes_back() {
+    fn range_comes_back() {
         for range in [Offset(8).span(8), Offset((1 << 40) - 8).span(524_280), Offset(64).span(0)] {
             assert_eq!(range_of(range_header(range)), range);
         }
     }
 
     #[test]
-    fn a_run_lies_as_drawn() {
+    fn run_lies_as_drawn() {
         let head = run_head(0x0807_0605_0403_0201, 0x100F_0E0D, 0x0C0B_0A09);
         assert_eq!(head, core::array::from_fn(|i| i as u8 + 1));
     }

@@ -24,18 +24,18 @@ trait Twin: Weakening {
     const DESCENDS: bool = false;
 }
 
-struct LooksFirst;
+struct ChecksFirst;
 struct LeavesOneOut;
 struct Descends;
 
-impl Weakening for LooksFirst {}
+impl Weakening for ChecksFirst {}
 impl Weakening for LeavesOneOut {}
 impl Weakening for Descends {}
 
 impl Twin for AsAsked {}
 impl Twin for NoRelease {}
 
-impl Twin for LooksFirst {
+impl Twin for ChecksFirst {
     const LOOKS_FIRST: bool = true;
 }
 
@@ -153,15 +153,15 @@ fn batches<T: Twin>() {
 }
 
 #[test]
-fn a_lane_has_one_holder_who_sees_what_the_last_one_did() {
+fn lane_holder_sees_previous_holders_stores() {
     explore(PREEMPTION_COUNT, writers_of_one::<AsAsked>);
     explore(PREEMPTION_COUNT, writers_of_two::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<NoRelease>));
-    assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<LooksFirst>));
+    assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<ChecksFirst>));
 }
 
 #[test]
-fn all_lanes_are_held_by_a_thread_that_no_writer_runs_beside() {
+fn thread_holds_all_lanes_exclusively() {
     explore(PREEMPTION_COUNT, batch_and_writer::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<NoRelease>));
     assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<LeavesOneOut>));

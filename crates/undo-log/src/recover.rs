@@ -45,7 +45,7 @@ impl Lanes {
             return Err(HeapError::Damaged { offset, what: "the ranges of an undo log's run do not fit" });
         }
         if !medium.is_writable() {
-            return show_undone(medium, ranges);
+            return restore_for_reader(medium, ranges);
         }
         if medium.breaks(canary::NUMBER_BEFORE_RESTORE) {
             self.raise(medium, lane);
@@ -68,7 +68,7 @@ impl Lanes {
 }
 
 /// Restores the words for this process alone, which has the region open for reading. The run stays valid.
-fn show_undone<M: Medium>(medium: &M, ranges: Span) -> Result<(), HeapError> {
+fn restore_for_reader<M: Medium>(medium: &M, ranges: Span) -> Result<(), HeapError> {
     if medium.breaks(canary::UNDO_HIDDEN_FROM_READERS) {
         return Ok(());
     }

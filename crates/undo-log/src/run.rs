@@ -67,13 +67,13 @@ pub(crate) fn order_change<M: Medium>(medium: &M) {
 
 /// The ranges of a valid run: where they begin in the log, and how long they are.
 pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) -> Option<Span> {
-    let (log, room_bytes) = (log.start, log.len_bytes);
+    let (log, capacity_bytes) = (log.start, log.len_bytes);
     // SAFETY: nobody writes to logs while a region is being recovered.
     let bytes = |span| unsafe { medium.bytes(span) }.ok();
     let head: &[u8; 16] = bytes(log.span(16))?.first_chunk()?;
     let len_bytes = (u128::from_le_bytes(*head) >> 64) as u64 & u64::from(u32::MAX);
     let is_of_number = *head == run_head(number, lane, len_bytes) || is_taken_for(medium, head, lane);
-    if !is_of_number || RUN_HEADER_BYTES + len_bytes > room_bytes {
+    if !is_of_number || RUN_HEADER_BYTES + len_bytes > capacity_bytes {
         return None;
     }
     let ranges = log.plus(RUN_HEADER_BYTES).span(len_bytes);

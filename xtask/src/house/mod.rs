@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_what_leads_back() {
+    fn circle_is_what_leads_back() {
         let arrows = arrows(&[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "a"), ("f", "g"), ("g", "f")]);
         assert_eq!(circles(&arrows), [vec!["a", "b", "c"], vec!["f", "g"]]);
     }

@@ -91,14 +91,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_leads_nowhere_is_found() {
+    fn link_that_leads_nowhere_is_found() {
         let text = "[a](there.md#part), [b](gone.md), [c](https://x.org), [d](#here)\n```text\n[e](gone too.md)\n```\n[f](gone/f.md)";
         let is_there = |path: &Path| path == Path::new("docs/there.md");
         assert_eq!(lost_links(text, Path::new("docs"), &is_there), ["gone.md", "gone/f.md"]);
     }
 
     #[test]
-    fn a_list_that_lacks_or_mixes_up_decisions_is_found() {
+    fn incomplete_or_mixed_decision_list_is_found() {
         let names = |numbers: &[&str]| numbers.iter().map(|&number| number.to_owned()).collect::<Vec<_>>();
         let all = names(&["0001-a.md", "0002-b.md", "0003-c.md"]);
         assert_eq!(first_difference(&all, &all), None);

@@ -236,8 +236,8 @@ impl Guest {
 
     /// Inserts an empty NVDIMM.
     pub(super) fn empty(&self) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("{}: {error}", self.nvdimm.display());
-        fs::File::create(&self.nvdimm).and_then(|file| file.set_len(self.size_bytes)).map_err(told)
+        let with_path = |error: std::io::Error| format!("{}: {error}", self.nvdimm.display());
+        fs::File::create(&self.nvdimm).and_then(|file| file.set_len(self.size_bytes)).map_err(with_path)
     }
 
     /// Boots the guest.
@@ -290,7 +290,7 @@ impl Guest {
             }
             ended = Err(format!("the guest printed nothing more after '{line}'"));
         }
-        println!("  | {}", time.told());
+        println!("  | {}", time.describe());
         _ = qemu.kill();
         _ = qemu.wait();
         ended

@@ -123,17 +123,17 @@ pub(super) fn build_for(work: &Path, headers: &Path, kind: Kind) -> Result<Built
 }
 
 fn lay_out(source: &Path, object: &Path, dir: &Path) -> Result<(), Failure> {
-    let told = |error: std::io::Error| format!("{}: {error}", dir.display());
+    let with_path = |error: std::io::Error| format!("{}: {error}", dir.display());
     _ = fs::remove_dir_all(dir);
-    fs::create_dir_all(dir).map_err(told)?;
+    fs::create_dir_all(dir).map_err(with_path)?;
     for file in FILES {
         fs::copy(source.join(file), dir.join(file)).map_err(|error| format!("{file}: {error}"))?;
     }
     let shipped = dir.join("rust_core.o_shipped");
-    fs::copy(object, &shipped).map_err(told)?;
+    fs::copy(object, &shipped).map_err(with_path)?;
     unwindable(&shipped);
     // The kernel's build needs a record of how each object was made.
-    fs::write(dir.join(".rust_core.o.cmd"), "").map_err(told)
+    fs::write(dir.join(".rust_core.o.cmd"), "").map_err(with_path)
 }
 
 /// Adds tables for the kernel's unwinder, as its build does for C. Without the tool, traces of faults are guesses.

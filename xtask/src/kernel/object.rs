@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_function_takes_of_the_stack_counts_together() {
+    fn call_chain_stack_use_is_summed() {
         let code = "0 <a>:\n 1:\tsub    $0x10,%rsp\n0 <b>:\n 2:\tsub    $0x1000,%rsp\n 3:\tsub    $0x8,%rsp\n";
         assert_eq!(largest_frame(code), 0x1008);
     }

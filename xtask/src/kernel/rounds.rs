@@ -95,7 +95,7 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
         if count > 0 && rounds.lives.total == 0 {
             return Err("no change was acknowledged, so the rounds prove nothing".to_owned());
         }
-        println!("{}, nothing lost", rounds.told());
+        println!("{}, nothing lost", rounds.describe());
     }
     Ok(())
 }
@@ -122,13 +122,13 @@ impl<'a> Rounds<'a> {
                 return Ok(Some(format!("of cuts {first} to {}: {why}", self.counts.cuts)));
             }
             if self.twin.is_none() {
-                println!("{}", self.told());
+                println!("{}", self.describe());
             }
         }
         Ok(None)
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let Counts { cuts, cuts_of_openings, boots } = self.counts;
         let Lives { total, undone, merged, .. } = self.lives;
         format!(

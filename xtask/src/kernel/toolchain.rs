@@ -92,15 +92,15 @@ impl Toolchain {
         if fs::read_to_string(&stamp).is_ok_and(|found| found == made_of) {
             return Ok(sysroot);
         }
-        let told = |error: std::io::Error| format!("{}: {error}", libraries.display());
+        let with_path = |error: std::io::Error| format!("{}: {error}", libraries.display());
         _ = fs::remove_dir_all(&sysroot);
-        fs::create_dir_all(&libraries).map_err(told)?;
+        fs::create_dir_all(&libraries).map_err(with_path)?;
         let builtins = work.join("builtins.rs");
-        fs::write(&builtins, BUILTINS).map_err(told)?;
+        fs::write(&builtins, BUILTINS).map_err(with_path)?;
         let core = self.library.join("core/src/lib.rs");
         self.compile("core", &core, &sysroot, &flags)?;
         self.compile("compiler_builtins", &builtins, &sysroot, &flags)?;
-        fs::write(stamp, made_of).map_err(told)?;
+        fs::write(stamp, made_of).map_err(with_path)?;
         Ok(sysroot)
     }
 

@@ -53,7 +53,7 @@ const JOURNALED: Suite = Suite { arguments: &["journaled", "killed", "backup"], 
 const PBTREE: Suite = test("hikv-pbtree", &["--test", "pbtree"]);
 const PMEKV: Suite = test("hikv-engine-pmekv", &["--test", "pmekv"]);
 const REWO: Suite = test("hikv-engine-rewo-hash", &["--test", "rewo"]);
-const ROOM: Suite = test("hikv-engine-hikv", &["--test", "room"]);
+const SPACE: Suite = test("hikv-engine-hikv", &["--test", "space"]);
 const SERVER: Suite = test("hikv-server", &["--test", "server"]);
 const UNDO_LOG: Suite = test("hikv-undo-log", &["--test", "undo_log"]);
 const TRACED: Suite = Suite {
@@ -63,8 +63,8 @@ const TRACED: Suite = Suite {
 
 /// Explorations that reach most steps of the protocols, followed by those of rarer scripts.
 const EXPLORED: Suite = explored(&["everyday", "clear_and_reopen", "several_puts", "batches::they_survive_whole"]);
-const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "no_room", "in_order", "expire", "go_by"]);
-const EXPLORED_SPLITS: Suite = explored(&["a_split", "one_line", "given_up", "around_a_split"]);
+const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "without_space", "in_order", "expire", "go_by"]);
+const EXPLORED_SPLITS: Suite = explored(&["split_survives", "one_line", "abandoned", "around_split"]);
 const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "deferred", "journaled", "killed"]);
 
 /// A crate with mutants, or a folder or file in a crate, with the crate's tests and those of crates above, the
@@ -120,12 +120,12 @@ const JUDGES: [Judges; 18] = [
     Judges { place: "pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
     Judges {
         place: "engines/hikv/src/read/cached.rs",
-        quick: &[plain("hikv-engine-hikv"), explored(&["who_reads_a_put"])],
+        quick: &[plain("hikv-engine-hikv"), explored(&["reader_waits_for"])],
         slow: &[explored(&["cached"])],
     },
     Judges {
         place: "engines/hikv",
-        quick: &[plain("hikv-engine-hikv"), ENGINE, ROOM],
+        quick: &[plain("hikv-engine-hikv"), ENGINE, SPACE],
         slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
     },
     Judges { place: "engines/ink", quick: &[INK], slow: &[CONTENTION] },

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_tests_alone_hides_nothing_behind_it() {
+    fn test_only_code_hides_nothing_after_it() {
         let source = "impl A {\n    #[cfg(test)]\n    fn a() {\n        x.order();\n    }\n\n    fn b() {\n        y.order();\n    }\n}\n\
                       #[cfg(test)]\nmod tests;\n\nfn c() {\n    z.order();\n}\n";
         let found: Vec<_> = in_text(Path::new("f"), source).into_iter().map(|site| site.text).collect();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switched_line_does_what_it_did_unless_its_number_is_asked_for() {
+    fn switched_line_is_unchanged_without_its_number() {
         let sites = in_text(Path::new("f"), "x.order();\nlet _turn = a.lock();\nif stale && b {\nreturn;\n");
         let switched: Vec<_> =
             sites.iter().map(|site| site.switched().replace(&site.number().to_string(), "7")).collect();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_broken_twin_does_is_no_step_and_what_it_leaves_out_is() {
+    fn broken_variant_code_is_no_step() {
         let source = "fn a() {\n    if medium.breaks(canary::TORN) {\n        x.flush();\n        y.order();\n    }\n    \
                       if !medium.breaks(canary::LATE) {\n        z.order();\n    }\n    z.flush();\n}\n\n/// The broken variant.\n#[cold]\nfn b() {\n    \
                       w.order();\n}\n";

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outcome_goes_with_its_line_and_is_lost_where_it_is_not_told_which() {
+    fn outcome_needs_its_line() {
         let row = |name: &str, outcome: &str| (name.to_owned(), outcome.to_owned());
         let rows = BTreeMap::from([
             row("crates/a/src/old.rs `x.order();`", "caught by one"),

@@ -46,8 +46,8 @@ impl Cache {
 
     /// Starts with `len_bytes` of zeros as the durable contents.
     pub(crate) fn empty(&self, len_bytes: u64) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("{}: {error}", self.durable.display());
-        File::create(&self.durable).and_then(|file| file.set_len(len_bytes)).map_err(told)
+        let described = |error: std::io::Error| format!("{}: {error}", self.durable.display());
+        File::create(&self.durable).and_then(|file| file.set_len(len_bytes)).map_err(described)
     }
 
     /// Takes the durable contents from `nvdimm`.
@@ -74,9 +74,10 @@ impl Cache {
         let by = if by == By::Kernel { "kernel" } else { "processes" };
         let Cuts { count, stores_max, fences_max, image } = cuts;
         let [plugin, live, durable] = [&self.plugin, nvdimm, &self.durable].map(|file: &Path| file.display());
-        let told = format!("by={by},size={len_bytes},live={live},durable={durable},seed={seed},evict={evicted_one_in}");
+        let described =
+            format!("by={by},size={len_bytes},live={live},durable={durable},seed={seed},evict={evicted_one_in}");
         let cuts = format!("cuts={count},stores={stores_max},fences={fences_max},image={}", image.display());
-        Ok(["-plugin".to_owned(), format!("{plugin},{told},{cuts}")])
+        Ok(["-plugin".to_owned(), format!("{plugin},{described},{cuts}")])
     }
 }
 

@@ -100,21 +100,22 @@ fn only(dir: &Path, beginning: &str) -> Result<PathBuf, Failure> {
 impl FirstFiles<'_> {
     /// Lays out the files in `root` and packs them.
     pub(crate) fn pack(&self, root: &Path, modules: &Path, initrd: &Path) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("{}: {error}", root.display());
+        let with_path = |error: std::io::Error| format!("{}: {error}", root.display());
         _ = fs::remove_dir_all(root);
         for dir in ["bin", "dev", "etc", "proc", "sys", "modules"] {
-            fs::create_dir_all(root.join(dir)).map_err(told)?;
+            fs::create_dir_all(root.join(dir)).map_err(with_path)?;
         }
-        fs::copy(place_of("busybox").ok_or("busybox is not installed")?, root.join("bin/busybox")).map_err(told)?;
+        fs::copy(place_of("busybox").ok_or("busybox is not installed")?, root.join("bin/busybox"))
+            .map_err(with_path)?;
         for applet in self.applets {
-            symlink("busybox", root.join("bin").join(applet)).map_err(told)?;
+            symlink("busybox", root.join("bin").join(applet)).map_err(with_path)?;
         }
-        fs::write(root.join("init"), self.init).map_err(told)?;
-        fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755)).map_err(told)?;
+        fs::write(root.join("init"), self.init).map_err(with_path)?;
+        fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755)).map_err(with_path)?;
         add_modules(root, modules, self.modules)?;
         self.programs.iter().try_for_each(|program| add_program(root, program))?;
         for file in self.files {
-            fs::copy(file, root.join(file.file_name().expect("a name"))).map_err(told)?;
+            fs::copy(file, root.join(file.file_name().expect("a name"))).map_err(with_path)?;
         }
         let pack = format!("cd '{}' && find . | cpio -o -H newc --quiet > '{}'", root.display(), initrd.display());
         run(Command::new("sh").args(["-c", &pack]))
@@ -144,14 +145,14 @@ fn add_modules(root: &Path, modules: &Path, wanted: &[&str]) -> Result<(), Failu
 
 /// Adds a program and its shared libraries.
 fn add_program(root: &Path, program: &Path) -> Result<(), Failure> {
-    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let with_path = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     fs::copy(program, root.join("bin").join(program.file_name().expect("a name")))
-        .map_err(|error| told(program, error))?;
+        .map_err(|error| with_path(program, error))?;
     let linked = answer(Command::new("ldd").arg(program))?;
     for library in linked.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
         let to = root.join(library.strip_prefix("/").expect("it is absolute"));
-        fs::create_dir_all(to.parent().expect("a directory")).map_err(|error| told(&to, error))?;
-        fs::copy(library, &to).map_err(|error| told(library, error))?;
+        fs::create_dir_all(to.parent().expect("a directory")).map_err(|error| with_path(&to, error))?;
+        fs::copy(library, &to).map_err(|error| with_path(library, error))?;
     }
     Ok(())
 }

@@ -96,8 +96,8 @@ impl Guest {
 
     /// Inserts an empty NVDIMM.
     pub(super) fn empty_nvdimm(&self, len_bytes: u64) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("the NVDIMM's file: {error}");
-        fs::File::create(self.nvdimm()).and_then(|file| file.set_len(len_bytes)).map_err(told)
+        let named_error = |error: std::io::Error| format!("the NVDIMM's file: {error}");
+        fs::File::create(self.nvdimm()).and_then(|file| file.set_len(len_bytes)).map_err(named_error)
     }
 
     /// Returns the emulator's arguments for the NVDIMM.

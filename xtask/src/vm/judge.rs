@@ -38,12 +38,12 @@ impl<'a> Judge<'a> {
     pub(crate) fn objection(&self, lives: &Lives) -> Result<Option<String>, Failure> {
         for image in &lives.images {
             let file = self.dir.join(format!("image.{}", image.number));
-            let told = |error: std::io::Error| format!("{}: {error}", file.display());
+            let with_path = |error: std::io::Error| format!("{}: {error}", file.display());
             if let Some(why) = self.one(&file, image, lives.seed)? {
-                fs::copy(&file, &self.kept).map_err(told)?;
+                fs::copy(&file, &self.kept).map_err(with_path)?;
                 return Ok(Some(format!("at image {}, kept as {}: {why}", image.number, self.kept.display())));
             }
-            fs::remove_file(&file).map_err(told)?;
+            fs::remove_file(&file).map_err(with_path)?;
         }
         Ok(None)
     }

@@ -292,8 +292,8 @@ impl Life<'_> {
 
     fn boot(&self, plugged: &Plugged) -> Result<Child, Failure> {
         let Trial { fs, opened, promised, exaggerated, .. } = self.trial;
-        let told = if self.is_new { 0 } else { exaggerated };
-        let [first, second] = self.acknowledged.map(|count| count + told);
+        let reported = if self.is_new { 0 } else { exaggerated };
+        let [first, second] = self.acknowledged.map(|count| count + reported);
         let dax = match plugged {
             Plugged::Disk(..) => "no",
             Plugged::Nvdimm(_) if self.is_new => "new",

@@ -48,7 +48,7 @@ impl Time {
     }
 
     /// Formats the times for a reader.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let Had { ran, waited } = self.had();
         format!(
             "processor time of the emulator: {} s in {} s; waited {} s for a processor",

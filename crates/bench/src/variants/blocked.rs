@@ -55,7 +55,7 @@ mod tests {
 
     /// A scan comes while a write is under way: it waits for that write, and no later write begins before it has the queues.
     #[test]
-    fn a_scan_that_waits_for_a_write_blocks_the_next_one() {
+    fn scan_awaiting_write_blocks_next() {
         let dir = tempfile::tempdir().unwrap();
         let options = Options::new().durability(Durability::Buffered).background(false);
         let store = Candidate::new(options.open(dir.path()).unwrap());

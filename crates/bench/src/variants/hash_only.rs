@@ -39,6 +39,6 @@ impl Way for HashOnly {
         _from: &[u8],
         _each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        Err(hikv::Error::HashOnly.into())
+        Err(hikv::Error::NoOrder.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use hikv::Upkeep;
+use hikv::QueueStats;
 
 use crate::candidate::Candidate;
 use crate::subject::{Error, Need, Persists, Subject};
@@ -64,17 +64,17 @@ pub trait Way: Sync {
         store.queued_count()
     }
 
-    /// See [`Subject::help`].
+    /// See [`Subject::step`].
     ///
     /// # Errors
     /// As the store says.
-    fn help(&self, store: &Candidate) -> Result<u64, hikv::Error> {
-        store.help()
+    fn step(&self, store: &Candidate) -> Result<u64, hikv::Error> {
+        store.step()
     }
 
-    /// See [`Subject::upkeep`].
-    fn upkeep(&self, store: &Candidate) -> Upkeep {
-        store.upkeep()
+    /// See [`Subject::queue_stats`].
+    fn queue_stats(&self, store: &Candidate) -> QueueStats {
+        store.queue_stats()
     }
 
     /// What is asked of a medium beside the store's.
@@ -146,12 +146,12 @@ impl<W: Way> Subject for Varied<W> {
         self.way.queued_count(&self.store)
     }
 
-    fn help(&self) -> Result<u64, hikv::Error> {
-        self.way.help(&self.store)
+    fn step(&self) -> Result<u64, hikv::Error> {
+        self.way.step(&self.store)
     }
 
-    fn upkeep(&self) -> Upkeep {
-        self.way.upkeep(&self.store)
+    fn queue_stats(&self) -> QueueStats {
+        self.way.queue_stats(&self.store)
     }
 
     fn persists(&self) -> Option<Persists> {

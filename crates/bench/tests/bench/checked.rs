@@ -150,7 +150,7 @@ fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
 }
 
 #[test]
-fn a_right_store_has_no_errors_and_keeps_its_records() {
+fn correct_store_has_no_errors() {
     let (rows, twin) = rows(Fault::None, &Workload::ALL);
     assert!(rows.iter().map(|row| row.workload).eq(Workload::ALL.map(Workload::name)));
     for row in rows {
@@ -195,7 +195,7 @@ fn every_fault_is_counted() {
 }
 
 #[test]
-fn a_stop_ends_a_pass_and_what_was_measured_is_reported() {
+fn stopped_pass_is_reported() {
     let twin = Twin { items: Mutex::default(), fault: Fault::None };
     let config = Config { pass: Duration::MAX, ..config(&[Workload::Get, Workload::Miss]) };
     // The second look after the load comes after a burst of operations.
@@ -218,7 +218,7 @@ fn a_stop_ends_a_pass_and_what_was_measured_is_reported() {
 }
 
 #[test]
-fn what_a_store_cannot_do_is_refused_before_anything_is_loaded() {
+fn unsupported_workload_is_refused_before_load() {
     let twin = Twin { items: Mutex::default(), fault: Fault::NoScans };
     let config = config(&[Workload::InsertOrdered, Workload::YcsbE]);
     let refused = run(&twin, &config, &Bounds::default(), &|| false, |event| panic!("{event:?}"));

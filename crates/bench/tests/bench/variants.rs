@@ -94,7 +94,7 @@ fn hash_only_has_no_order() {
     subject.put(b"key", b"value").unwrap();
     assert_eq!((subject.queued_count(), subject.get_owned(b"key").unwrap().as_deref()), (None, Some(&b"value"[..])));
     let refused = subject.scan(b"", |_, _| ControlFlow::Continue(()));
-    assert!(matches!(refused.unwrap_err().downcast_ref(), Some(hikv::Error::HashOnly)));
+    assert!(matches!(refused.unwrap_err().downcast_ref(), Some(hikv::Error::NoOrder)));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn fences(subject: &impl Subject) -> [u64; 3] {
 }
 
 #[test]
-fn a_log_costs_a_third_persist() {
+fn log_costs_third_persist() {
     let place = place();
     let still = || options().background(false);
     assert_eq!(fences(&open(&place, still())), [2, 2, 1], "put, update, delete with ordered writes");
@@ -164,7 +164,7 @@ fn a_log_costs_a_third_persist() {
 }
 
 #[test]
-fn a_log_goes_round() {
+fn log_goes_round() {
     let place = place();
     let wal = Wal::create(&place.path().join("log"), Latency::default()).unwrap();
     let subject = Varied::new(open(&place, options()), wal);

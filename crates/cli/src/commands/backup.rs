@@ -98,7 +98,7 @@ impl Convert {
         let mut skipped = Skipped::default();
         let convert = |progress: Shown<'_>| {
             let skip = |damage| skipped.skip(&damage);
-            Store::convert_whole(&self.from, &self.into, self.engine, progress, skip)
+            Store::convert_skipping_damage(&self.from, &self.into, self.engine, progress, skip)
         };
         shown("converted", self.progress_every, convert, &self.from)?;
         skipped.verdict(&self.from)

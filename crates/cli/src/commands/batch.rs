@@ -189,7 +189,7 @@ impl Batch {
             };
         }
         store.write(&batch).map_err(|error| match error {
-            Error::Unmet { condition } => {
+            Error::ConditionFailed { condition } => {
                 let Required { line, key, version } = &changed.conditions[condition];
                 let what = if version.is_some() { "has changed" } else { "is there" };
                 self.unmet(*line, format!("'{}' {what}", key.escape_ascii()))

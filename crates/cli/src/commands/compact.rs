@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Compacted, CompactionProgress, Options};
+use hikv::{CompactionProgress, CompactionReport, Options};
 use indicatif::{HumanBytes, HumanCount};
 
 use crate::failure::{Failure, unless_closed};
@@ -56,7 +56,7 @@ impl Compact {
     }
 }
 
-fn write_report(compacted: &Compacted) -> io::Result<()> {
+fn write_report(compacted: &CompactionReport) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for offset in &compacted.damaged {
         writeln!(out, "damage at offset {offset:#x}: an item's checksum does not fit")?;

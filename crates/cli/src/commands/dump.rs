@@ -43,7 +43,7 @@ pub(crate) struct Dump {
 impl Dump {
     pub(super) fn run(self) -> Result<(), Failure> {
         let format = self.format()?;
-        let options = Options::new().read_only(true).past_damage(self.skip_damaged);
+        let options = Options::new().read_only(true).skip_damaged(self.skip_damaged);
         let store = opening::open(&options, &self.dir)?;
         // Some engines count by a walk over what may be damaged, and the dump says where.
         let total = match store.len() {
@@ -93,8 +93,8 @@ impl Dump {
         let mut skipped = Skipped::default();
         let each = |key: &[u8], value: &[u8], expiry| listing.show(|out| write(out, key, value, expiry));
         let damaged = |damage: Damage| skipped.skip(&damage);
-        let shown = store.frozen().and_then(|frozen| match self.skip_damaged {
-            true => frozen.for_each_whole(each, damaged),
+        let shown = store.read_view().and_then(|frozen| match self.skip_damaged {
+            true => frozen.for_each_skipping_damage(each, damaged),
             false => frozen.for_each(each),
         });
         shown.map_err(|error| self.stopped_by(&error))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use clap::Args;
-use hikv::repair::{Finding, Missing, RepairError, RepairEvent, RepairReport, Weight, repair};
+use hikv::repair::{Finding, MissingFile, RepairError, RepairEvent, RepairReport, Weight, repair};
 use serde::Serialize;
 
 use crate::failure::{Failure, unless_closed};
@@ -46,9 +46,11 @@ impl Repair {
         let mut written = Ok(());
         let outcome = repair(&self.dir, &self.out, |event| {
             match event {
-                RepairEvent::Found(finding) => written = written_after(&written, || tell(&finding, list.as_mut())),
+                RepairEvent::Found(finding) => {
+                    written = written_after(&written, || print_finding(&finding, list.as_mut()))
+                }
                 RepairEvent::Missing(missing) => {
-                    written = written_after(&written, || tell_missing(&missing, list.as_mut()));
+                    written = written_after(&written, || print_missing(&missing, list.as_mut()));
                 }
                 RepairEvent::Progress(at) => progress
                     .get_or_insert_with(|| {
@@ -121,7 +123,7 @@ struct Object<'a> {
     what: &'a str,
 }
 
-fn tell(finding: &Finding, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
+fn print_finding(finding: &Finding, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
     let (what, offset) = (name(finding.weight), finding.offset);
     let key = finding.key.as_ref().map(|key| format!(" key '{}':", Escaped(key))).unwrap_or_default();
     unless_closed(writeln!(io::stdout(), "{what} at offset {offset:#x}:{key} {}", finding.what))?;
@@ -145,7 +147,7 @@ struct MissingObject<'a> {
     what: &'a str,
 }
 
-fn tell_missing(missing: &Missing, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
+fn print_missing(missing: &MissingFile, list: Option<&mut BufWriter<Output>>) -> io::Result<()> {
     let (finding, file) = (name(Weight::Lost), missing.path.to_string_lossy());
     unless_closed(writeln!(io::stdout(), "{finding} in {file}: {}", missing.what))?;
     list.map_or(Ok(()), |list| write_line(list, &MissingObject { finding, file: &file, what: &missing.what }))

@@ -42,7 +42,9 @@ impl Stats {
     /// Shows what the server that holds the store says of itself.
     fn ask_server(&self, mut server: Client) -> Result<(), Failure> {
         match server.ask(&[b"INFO"]).map_err(|error| Failure::at(server.addr(), error))? {
-            Reply::Bulk(Some(told)) => io::stdout().write_all(&told).map_err(Failure::output("standard output")),
+            Reply::Bulk(Some(reported)) => {
+                io::stdout().write_all(&reported).map_err(Failure::output("standard output"))
+            }
             other => Err(serving::refused(&self.dir, &other)),
         }
     }

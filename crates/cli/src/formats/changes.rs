@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_operation_is_said_with_its_line() {
+    fn unknown_operation_is_reported_with_line() {
         for (text, format, words) in [
             ("put\ta\tb\nput\ta", Format::Tsv, &["2: ", "put KEY VALUE"][..]),
             ("Put\ta\tb", Format::Tsv, &["1: "]),

@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bad_item_is_named_by_the_line_it_begins_in(before in items(), after in items()) {
+    fn bad_item_is_named_by_first_line(before in items(), after in items()) {
         for (format, bad) in [(Format::Tsv, "no tab\n"), (Format::Csv, "no comma\n"), (Format::Jsonl, "{}\n")] {
             let mut text = write(format, &before);
             let line = 1 + text.iter().filter(|&&byte| byte == b'\n').count() as u64;
@@ -206,7 +206,7 @@ fn line_ends_and_blank_lines_do_not_matter() {
 }
 
 #[test]
-fn what_is_malformed_is_said() {
+fn malformed_input_is_reported() {
     for (format, text, line, what) in [
         (Format::Tsv, "a\tb\n\nc\n", 3, "found 0 tabs"),
         (Format::Tsv, "a\tb\tc\n", 1, "found 2 tabs in 'a\\tb\\tc'"),

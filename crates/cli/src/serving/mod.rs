@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_listens_at_is_found() {
+    fn listening_addresses_are_found() {
         let found: Vec<SocketAddr> = ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0"]
             .iter()
             .filter_map(|addr| TcpListener::bind(addr).ok())

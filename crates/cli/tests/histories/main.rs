@@ -60,7 +60,7 @@ fn histories_are_linearizable_on_a_journal() {
 
 /// The twin whose files are set back by one life of the server: what was acknowledged in it is lost.
 #[test]
-fn a_store_that_forgets_is_caught() {
+fn store_that_forgets_is_caught() {
     let trial = Trial { undone: Undone::LifeBeforeLast, ..SHORT };
     assert!(trial.judge().is_err(), "the judge did not see that a life's writes are lost");
 }

@@ -14,7 +14,7 @@ fn filled() -> Place {
 }
 
 #[test]
-fn a_backup_is_a_store_and_comes_back() {
+fn backup_is_store_and_comes_back() {
     let place = filled();
     let (out, back) = (place.file("out"), place.file("back"));
     let ended = place.run("backup", &[&out]);
@@ -56,7 +56,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn a_store_in_use_says_who_can_make_its_backup() {
+fn store_in_use_names_backup_command() {
     let place = filled();
     let store = Store::open(place.store()).unwrap();
     place.run("backup", &[place.file("out")]).failed(2, &["is in use by", "nobody but that process"]);
@@ -66,7 +66,7 @@ fn a_store_in_use_says_who_can_make_its_backup() {
 }
 
 #[test]
-fn a_damaged_backup_is_refused() {
+fn damaged_backup_is_refused() {
     let place = filled();
     let region = place.store().join("store.hikv");
     let mut bytes = fs::read(&region).unwrap();
@@ -80,7 +80,7 @@ fn a_damaged_backup_is_refused() {
 }
 
 #[test]
-fn a_missing_store_is_not_made() {
+fn missing_store_is_not_made() {
     let place = Place::new();
     place.run("backup", &[place.file("out")]).failed(2, &["there is no store"]);
     place.run("restore", &[place.file("out")]).failed(2, &["there is no store"]);

@@ -33,7 +33,7 @@ fn refused(place: &Place, words: &[&str]) {
 }
 
 #[test]
-fn a_foreign_file_is_refused() {
+fn foreign_file_is_refused() {
     let place = filled();
     let text = "not a store\n".repeat(400_000);
     fs::write(region(&place), text).unwrap();
@@ -48,7 +48,7 @@ fn an_empty_file_is_refused() {
 }
 
 #[test]
-fn a_truncated_file_is_refused_with_both_lengths() {
+fn truncated_file_is_refused_with_both_lengths() {
     let place = filled();
     let file = File::options().write(true).open(region(&place)).unwrap();
     let len_bytes = file.metadata().unwrap().len();
@@ -57,7 +57,7 @@ fn a_truncated_file_is_refused_with_both_lengths() {
 }
 
 #[test]
-fn a_newer_format_is_refused_with_its_number() {
+fn newer_format_is_refused_with_its_number() {
     let place = filled();
     let file = File::options().write(true).open(region(&place)).unwrap();
     for copy in SUPERBLOCK_OFFSETS {
@@ -67,7 +67,7 @@ fn a_newer_format_is_refused_with_its_number() {
 }
 
 #[test]
-fn one_flipped_bit_of_the_superblock_is_survived_and_two_are_not() {
+fn superblock_survives_one_bit_flip_not_two() {
     let place = filled();
     flip(&place, SUPERBLOCK_OFFSETS[0] + 20);
     assert!(place.run("get", &["key-1"]).succeeded().starts_with(b"value-1-"));
@@ -79,7 +79,7 @@ fn one_flipped_bit_of_the_superblock_is_survived_and_two_are_not() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_value_is_found_by_check_and_located() {
+fn flipped_value_bit_is_located_by_check() {
     let place = filled();
     let bytes = fs::read(region(&place)).unwrap();
     let value = bytes.windows(10).position(|window| window == b"value-77-v").unwrap() as u64;

@@ -23,7 +23,7 @@ fn operations_are_carried_out_together() {
 }
 
 #[test]
-fn a_line_that_is_wrong_leaves_nothing_done() {
+fn line_that_is_wrong_leaves_nothing_done() {
     let place = Place::new();
     place.run("put", &["k", "before"]).succeeded();
     let too_long = format!("put\tk\tv\nput\t{}\tv\n", "x".repeat(65_536));
@@ -60,7 +60,7 @@ fn conditions_are_of_the_moment_before_the_batch() {
 }
 
 #[test]
-fn a_batch_of_many_keys() {
+fn batch_of_many_keys() {
     let place = Place::new();
     let input: String = (0..5000).map(|number| format!("put\t{number}\tv\n")).collect();
     place.run_with_input("batch", &["-"], input.as_bytes()).succeeded();

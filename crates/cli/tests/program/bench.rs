@@ -36,7 +36,7 @@ fn each_workload_is_an_object_a_line() {
 }
 
 #[test]
-fn a_rebuild_has_a_store_of_its_own_and_order_is_kept_only_where_it_is_measured() {
+fn rebuild_benchmark_uses_own_store() {
     let place = Place::new();
     let out = bench(&place, &["--json", "--workloads", "rebuild,scan,rebuild,get"]).succeeded();
     let lines = String::from_utf8(out).unwrap();
@@ -152,7 +152,7 @@ fn nothing_is_left_behind_unless_asked_for() {
 }
 
 #[test]
-fn a_store_in_the_directory_is_not_touched() {
+fn store_in_directory_is_not_touched() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let dir = place.store();

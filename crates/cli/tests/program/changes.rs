@@ -3,7 +3,7 @@
 use crate::support::Place;
 
 #[test]
-fn a_value_is_replaced_if_it_is_the_expected_one() {
+fn value_is_replaced_if_expected() {
     let place = Place::new();
     place.run("put", &["k", "old"]).succeeded();
     place.run("cas", &["k", "old", "new"]).succeeded();
@@ -16,7 +16,7 @@ fn a_value_is_replaced_if_it_is_the_expected_one() {
 }
 
 #[test]
-fn a_value_is_stored_if_there_is_none() {
+fn value_is_stored_if_there_is_none() {
     let place = Place::new();
     place.run("cas", &["--absent", "k", "first"]).succeeded();
     place.run("cas", &["--absent", "k", "second"]).failed(1, &["'k'", "is there already"]);

@@ -115,8 +115,8 @@ fn set_back_keys_live_as_long_as_they_are_to() {
     assert_eq!((server.ask("SET later v"), server.number(&format!("EXPIREAT later {until}"))), ("+OK".into(), 1));
     for key in ["at", "later"] {
         server.lives_for(key, 1_000);
-        let told = server.number(&format!("EXPIRETIME {key}"));
-        assert!((until - 1..=until + 1).contains(&told), "{key} expires at {told}, and was to at {until}");
+        let printed = server.number(&format!("EXPIRETIME {key}"));
+        assert!((until - 1..=until + 1).contains(&printed), "{key} expires at {printed}, and was to at {until}");
     }
     assert_eq!(server.number(&format!("EXPIREAT later {}", now - 1)), 1);
     server.is_gone("later");

@@ -55,8 +55,8 @@ fn one_command_offers_a_store_and_another_uses_it() {
     nvme(&addr, &["store", "seventeen letters", "x"]).failed(2, &["17 bytes"]);
     nvme(host, &["list"]).failed(2, &[host, "HOST:PORT"]);
     let subsystem = banner.split_once(" -n ").unwrap().1.lines().next().unwrap();
-    let told = String::from_utf8(nvme(&addr, &["discover"]).succeeded()).unwrap();
-    assert_eq!(told, format!("{addr} {subsystem}\n"));
+    let printed = String::from_utf8(nvme(&addr, &["discover"]).succeeded()).unwrap();
+    assert_eq!(printed, format!("{addr} {subsystem}\n"));
     let identified = String::from_utf8(nvme(&addr, &["identify"]).succeeded()).unwrap();
     assert!(identified.contains(subsystem) && identified.contains("hikv pmekv device"), "{identified}");
     assert!(device.stop(Signal::TERM).contains("holds 1 item"));
@@ -65,7 +65,7 @@ fn one_command_offers_a_store_and_another_uses_it() {
 }
 
 #[test]
-fn what_cannot_be_offered_makes_no_store() {
+fn unusable_address_makes_no_store() {
     let place = Place::new();
     let [file, nowhere] = [place.write("file", "not a socket"), place.file("none/socket")];
     let [file, nowhere] = [&file, &nowhere].map(|path| path.to_str().unwrap());
@@ -90,7 +90,7 @@ fn what_cannot_be_offered_makes_no_store() {
 }
 
 #[test]
-fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
+fn nvme_target_listens_locally_by_default() {
     let place = Place::new();
     place.run("device", &["--tcp", "127.0.0.1:0", "--size", "0"]).misused(&["--size", "1048576"]);
     place.run("device", &["--tcp", "127.0.0.1:0", "--shm", "s", "--shm-mode", "9"]).misused(&["--shm-mode", "octal"]);
@@ -160,8 +160,8 @@ fn hosts_of_this_machine_share_memory_with_a_device() {
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o620);
     nvme(socket, &["store", "fruit", "apple"]).succeeded();
     assert_eq!(nvme(device.address(), &["retrieve", "fruit"]).succeeded(), b"apple");
-    let told = String::from_utf8(nvme(socket, &["discover"]).succeeded()).unwrap();
-    assert!(told.starts_with(device.address()), "{told}");
+    let printed = String::from_utf8(nvme(socket, &["discover"]).succeeded()).unwrap();
+    assert!(printed.starts_with(device.address()), "{printed}");
     let mut client = Client::connect_shm(&path, Options::default()).unwrap();
     client.store("grain", "rye").unwrap();
     // What a killed device leaves is replaced, and the client goes on with the next one.
@@ -181,7 +181,7 @@ const ALONE_COUNT: usize = 1000;
 const OTHER_CALLS_MAX: usize = 400;
 
 /// Whether a line of strace's is a look before a sleep, which has found nothing, or lets others run between two: so many come as the other
-/// side takes time, up to a bound (`rings::Looks`).
+/// side takes time, up to a bound (`rings::PollBudget`).
 fn is_look(line: &str) -> bool {
     line.contains("sched_yield(")
         || line.contains("epoll_wait(") && line.contains(", 0)") && line.trim_end().ends_with("= 0")
@@ -237,7 +237,7 @@ const FAILING: &[&str] = &["trace=fdatasync,fsync", "inject=fdatasync,fsync:erro
 
 /// Nothing is completed that is not durable; then the device says what it has, and its hosts are told.
 #[test]
-fn a_device_whose_disk_fails_says_so() {
+fn device_whose_disk_fails_says_so() {
     let place = Place::new();
     let start = || {
         let arguments = ["--tcp", "127.0.0.1:0", "--threads", "1", "--durability", "power"];
@@ -276,14 +276,14 @@ fn a_device_whose_disk_fails_says_so() {
 }
 
 /// What hosts were told of their keys.
-struct Told {
+struct Printed {
     /// The latest number that was completed for each key.
     completed: Vec<AtomicU64>,
     rounds: AtomicU64,
 }
 
 /// Writes rising numbers to all keys of a host, whatever becomes of the device meanwhile.
-fn write(mut client: Client, host: usize, told: &Told, round_count: u64) {
+fn write(mut client: Client, host: usize, printed: &Printed, round_count: u64) {
     for number in 1..=round_count {
         let operations: Vec<Operation> = (0..KEY_COUNT)
             .map(|key| {
@@ -293,8 +293,8 @@ fn write(mut client: Client, host: usize, told: &Told, round_count: u64) {
             .collect();
         let outcomes = client.run(&operations).unwrap();
         assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done), "{outcomes:?}");
-        (0..KEY_COUNT).for_each(|key| told.completed[host * KEY_COUNT + key].store(number, Ordering::Release));
-        told.rounds.fetch_add(1, Ordering::AcqRel);
+        (0..KEY_COUNT).for_each(|key| printed.completed[host * KEY_COUNT + key].store(number, Ordering::Release));
+        printed.rounds.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -332,20 +332,22 @@ fn killed(kill_count: u64) {
         if host.is_multiple_of(2) { Client::connect(&*addr, options) } else { Client::connect_shm(&shm, options) }
             .unwrap()
     };
-    let told =
-        Told { completed: (0..HOST_COUNT * KEY_COUNT).map(|_| AtomicU64::new(0)).collect(), rounds: AtomicU64::new(0) };
-    let completed = || told.completed.iter().map(|number| number.load(Ordering::Acquire)).collect::<Vec<_>>();
+    let printed = Printed {
+        completed: (0..HOST_COUNT * KEY_COUNT).map(|_| AtomicU64::new(0)).collect(),
+        rounds: AtomicU64::new(0),
+    };
+    let completed = || printed.completed.iter().map(|number| number.load(Ordering::Acquire)).collect::<Vec<_>>();
     thread::scope(|scope| {
         // More than is needed, so that the last kill comes under load, too.
         let round_count = (kill_count + 1) * ROUNDS_PER_KILL;
         let hosts: Vec<_> = (0..HOST_COUNT)
             .map(|host| {
-                let (client, told) = (connect(host), &told);
-                scope.spawn(move || write(client, host, told, round_count))
+                let (client, printed) = (connect(host), &printed);
+                scope.spawn(move || write(client, host, printed, round_count))
             })
             .collect();
         for kill in 1..=kill_count {
-            let is_due = || told.rounds.load(Ordering::Acquire) >= kill * ROUNDS_PER_KILL;
+            let is_due = || printed.rounds.load(Ordering::Acquire) >= kill * ROUNDS_PER_KILL;
             while !is_due() {
                 let is_over = hosts.iter().any(|host| host.is_finished());
                 assert!(!is_over || is_due(), "a host has given up, after {} kills", kill - 1);
@@ -365,13 +367,13 @@ fn killed(kill_count: u64) {
 }
 
 #[test]
-fn a_device_that_is_killed_under_load_has_what_it_completed() {
+fn killed_nvme_target_keeps_completed_commands() {
     killed(KILL_COUNT);
 }
 
 #[test]
 #[ignore = "many minutes"]
-fn a_device_that_is_killed_often_has_what_it_completed() {
+fn often_killed_nvme_target_keeps_completed_commands() {
     let count =
         std::env::var("HIKV_ROUNDS").map_or(KILL_COUNT_LONG, |count| count.parse().expect("a number of rounds"));
     killed(count);

@@ -13,7 +13,7 @@ fn said(place: &Place) -> String {
 }
 
 #[test]
-fn a_store_on_a_disk_is_journaled_unless_less_is_asked_for() {
+fn disk_store_is_journaled_by_default() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     assert!(said(&place).contains("journaled"), "{}", said(&place));
@@ -53,7 +53,7 @@ fn reading_a_journaled_store_changes_no_file() {
 }
 
 #[test]
-fn a_journal_and_its_store_stay_together() {
+fn journal_and_its_store_stay_together() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let [base, log, elsewhere] = ["store.hikv", "journal.hikv", "elsewhere"].map(|name| place.store().join(name));
@@ -119,7 +119,7 @@ fn starts(trace: &str) -> String {
 }
 
 #[test]
-fn a_durable_set_is_synced_before_its_reply() {
+fn durable_set_is_synced_before_its_reply() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let Some(trace) = traced(&place, b"SET traced key\r\n", b"+OK\r\n") else { return };
@@ -159,7 +159,7 @@ fn ended<'t>(trace: &'t str, calls: &'t [&str]) -> impl Iterator<Item = (usize, 
 }
 
 #[test]
-fn a_save_syncs_the_directory_after_each_rename() {
+fn save_syncs_directory_after_each_rename() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let serving = Serving::spawned(hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]));
@@ -183,7 +183,7 @@ fn a_save_syncs_the_directory_after_each_rename() {
 
 /// The store says that it was made where writes survive more, as persistent memory would have it.
 #[test]
-fn each_command_warns_that_writes_survive_less_than_the_store_was_made_for() {
+fn each_command_warns_of_lower_durability() {
     // Where a region says it (docs/format/region.md).
     const MADE_FOR: std::ops::Range<usize> = 9_536..9_544;
     const POWER: u64 = 3;

@@ -3,7 +3,7 @@
 use crate::support::Place;
 
 #[test]
-fn a_store_without_order_is_checked_to_the_end_and_not_scanned() {
+fn store_without_order_is_checked() {
     let place = Place::new();
     place.run("put", &["a key", "a value", "--engine", "rewo-hash"]).succeeded();
     for options in [&[][..], &["--deep"]] {

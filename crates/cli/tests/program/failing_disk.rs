@@ -50,7 +50,7 @@ fn asking(address: &str, request: &str) -> TcpStream {
 }
 
 /// All that is received until the connection is closed.
-fn told(mut socket: TcpStream) -> String {
+fn printed(mut socket: TcpStream) -> String {
     let mut answer = Vec::new();
     if let Err(error) = socket.read_to_end(&mut answer) {
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
@@ -59,19 +59,19 @@ fn told(mut socket: TcpStream) -> String {
 }
 
 fn ask(serving: &Serving, request: &str) -> String {
-    told(asking(serving.address(), request))
+    printed(asking(serving.address(), request))
 }
 
 fn health(serving: &Serving) -> String {
     let (_, address) = serving.banner().split_once("http://").unwrap();
-    told(asking(
+    printed(asking(
         address.split('/').next().unwrap(),
         "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     ))
 }
 
 /// Serves acknowledged writes, and has `REQUESTS` meet a disk that is treated as `injection` says. What clients were told.
-fn told_of(place: &Place, injection: &str) -> Option<(Serving, Strace, Vec<String>)> {
+fn printed_by(place: &Place, injection: &str) -> Option<(Serving, Strace, Vec<String>)> {
     let serving = serve(place);
     let kept: String = (0..KEPT_COUNT).map(|key| format!("SET kept:{key} {key}\r\n")).collect();
     assert_eq!(ask(&serving, &kept), "+OK\r\n".repeat(KEPT_COUNT as usize));
@@ -80,7 +80,7 @@ fn told_of(place: &Place, injection: &str) -> Option<(Serving, Strace, Vec<Strin
     assert!(batch.ends_with(":2\r\n"), "{batch}");
     let strace = Strace::attach(place, &serving, &["trace=fdatasync,fsync", injection])?;
     let sockets = REQUESTS.map(|(request, _)| asking(serving.address(), request));
-    Some((serving, strace, sockets.map(told).into()))
+    Some((serving, strace, sockets.map(printed).into()))
 }
 
 fn assert_kept(serving: &Serving) {
@@ -91,17 +91,17 @@ fn assert_kept(serving: &Serving) {
 }
 
 #[test]
-fn a_slow_disk_has_everybody_told() {
+fn slow_disk_has_everybody_told() {
     let place = Place::new();
-    let Some((serving, _strace, answers)) = told_of(&place, SLOW) else { return };
+    let Some((serving, _strace, answers)) = printed_by(&place, SLOW) else { return };
     assert_eq!(answers, REQUESTS.map(|(_, answer)| answer));
     serving.stop(Signal::TERM);
 }
 
 #[test]
-fn nobody_is_told_of_what_a_failed_sync_leaves() {
+fn failed_sync_is_never_acknowledged() {
     let place = Place::new();
-    let Some((serving, strace, answers)) = told_of(&place, FAILING) else { return };
+    let Some((serving, strace, answers)) = printed_by(&place, FAILING) else { return };
     for ((answer, harmless), (request, _)) in answers.iter().zip(HARMLESS).zip(REQUESTS) {
         assert!(harmless.starts_with(answer), "{request} is answered {answer}");
     }
@@ -138,7 +138,7 @@ fn nobody_is_told_of_what_a_failed_sync_leaves() {
 
 /// The table of databases cannot be read when the transaction is taken back: its last write may be lost.
 #[test]
-fn a_transaction_that_cannot_be_written_has_one_answer() {
+fn unwritable_transaction_has_one_answer() {
     let place = Place::new();
     let serving = serve(&place);
     assert_eq!(ask(&serving, "SET first 1\r\nSELECT 1\r\nSET second 2\r\n"), "+OK\r\n".repeat(3));
@@ -160,7 +160,7 @@ fn a_transaction_that_cannot_be_written_has_one_answer() {
 
 /// `EXEC` tells by a null that another client has changed a watched key: not before that change is durable.
 #[test]
-fn a_transaction_is_not_told_of_what_a_failed_sync_leaves() {
+fn transaction_hides_failed_sync() {
     let place = Place::new();
     let serving = serve(&place);
     assert_eq!(ask(&serving, "SET watched before\r\n"), "+OK\r\n");
@@ -177,5 +177,5 @@ fn a_transaction_is_not_told_of_what_a_failed_sync_leaves() {
     while !ask(&serving, "INFO commandstats\r\n").contains("cmdstat_set:calls=2,") {}
     watcher.write_all(b"EXEC\r\n").unwrap();
     watcher.shutdown(Shutdown::Write).unwrap();
-    assert_eq!((told(watcher), told(writer)), (String::new(), String::new()));
+    assert_eq!((printed(watcher), printed(writer)), (String::new(), String::new()));
 }

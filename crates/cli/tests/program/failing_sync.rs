@@ -43,7 +43,7 @@ const COMMANDS: [(&str, &[&str]); 8] = [
     ("load", &["items.tsv"]),
 ];
 
-fn each_failing_sync_is_told(level: &str) {
+fn each_failing_sync_is_reported(level: &str) {
     for (name, arguments) in COMMANDS {
         let place = filled();
         let in_place = |argument: &&str| match argument.ends_with(".tsv") {
@@ -68,22 +68,22 @@ fn each_failing_sync_is_told(level: &str) {
 
 #[test]
 fn at_power() {
-    each_failing_sync_is_told("power");
+    each_failing_sync_is_reported("power");
 }
 
 #[test]
 fn at_buffered() {
-    each_failing_sync_is_told("buffered");
+    each_failing_sync_is_reported("buffered");
 }
 
 #[test]
 fn at_process() {
-    each_failing_sync_is_told("process");
+    each_failing_sync_is_reported("process");
 }
 
 /// What makes a store, or a copy of one, leaves none; so it can be done again.
 #[test]
-fn what_makes_a_store_leaves_none() {
+fn failing_create_leaves_no_store() {
     let place = filled();
     let out = place.file("deep/down/out");
     for (name, source) in [("backup", place.store()), ("restore", place.store()), ("repair", place.store())] {

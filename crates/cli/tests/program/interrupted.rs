@@ -56,7 +56,7 @@ fn assert_holds(place: &Place, numbers: std::ops::Range<u32>) {
 }
 
 #[test]
-fn an_interrupted_load_wakes_from_its_input_and_closes_the_store() {
+fn interrupted_load_closes_the_store() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let place = Place::new();
         let mut loading = Loading::start(&place);
@@ -83,7 +83,7 @@ fn after_a_killed_load() -> Place {
 }
 
 #[test]
-fn a_killed_load_loses_nothing_that_was_acknowledged() {
+fn killed_load_loses_nothing_that_was_acknowledged() {
     let place = after_a_killed_load();
     place.run("check", &[""; 0]).succeeded();
     assert_holds(&place, 0..700);
@@ -104,7 +104,7 @@ fn killed_at(number: u32, place: &Place) -> Option<bool> {
 }
 
 #[test]
-fn a_command_that_is_killed_at_any_write_or_sync_leaves_the_store_whole() {
+fn command_killed_anywhere_leaves_store_intact() {
     let place = after_a_killed_load();
     for number in 1.. {
         let Some(was_killed) = killed_at(number, &place) else { return };
@@ -118,7 +118,7 @@ fn a_command_that_is_killed_at_any_write_or_sync_leaves_the_store_whole() {
 }
 
 #[test]
-fn a_second_process_is_told_who_holds_the_store() {
+fn second_process_learns_lock_holder() {
     let place = Place::new();
     let mut loading = Loading::start(&place);
     loading.feed(0..1);

@@ -90,7 +90,7 @@ fn until_met(mut attack: impl FnMut(&Place, Slow) -> bool) {
 }
 
 #[test]
-fn what_is_asked_for_is_answered_as_if_all_were_there() {
+fn requests_during_load_are_answered() {
     until_met(|place, slow| {
         let is_met = !slow.is_loaded();
         let last = ITEM_COUNT - 1;
@@ -114,7 +114,7 @@ fn what_is_asked_for_is_answered_as_if_all_were_there() {
 }
 
 #[test]
-fn who_is_killed_meanwhile_loses_nothing() {
+fn kill_during_load_loses_nothing() {
     until_met(|place, slow| {
         assert_eq!(slow.ask("SET 5 new\r\nDEL 6\r\n"), "+OK\r\n:1\r\n");
         let is_met = !slow.is_loaded();
@@ -130,7 +130,7 @@ fn who_is_killed_meanwhile_loses_nothing() {
 
 /// Its file is cut under it, so that what is read there fails.
 #[test]
-fn what_cannot_be_read_half_way_is_an_error_and_no_absence() {
+fn unreadable_region_is_an_error_during_load() {
     until_met(|place, slow| {
         let path = place.store().join("store.hikv");
         let whole = std::fs::read(&path).unwrap();

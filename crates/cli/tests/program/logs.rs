@@ -55,14 +55,14 @@ fn the_log_tells_what_happened_and_no_secret() {
         assert!(!log.contains(secret), "'{secret}' is in {log}");
     }
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told = |message: &str| lines.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
+    let printed = |message: &str| lines.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
     for message in ["starting", "recovered", "ready", "client connected", "client left", "stopped"] {
-        assert_eq!(told(message).len(), 1, "{message}: {log}");
+        assert_eq!(printed(message).len(), 1, "{message}: {log}");
     }
-    assert_eq!((&told("recovered")[0]["items"], &told("stopped")[0]["items"]), (&0.into(), &1.into()));
-    let users: Vec<&Value> = told("authentication failed").iter().map(|line| &line["user"]).collect();
+    assert_eq!((&printed("recovered")[0]["items"], &printed("stopped")[0]["items"]), (&0.into(), &1.into()));
+    let users: Vec<&Value> = printed("authentication failed").iter().map(|line| &line["user"]).collect();
     assert_eq!(users, ["default", "(unknown)"]);
-    assert!(told("slow command").iter().any(|line| line["command"] == "set"), "{log}");
+    assert!(printed("slow command").iter().any(|line| line["command"] == "set"), "{log}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_level_is_chosen_at_start_and_while_it_runs() {
 }
 
 #[test]
-fn a_client_too_many_is_logged() {
+fn client_too_many_is_logged() {
     let place = Place::new();
     let serving = Serving::spawned(command(&place, &["--max-clients", "1"]));
     let first = serving.connect();

@@ -13,7 +13,7 @@ fn too_much() -> String {
 }
 
 #[test]
-fn a_full_tmpfs_ends_a_load_and_keeps_what_was_acknowledged() {
+fn full_tmpfs_ends_load_keeps_acknowledged() {
     Place::on_tmpfs(12, |place| {
         let ended = place.run_with_input("load", &["-"], too_much().as_bytes());
         let messages = ended.messages();
@@ -32,7 +32,7 @@ fn a_full_tmpfs_ends_a_load_and_keeps_what_was_acknowledged() {
 }
 
 #[test]
-fn a_read_only_file_system_can_be_read_and_not_written() {
+fn read_only_file_system_is_read() {
     Place::on_tmpfs(12, |place| {
         place.run("put", &["k", "v"]).succeeded();
         mount_remount(place.file(""), MountFlags::RDONLY, c"").unwrap();
@@ -46,7 +46,7 @@ fn a_read_only_file_system_can_be_read_and_not_written() {
 }
 
 #[test]
-fn a_read_only_file_can_be_read_and_not_written() {
+fn read_only_file_is_read() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let file = place.store().join("store.hikv");

@@ -42,7 +42,7 @@ fn synced_names(place: &Place, command: &Command) -> Option<usize> {
 }
 
 #[test]
-fn a_store_that_is_made_stays() {
+fn store_that_is_made_stays() {
     let place = Place::new();
     for (name, level, count) in [("journaled", "power", 7), ("direct", "process", 5)] {
         let dir = place.file(name).join("deep/down");

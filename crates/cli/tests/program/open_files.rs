@@ -24,10 +24,10 @@ fn asked(socket: &mut TcpStream, request: &str, answer: &str) {
 }
 
 fn answered(socket: &mut TcpStream, answer: &str) {
-    let mut told = vec![0; answer.len()];
+    let mut printed = vec![0; answer.len()];
     socket.set_read_timeout(Some(ANSWER_MAX)).unwrap();
-    socket.read_exact(&mut told).unwrap();
-    assert_eq!(String::from_utf8_lossy(&told), answer);
+    socket.read_exact(&mut printed).unwrap();
+    assert_eq!(String::from_utf8_lossy(&printed), answer);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn maxclients_is_what_the_limit_on_open_files_allows() {
 }
 
 #[test]
-fn who_cannot_be_accepted_waits_while_the_others_are_served() {
+fn unaccepted_clients_wait() {
     let place = Place::new();
     let serving = Serving::start(&place);
     let mut first = serving.connect();

@@ -112,7 +112,7 @@ fn the_banner_says_what_is_served_where_and_how_durably() {
 }
 
 #[test]
-fn a_client_and_the_program_see_the_same_items() {
+fn client_and_program_see_same_items() {
     for signal in [Signal::INT, Signal::TERM] {
         let place = Place::new();
         place.run("put", &["from", "terminal"]).succeeded();
@@ -147,7 +147,7 @@ fn the_holder_is_named_while_it_serves() {
 }
 
 #[test]
-fn a_store_that_is_served_is_read_through_its_server() {
+fn served_store_is_read_through_server() {
     let place = Place::new();
     let value: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let file = place.write("value", &value);
@@ -170,7 +170,7 @@ fn a_store_that_is_served_is_read_through_its_server() {
 }
 
 #[test]
-fn a_server_that_wants_a_password_is_named_and_not_asked() {
+fn password_server_is_named_not_asked() {
     let place = Place::new();
     let password = place.write("password", "hush\n");
     let arguments = ["--addr", "127.0.0.1:0", "--password-file", password.to_str().unwrap()];
@@ -212,9 +212,9 @@ fn an_option_that_cannot_be_makes_no_store() {
 
 /// As it is said, so it is: to clients, and by commands that ask the server in the store's place.
 #[test]
-fn a_split_is_of_loops_and_of_the_stores_threads() {
+fn split_option_counts_loops_and_store_threads() {
     let place = Place::new();
-    let told = |split: &str, threads: &[&str]| {
+    let printed = |split: &str, threads: &[&str]| {
         let arguments = [&["--addr", "127.0.0.1:0", "--split", split], threads].concat();
         let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
         let reply = format!("*2\r\n$5\r\nsplit\r\n${}\r\n{split}\r\n", split.len());
@@ -223,18 +223,18 @@ fn a_split_is_of_loops_and_of_the_stores_threads() {
         serving.stop(Signal::TERM);
         stats
     };
-    let fixed = told("2-1", &[]);
+    let fixed = printed("2-1", &[]);
     for line in ["split:2-1", "io_threads:2", "serving_loop_count:2", "backend_loop_count:0", "worker_count:1"] {
-        assert!(fixed.lines().any(|told| told == line), "{line} is missing in {fixed}");
+        assert!(fixed.lines().any(|printed| printed == line), "{line} is missing in {fixed}");
     }
-    let adaptive = told("adaptive", &["--threads", "3"]);
+    let adaptive = printed("adaptive", &["--threads", "3"]);
     for line in ["split:adaptive", "io_threads:3", "serving_loop_count:2", "backend_loop_count:1"] {
-        assert!(adaptive.lines().any(|told| told == line), "{line} is missing in {adaptive}");
+        assert!(adaptive.lines().any(|printed| printed == line), "{line} is missing in {adaptive}");
     }
 }
 
 #[test]
-fn a_hangup_ends_nobody() {
+fn hangup_ends_nobody() {
     let place = Place::new();
     let mut serving = Serving::start(&place);
     kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();

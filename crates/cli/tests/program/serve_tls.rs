@@ -39,7 +39,7 @@ fn ping_by_redis_cli(place: &Place, port: &str) -> Option<String> {
 }
 
 #[test]
-fn redis_cli_is_served_and_certificates_are_renewed_at_sighup() {
+fn certificates_are_renewed_at_sighup() {
     let place = Place::new();
     certify(&place);
     let mut serving = Serving::spawned(serve(&place));
@@ -60,7 +60,7 @@ fn redis_cli_is_served_and_certificates_are_renewed_at_sighup() {
 }
 
 #[test]
-fn a_file_that_is_wrong_is_named() {
+fn file_that_is_wrong_is_named() {
     let place = Place::new();
     let run = || crate::support::Ended(serve(&place).stdin(Stdio::null()).output().unwrap());
     run().failed(2, &["cert.pem", "No such file"]);
@@ -80,7 +80,7 @@ fn said_in_plain(port: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_server_without_plain_text_listens_for_tls_alone() {
+fn tls_only_server_has_no_plain_port() {
     let place = Place::new();
     certify(&place);
     let store = place.store().display().to_string();

@@ -186,7 +186,7 @@ fn kept(store: &Path) -> u64 {
 }
 
 #[test]
-fn what_was_acknowledged_survives_as_its_level_says() {
+fn acknowledged_writes_survive_at_their_level() {
     on_each_kind(|kind, disk| {
         for level in ["power", "buffered", "process"] {
             let mut lost = 0;
@@ -217,7 +217,7 @@ fn what_was_acknowledged_survives_as_its_level_says() {
 /// What a killed server left lies in the kernel's cache alone, and the next one finds it there. What is acknowledged on top of it,
 /// at power, keeps all of it: a loss of power then leaves no write without those before it.
 #[test]
-fn a_kill_and_then_the_power() {
+fn kill_and_then_power() {
     on_each_kind(|kind, disk| {
         for count in ACKNOWLEDGED_COUNTS {
             let store = disk.place.file("disk").join(count.to_string());
@@ -257,7 +257,7 @@ fn sync_pages(file: &OsFile, synced: &Sender<()>) {
 
 /// The sync that the shutdown overtakes is the one of interest: it is no acknowledgement unless the file system recovers the page.
 #[test]
-fn a_sync_that_succeeds_survives() {
+fn sync_that_succeeds_survives() {
     on_each_kind(|kind, disk| {
         for round in 0..SYNCED_ROUND_COUNT {
             let path = disk.place.file("disk").join("file");
@@ -299,7 +299,7 @@ fn fill(disk: &Disk<'_>) {
 
 /// Btrfs writes nothing in place where it checks what it reads, so a full one takes no write.
 #[test]
-fn a_full_disk_keeps_no_young_store_shut() {
+fn full_disk_keeps_no_young_store_shut() {
     on_each_kind(|kind, disk| {
         if kind == "btrfs" {
             return;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::Place;
 
 #[test]
-fn a_sound_store_has_no_damage() {
+fn sound_store_has_no_damage() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\nb\t2\n").succeeded();
     let ended = place.run("check", &["--deep"]);
@@ -50,7 +50,7 @@ fn allocated_bytes(place: &Place) -> u64 {
 }
 
 #[test]
-fn a_compacted_store_takes_less_and_holds_the_same() {
+fn compacted_store_is_smaller_and_equal() {
     let place = Place::new();
     let lines = |keys: &mut dyn Iterator<Item = u32>, value: &str| -> String {
         keys.map(|key| format!("{key}\t{value}\n")).collect()
@@ -74,7 +74,7 @@ fn a_compacted_store_takes_less_and_holds_the_same() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_not_made_by_compact() {
+fn compact_makes_no_store() {
     let place = Place::new();
     place.run("compact", &[""; 0]).failed(2, &["no store"]);
     assert!(!place.store().exists());

@@ -80,14 +80,14 @@ fn lines_come_whole_from_a_pipe_however_it_is_filled() {
 }
 
 #[test]
-fn a_later_line_replaces_an_earlier_one() {
+fn later_line_replaces_earlier_one() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"k\told\nk\tnew\n").succeeded();
     assert_eq!(place.run("dump", &["--bare"]).succeeded(), b"k\tnew\n");
 }
 
 #[test]
-fn a_malformed_line_is_named_and_what_was_before_it_stays() {
+fn malformed_line_is_named_earlier_ones_stay() {
     let place = Place::new();
     let file = place.write("items.csv", "a,1\n\"b\n\nc\",2\nbad\nd,4\n");
     load(&place, &file, &[]).failed(2, &["items.csv:5: expected two columns"]);
@@ -111,7 +111,7 @@ fn malformed_lines_are_skipped_and_counted_on_request() {
 }
 
 #[test]
-fn a_key_that_is_too_long_is_named_by_its_line() {
+fn too_long_key_is_named_by_line() {
     let place = Place::new();
     let file = place.write("items.tsv", format!("a\t1\n{}\t2\nb\t3\n", "k".repeat(65_536)));
     load(&place, &file, &[]).failed(2, &["items.tsv:2: ", "65536"]);
@@ -121,7 +121,7 @@ fn a_key_that_is_too_long_is_named_by_its_line() {
 }
 
 #[test]
-fn a_file_of_no_known_format_is_refused_before_a_store_is_made() {
+fn unknown_format_is_refused_before_store() {
     let place = Place::new();
     load(&place, &place.write("items.txt", "a\t1\n"), &[]).failed(2, &["items.txt", "--format"]);
     load(&place, &place.file("missing.tsv"), &[]).failed(2, &["missing.tsv", "No such file"]);
@@ -147,7 +147,7 @@ fn progress_is_plain_lines_off_a_terminal() {
 }
 
 #[test]
-fn a_dump_whose_reader_goes_away_ends_quietly() {
+fn dump_whose_reader_goes_away_ends_quietly() {
     let place = Place::new();
     let text: String = (0..20_000).map(|number| format!("key-{number}\tvalue-{number}\n")).collect();
     place.run_with_input("load", &["-"], text.as_bytes()).succeeded();
@@ -170,7 +170,7 @@ fn filled() -> Place {
 }
 
 #[test]
-fn a_binary_dump_goes_through_a_pipe_and_is_known_by_its_first_bytes() {
+fn binary_dump_is_recognised_in_pipe() {
     let (place, copy) = (filled(), Place::new());
     let expected = place.run("dump", &["--bare", "--format", "jsonl"]).succeeded();
     let dumped = place.run("dump", &["--format", "hikv"]).succeeded();
@@ -185,7 +185,7 @@ fn a_binary_dump_goes_through_a_pipe_and_is_known_by_its_first_bytes() {
 }
 
 #[test]
-fn a_binary_dump_that_is_damaged_or_cut_is_named_with_its_offset_and_what_was_stored() {
+fn damaged_binary_dump_is_named_with_offset() {
     let dumped = filled().run("dump", &["--format", "hikv"]).succeeded();
     let cut = dumped.len() - 1;
     let place = Place::new();
@@ -201,7 +201,7 @@ fn a_binary_dump_that_is_damaged_or_cut_is_named_with_its_offset_and_what_was_st
 }
 
 #[test]
-fn a_store_that_is_damaged_makes_no_whole_dump() {
+fn damaged_store_makes_no_complete_dump() {
     let place = filled();
     let region = place.store().join("store.hikv");
     let mut bytes = std::fs::read(&region).unwrap();
@@ -219,7 +219,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn a_dump_loads_back_whatever_the_bytes(
+    fn dump_loads_back_whatever_bytes(
         items in proptest::collection::btree_map(any::<Vec<u8>>(), any::<Vec<u8>>(), 0..20),
         format in prop_oneof![Just("tsv"), Just("csv"), Just("jsonl")],
     ) {
@@ -245,7 +245,7 @@ fn as_jsonl(items: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
 }
 
 #[test]
-fn a_stores_own_files_are_not_written_over() {
+fn stores_own_files_are_not_written_over() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let before = || ["store.hikv", "journal.hikv"].map(|name| fs::read(place.store().join(name)).unwrap());

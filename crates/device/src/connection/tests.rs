@@ -86,7 +86,7 @@ fn volatile() -> hikv::Options {
 
 /// A host that has reset a controller, and writes on, must not find the new write replaced by one that was given up.
 #[test]
-fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
+fn old_queue_executes_nothing_after_reset() {
     let (_dir, shared, controller) = enabled(&volatile());
     let (mut connection, mut peer) = connected(&shared, &controller);
     send_store(&mut peer, b"old");
@@ -102,7 +102,7 @@ fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
 /// A reset that comes while a command is carried out waits for the end of that. The callback for expired keys stands in the middle of
 /// the command.
 #[test]
-fn a_queue_has_the_turn_while_it_carries_out_a_command() {
+fn queue_holds_turn_during_command() {
     let clock = hikv::Clock::manual(1);
     let (_dir, shared, controller) = enabled(&volatile().background(false).clock(clock.clone()));
     let (mut connection, mut peer) = connected(&shared, &controller);
@@ -148,7 +148,7 @@ fn told_of_a_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Optio
 
 /// The completion first.
 #[test]
-fn why_a_connection_ends_is_told_when_what_was_stored_before_is_durable() {
+fn disconnect_reason_waits_for_durability() {
     let Some([early, late]) = told_of_a_store(|_, host| host.write_all(&[0x99; 128]).expect("it takes them")) else {
         return;
     };
@@ -157,7 +157,7 @@ fn why_a_connection_ends_is_told_when_what_was_stored_before_is_durable() {
 }
 
 #[test]
-fn what_was_stored_before_a_reset_and_is_not_durable_is_never_told() {
+fn undurable_store_before_reset_is_never_completed() {
     let Some(told) = told_of_a_store(|controller, _| {
         controller.configure(Configuration(0)).expect("it is told");
     }) else {
@@ -192,7 +192,7 @@ fn no_event_is_told_behind_the_end() {
 
 /// A command comes behind the list.
 #[test]
-fn a_list_of_two_turns_is_told_when_what_it_has_read_is_durable() {
+fn two_turn_list_waits_for_durability() {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let options = hikv::Options::new().engine(hikv::EngineKind::Pmekv).durability(hikv::Durability::Power);
     let Ok(store) = options.background(false).open(dir.path()) else { return };

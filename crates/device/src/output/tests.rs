@@ -27,7 +27,7 @@ impl Write for Slow {
 }
 
 #[test]
-fn a_peer_that_is_always_a_little_behind_costs_no_more_than_one_that_has_stopped() {
+fn slow_peer_costs_no_more_than_stopped() {
     let (mut output, mut socket) = (Output::default(), Slow { has_room: true });
     for _ in 0..1000 {
         while !output.is_full() {
@@ -74,7 +74,7 @@ impl Write for Staging {
 
 /// Wherever the room ends.
 #[test]
-fn what_is_not_durable_is_not_sent_nor_what_follows() {
+fn undurable_reply_delays_later_ones() {
     // A journal, if the directory lies on a disk; where writes are durable at once there is nothing to hold.
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let store = Options::new().durability(Durability::Power).open(dir.path());
@@ -203,7 +203,7 @@ impl Scene {
 /// A host reads what was written, each byte once and in its place, and nothing of it before that is durable: however full its memory is, and
 /// whatever waits.
 #[test]
-fn a_host_reads_what_is_durable_as_it_was_written() {
+fn host_reads_durable_data_as_written() {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     // Without threads of its own nothing becomes durable before it is waited for.
     let store = Options::new().durability(Durability::Power).background(false).open(dir.path());
@@ -233,7 +233,7 @@ fn a_host_reads_what_is_durable_as_it_was_written() {
 
 /// A host writes to the words between what it reads and what it is told, at any time: the connection goes on, or it ends.
 #[test]
-fn a_host_that_forges_places_ends_its_connection_and_nothing_else() {
+fn host_forging_places_ends_only_its_connection() {
     let mut random = Rng::with_seed(1);
     let mut end_count = 0;
     for _ in 0..200 {

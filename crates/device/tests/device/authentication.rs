@@ -51,7 +51,7 @@ pub(crate) fn authentication(_: &Bench) {
 
 /// A program that poses as a device leaves authentication out.
 #[test]
-fn a_host_that_wants_to_know_refuses_a_device_that_shows_nothing() {
+fn host_refuses_unauthenticated_device() {
     let bench = Bench::new();
     let wanting = host(Some(HOSTS), Some(DEVICES));
     let refused = connected(&bench, wanting.clone());
@@ -91,7 +91,7 @@ fn receive(queue: &mut Queue) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_is_carried_out_before_a_host_has_shown_who_it_is() {
+fn unauthenticated_host_executes_nothing() {
     let bench = bench();
     let mut queue = unknown(&bench);
     let property = Fabrics::PropertyGet { offset: 0, len_bytes: Property::Capabilities.len_bytes() };
@@ -122,7 +122,7 @@ fn challenge_of(queue: &mut Queue) -> Challenge {
 
 /// Names and numbers of hosts are no secrets: a host that knows another one's takes no queue from it.
 #[test]
-fn a_queue_is_its_hosts_when_that_has_shown_who_it_is() {
+fn queue_belongs_to_authenticated_host() {
     let bench = bench();
     let host = host(Some(HOSTS), None);
     let controller = bench.controller_of(&host, 0);
@@ -151,7 +151,7 @@ fn a_queue_is_its_hosts_when_that_has_shown_who_it_is() {
 
 /// Nor does it keep a controller alive whose host is gone.
 #[test]
-fn a_controller_hears_its_host_when_that_has_shown_who_it_is() {
+fn controller_belongs_to_authenticated_host() {
     let bench = bench();
     let host = host(Some(HOSTS), None);
     let mut controller = bench.controller_of(&host, 0);
@@ -173,7 +173,7 @@ fn a_controller_hears_its_host_when_that_has_shown_who_it_is() {
 
 /// What was heard on one connection is worth nothing on another.
 #[test]
-fn a_response_is_good_for_one_challenge() {
+fn response_is_good_for_one_challenge() {
     let bench = bench();
     let (mut queue, asked) = negotiated(&bench);
     let by = Transaction { hash: asked.hash, id: 1, sequence: asked.sequence, host: NAME, subsystem: &bench.subsystem };

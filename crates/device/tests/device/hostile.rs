@@ -161,7 +161,7 @@ fn spoilt_header_ends_a_connection() {
 
 /// A host that sends and never reads is stopped when what it does not read is a bound's worth, and others are served.
 #[test]
-fn a_host_that_does_not_read_holds_up_nobody() {
+fn non_reading_host_stalls_no_other() {
     let bench = Bench::new();
     bench.store.put("k", vec![1; 1 << 20]).expect("it stores");
     let controller = bench.controller();
@@ -258,7 +258,7 @@ fn chance_ends_connections_and_no_device_for_long() {
 /// A host that shares memory with the device and writes what it likes into it, the device's own words too: its connection ends, or
 /// nothing comes of it, and others are served.
 #[test]
-fn a_host_that_forges_shared_memory_harms_itself() {
+fn host_that_forges_shared_memory_harms_itself() {
     let bench = Bench::new().by_shm(true);
     let mut client = bench.client();
     let mut random = fastrand::Rng::with_seed(2);
@@ -286,7 +286,7 @@ fn a_host_that_forges_shared_memory_harms_itself() {
 
 /// Places that go on changing while the device reads.
 #[test]
-fn a_place_beyond_the_ring_ends_the_connection() {
+fn place_beyond_ring_ends_connection() {
     let bench = Bench::new().by_shm(true);
     let mut wire = Wire::open(&*bench.shm, Digests::default()).expect("it connects");
     let Stream::Shm(end) = wire.socket() else { panic!("it shares memory") };

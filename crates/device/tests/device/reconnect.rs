@@ -12,7 +12,7 @@ use device_client::{Client, Error, Operation, Options, Outcome, StoreIf, Wire};
 use crate::support::Bench;
 
 #[test]
-fn a_client_goes_on_when_its_connection_was_closed() {
+fn client_continues_after_connection_loss() {
     [false, true].into_iter().for_each(goes_on_when_closed);
 }
 
@@ -33,7 +33,7 @@ fn goes_on_when_closed(by_shm: bool) {
 
 /// As of `localhost`, whose first address may be one at which nobody listens.
 #[test]
-fn a_client_tries_each_address_of_a_name() {
+fn client_tries_each_address_of_name() {
     let bench = Bench::new();
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
     let addrs = [closed, bench.addr];
@@ -44,7 +44,7 @@ fn a_client_tries_each_address_of_a_name() {
 }
 
 #[test]
-fn a_client_without_a_device_says_so() {
+fn client_without_device_says_so() {
     let bench = Bench::new();
     let addr = bench.addr;
     let options = Options { reconnect_max: Duration::ZERO, ..Options::default() };
@@ -56,7 +56,7 @@ fn a_client_without_a_device_says_so() {
 }
 
 #[test]
-fn what_may_have_been_done_is_not_repeated() {
+fn possibly_done_command_is_not_repeated() {
     let bench = Bench::new();
     let mut client = bench.client();
     let controller = client.controller().expect("it is there");
@@ -70,7 +70,7 @@ fn what_may_have_been_done_is_not_repeated() {
 
 /// What answers to nothing: a listener that nobody accepts from, and a socket whose device says nothing.
 #[test]
-fn a_client_does_not_wait_for_ever() {
+fn client_does_not_wait_for_ever() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let options = Options {
         timeout: Some(Duration::from_millis(50)),
@@ -116,7 +116,7 @@ fn through(bench: &Bench) -> Options {
 
 /// A store that the network holds back is repeated on a new connection. When the network lets go of it at last, a newer value is there.
 #[test]
-fn what_was_repeated_is_not_done_once_more_later() {
+fn repeated_command_is_not_done_again() {
     let bench = Bench::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let addr = listener.local_addr().expect("it listens");
@@ -162,7 +162,7 @@ fn what_was_repeated_is_not_done_once_more_later() {
 
 /// Connections that break as soon as something is asked are not made without end.
 #[test]
-fn a_client_does_not_connect_for_ever() {
+fn client_does_not_connect_for_ever() {
     let bench = Bench::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let addr = listener.local_addr().expect("it listens");
@@ -238,7 +238,7 @@ fn spoilt_value_is_sent_again() {
 
 /// One key of several is wrong: the others are not sent by the next command, over what has been stored since.
 #[test]
-fn what_was_refused_leaves_nothing_behind() {
+fn refused_command_leaves_nothing() {
     let bench = Bench::new();
     let mut client = bench.client();
     let store = |key| Operation::Store { key, value: "old", when: StoreIf::Always };

@@ -227,7 +227,7 @@ fn retrieve_of(key: [u8; 16]) -> Asked {
 
 #[test]
 #[ignore = "a measurement"]
-fn what_the_engine_has_of_it() {
+fn engine_share_of_retrieve() {
     let dir = directory();
     let store = loaded(dir.path());
     let bench = Bench::of(dir, store, device::Config::default()).by_shm(true);
@@ -245,7 +245,7 @@ fn what_the_engine_has_of_it() {
 
 #[test]
 #[ignore = "a measurement"]
-fn what_a_server_does_beside_it() {
+fn server_share_of_time() {
     let dir = directory();
     let store = loaded(dir.path());
     let bench = Bench::of(dir, store, device::Config::default());
@@ -262,7 +262,7 @@ fn what_a_server_does_beside_it() {
 
 #[test]
 #[ignore = "a measurement"]
-fn what_commands_take() {
+fn command_times() {
     let dir = directory();
     let store = loaded(dir.path());
     alone(&store);

@@ -75,7 +75,7 @@ fn groups_of_commands_do_what_a_map_does() {
 
 /// Completions wait for a disk, and values that were retrieved behind them.
 #[test]
-fn groups_of_commands_that_wait_for_a_disk_do_what_a_map_does() {
+fn grouped_commands_on_disk_match_map() {
     for by_shm in [false, true] {
         let dir = tempfile::tempdir_in(".").expect("a directory");
         // Where there is no journal, nothing waits.

@@ -16,7 +16,7 @@ fn client(bench: &Bench) -> Client {
 }
 
 #[test]
-fn a_list_of_more_turns_than_one_goes_on_by_itself() {
+fn long_list_continues_over_turns() {
     for by_shm in [false, true] {
         let bench = Bench::new().by_shm(by_shm);
         (0..COUNT).for_each(|number| bench.store.put(number.to_be_bytes(), "").expect("it stores"));

@@ -40,7 +40,7 @@ use crate::Error;
 use plan::Plan;
 
 pub use pass::Moved;
-pub use report::{Compacted, CompactionProgress, CompactionStats, ShowCompaction};
+pub use report::{CompactionProgress, CompactionReport, CompactionStats, OnCompaction};
 pub use run::Compacting;
 
 /// A look counts all chunks; so much must have become free or roomy before another one, and so large a part of what is taken.
@@ -99,7 +99,7 @@ pub struct Compaction<C> {
     /// Space taken over space in use, above which the background begins; never where there is none.
     above: Option<f64>,
     /// The background looks once so much was loosened; never while a pass is under way.
-    look_bytes: AtomicU64,
+    check_bytes: AtomicU64,
     work: Mutex<Work<C>>,
     /// Held while a thread compacts by request.
     requested: ReentrantMutex<()>,
@@ -115,7 +115,7 @@ pub struct Compaction<C> {
 struct Work<C> {
     pass: Option<Pass<C>>,
     rest_until: Option<Instant>,
-    has_looked: bool,
+    has_checked: bool,
 }
 
 /// A plan that is carried out.
@@ -124,7 +124,7 @@ pub struct Pass<C> {
     plan: Plan,
     stage: Stage<C>,
     moved_bytes_total: u64,
-    report: Compacted,
+    report: CompactionReport,
 }
 
 /// What a pass does next.
@@ -148,8 +148,8 @@ impl<C> Compaction<C> {
     pub fn above(above: Option<f64>) -> Compaction<C> {
         Compaction {
             above,
-            look_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
-            work: Mutex::new(Work { pass: None, rest_until: None, has_looked: false }),
+            check_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
+            work: Mutex::new(Work { pass: None, rest_until: None, has_checked: false }),
             requested: ReentrantMutex::default(),
             rests: Arc::default(),
             moved_items: AtomicU64::new(0),
@@ -159,7 +159,7 @@ impl<C> Compaction<C> {
     }
 
     /// Keeps the background from moving anything until this is dropped; waits for a step that is under way.
-    pub fn rest(&self) -> Arc<()> {
+    pub fn pause(&self) -> Arc<()> {
         let rest = Arc::clone(&self.rests);
         drop(self.work.lock());
         rest
@@ -171,13 +171,13 @@ impl<C> Compaction<C> {
         if self.requested.is_owned_by_current_thread() {
             return Err(Error::InsideCallback);
         }
-        Ok(Requested { _alone: self.requested.lock(), _rest: self.rest() })
+        Ok(Requested { _alone: self.requested.lock(), _rest: self.pause() })
     }
 
     /// The background looks once so much was loosened, if it ever does.
-    fn look_after(&self, bytes: u64) {
+    fn check_after(&self, bytes: u64) {
         let bytes = if self.above.is_some() { bytes } else { u64::MAX };
-        self.look_bytes.store(bytes, Ordering::Relaxed);
+        self.check_bytes.store(bytes, Ordering::Relaxed);
     }
 
     fn note_moved(&self, len_bytes: u64) {

@@ -5,7 +5,7 @@ use std::thread;
 use heap::{Class, PlaceKind, Reservation};
 
 use super::plan::{Plan, Thoroughness};
-use super::{Compacted, Compacts, Pass, Stage};
+use super::{CompactionReport, Compacts, Pass, Stage};
 use crate::Error;
 
 /// How often readers who keep retired items are waited for: what they keep for longer becomes free later.
@@ -76,7 +76,7 @@ impl<C: Default> Pass<C> {
     }
 
     /// What it has done so far.
-    pub(super) fn report(&self) -> &Compacted {
+    pub(super) fn report(&self) -> &CompactionReport {
         &self.report
     }
 
@@ -92,14 +92,14 @@ impl<C: Default> Pass<C> {
         let mut chunks = Vec::new();
         heap.each_unowned_chunk(&mut |chunk| chunks.push(chunk));
         let mut plan = Plan::of(chunks, thoroughness);
-        if plan.leaving_bytes() + heap.spaced_bytes() < gain_bytes_min {
+        if plan.leaving_bytes() + heap.discardable_bytes() < gain_bytes_min {
             return Ok(None);
         }
         engine.prepare_to_compact()?;
         let moved_bytes_total = plan.moved_bytes();
         plan.leaving.retain(|&chunk| heap.evacuate(chunk));
         let stage = if plan.leaving.is_empty() { Stage::GivingBack(0) } else { Stage::Moving(C::default()) };
-        Ok(Some(Pass { plan, stage, moved_bytes_total, report: Compacted::default() }))
+        Ok(Some(Pass { plan, stage, moved_bytes_total, report: CompactionReport::default() }))
     }
 
     /// Takes a step; true when nothing is left to do.
@@ -112,14 +112,14 @@ impl<C: Default> Pass<C> {
                 next.map_or(Stage::Waiting(0), Stage::Moving)
             }
             Stage::Waiting(count) => wait_for_readers(engine, count)?,
-            Stage::GivingBack(from) => match engine.heap().give_space_back(engine.medium(), from) {
+            Stage::GivingBack(from) => match engine.heap().discard_free_run(engine.medium(), from) {
                 Some((next, bytes)) => {
                     self.note_given_back(engine, bytes);
                     Stage::GivingBack(next)
                 }
                 None => Stage::GivingBackAbove,
             },
-            Stage::GivingBackAbove => match engine.heap().give_space_above_back(engine.medium()) {
+            Stage::GivingBackAbove => match engine.heap().discard_above_mark(engine.medium()) {
                 Some(bytes) => {
                     self.note_given_back(engine, bytes);
                     Stage::GivingBackAbove

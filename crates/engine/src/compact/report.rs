@@ -16,11 +16,11 @@ pub struct CompactionProgress {
 }
 
 /// Sees how far a compaction has come, and can stop it: each of its steps leaves a whole store.
-pub type ShowCompaction<'a> = dyn FnMut(CompactionProgress) -> ControlFlow<()> + 'a;
+pub type OnCompaction<'a> = dyn FnMut(CompactionProgress) -> ControlFlow<()> + 'a;
 
 /// What a compaction has done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Compacted {
+pub struct CompactionReport {
     /// Items moved.
     pub moved_items: u64,
     /// Their bytes: headers, keys and values.
@@ -37,9 +37,9 @@ pub struct Compacted {
     pub damaged: Vec<u64>,
 }
 
-impl Compacted {
+impl CompactionReport {
     /// Adds what a further pass has done.
-    pub fn add(&mut self, other: &Compacted) {
+    pub fn add(&mut self, other: &CompactionReport) {
         self.moved_items += other.moved_items;
         self.moved_bytes += other.moved_bytes;
         self.given_back_bytes += other.given_back_bytes;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use pmem::{Residency, Space};
 
 use super::plan::Thoroughness;
-use super::{Compacted, CompactionProgress, Compacts, LOOK_BYTES, Pass, ShowCompaction};
-use crate::{Error, Progress, while_readers_keep};
+use super::{CompactionProgress, CompactionReport, Compacts, LOOK_BYTES, OnCompaction, Pass};
+use crate::{Error, Progress, wait_for_readers};
 
 const LOOK_SHARE: u64 = 16;
 /// What a pass in the background must promise.
@@ -29,7 +29,7 @@ pub trait Compacting: Compacts {
     /// True if enough has changed for the background to look.
     #[inline]
     fn may_compact(&self) -> bool {
-        self.heap().loosened_bytes() >= self.compaction().look_bytes.load(Ordering::Relaxed)
+        self.heap().newly_free_bytes() >= self.compaction().check_bytes.load(Ordering::Relaxed)
     }
 
     /// Comes before the background sleeps: `collect` frees what readers have left, which may give something to compact; true if there is more for
@@ -59,7 +59,7 @@ pub trait Compacting: Compacts {
         let Some(above) = compaction.above else { return Ok(Progress::Idle) };
         if !self.heap().is_swept() {
             // A damaged store's free space stays unknown: there is nothing to look at.
-            self.heap().forget_loosened();
+            self.heap().reset_newly_free();
             return Ok(Progress::Idle);
         }
         let Some(mut work) = compaction.work.try_lock() else { return Ok(Progress::Idle) };
@@ -71,8 +71,8 @@ pub trait Compacting: Compacts {
         if work.pass.is_some() && !rest.is_zero() {
             return Ok(Progress::Rest(rest));
         }
-        if work.pass.is_none() && (self.may_compact() || !work.has_looked) {
-            work.has_looked = true;
+        if work.pass.is_none() && (self.may_compact() || !work.has_checked) {
+            work.has_checked = true;
             work.pass = self.begin_if_above(above)?;
         }
         let Some(mut pass) = work.pass.take() else { return Ok(Progress::Idle) };
@@ -80,7 +80,7 @@ pub trait Compacting: Compacts {
             Ok(false) => work.pass = Some(pass),
             ended => {
                 pass.end(self);
-                compaction.look_after(LOOK_BYTES);
+                compaction.check_after(LOOK_BYTES);
                 ended?;
             }
         }
@@ -93,7 +93,7 @@ pub trait Compacting: Compacts {
     ///
     /// # Errors
     /// Those of a write; [`Error::InsideCallback`] if `progress` asks for it.
-    fn compact_now(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact_now(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.prepare_to_compact()?;
         let compaction = self.compaction();
         let _requested = compaction.request()?;
@@ -101,11 +101,11 @@ pub trait Compacting: Compacts {
         if let Some(mut pass) = begun {
             pass.end(self);
         }
-        compaction.look_after(u64::MAX);
-        let mut compacted = Compacted { taken_bytes_before: self.taken_bytes(), ..Compacted::default() };
+        compaction.check_after(u64::MAX);
+        let mut compacted = CompactionReport { taken_bytes_before: self.taken_bytes(), ..CompactionReport::default() };
         let passes = self.run_passes(&mut compacted, progress);
         compacted.taken_bytes_after = self.taken_bytes();
-        compaction.look_after(LOOK_BYTES);
+        compaction.check_after(LOOK_BYTES);
         passes.map(|()| compacted)
     }
 
@@ -123,25 +123,25 @@ trait Passes: Compacting {
     fn begin_if_above(&self, above: f64) -> Result<Option<Pass<Self::Cursor>>, Error> {
         let (heap, compaction) = (self.heap(), self.compaction());
         self.shrink()?;
-        heap.forget_loosened();
+        heap.reset_newly_free();
         let live_bytes = heap.stats().live_bytes;
         let footprint_bytes = heap.footprint_bytes();
-        compaction.look_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
+        compaction.check_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
         if footprint_bytes as f64 <= above * live_bytes as f64 + GAIN_BYTES_MIN as f64 {
             return Ok(None);
         }
         let pass = Pass::plan(self, Thoroughness::Worthwhile, GAIN_BYTES_MIN)?;
         if pass.is_some() {
-            compaction.look_after(u64::MAX);
+            compaction.check_after(u64::MAX);
         }
         Ok(pass)
     }
 
-    fn run_passes(&self, compacted: &mut Compacted, progress: &mut ShowCompaction<'_>) -> Result<(), Error> {
+    fn run_passes(&self, compacted: &mut CompactionReport, progress: &mut OnCompaction<'_>) -> Result<(), Error> {
         for _ in 0..PASS_COUNT_MAX {
             // What readers keep is no gap to a plan.
             let mut settled = Ok(false);
-            while_readers_keep(|| {
+            wait_for_readers(|| {
                 settled = self.settle();
                 matches!(settled, Ok(true)) && !epoch::is_pinned()
             });
@@ -162,8 +162,8 @@ trait Passes: Compacting {
     fn run_pass(
         &self,
         pass: &mut Pass<Self::Cursor>,
-        before: &Compacted,
-        progress: &mut ShowCompaction<'_>,
+        before: &CompactionReport,
+        progress: &mut OnCompaction<'_>,
     ) -> Result<ControlFlow<()>, Error> {
         while !pass.step(self)? {
             let report = pass.report();

@@ -60,7 +60,7 @@ fn a_key_is_put<W: Word + Send + Sync + 'static>(help_count: usize) {
 }
 
 #[test]
-fn a_key_that_expires_is_never_slept_over() {
+fn key_that_expires_is_never_slept_over() {
     (0..3).for_each(a_key_is_put::<Modelled>);
 }
 

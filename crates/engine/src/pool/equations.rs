@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_nobody_writes_to_has_no_backend() {
+    fn unwritten_store_has_no_backend() {
         let reads = Window { gets: sampled(1_000, 400), applied: sampled(0, 0), ..Window::default() };
         assert_eq!(backend(reads, Reading::WritesLumped), 0);
         assert_eq!(
@@ -194,7 +194,7 @@ mod tests {
 
     /// A batch is one write and leaves many changes; a delete of a key that is not there leaves none.
     #[test]
-    fn what_counts_is_what_writes_leave() {
+    fn pool_counts_left_changes() {
         let left = |left_count| Window {
             writes: sampled(100, 1_000),
             applied: sampled(left_count, 1_000),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_serves_whatever_waits() {
+    fn thread_serves_whatever_waits() {
         let window =
             Window { writes: sampled(1, 1), applied: sampled(1, u32::MAX.into()), left_count: 1, ..Window::default() };
         assert_eq!(Split::of(&window, Reading::WritesLumped, 1), Split { serving: 1, backend: 0 });

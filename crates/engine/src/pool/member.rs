@@ -1,6 +1,6 @@
 //! A thread of a pool: the role, and what the thread has counted.
 
-use super::{Kind, Plan, Pool, Role, Sampled, TIMED_EVERY, TOLD_COUNT, Window, Work};
+use super::{FLUSH_COUNT, Kind, Plan, Pool, Role, Sampled, TIMED_EVERY, Window, Work};
 use crate::Error;
 
 /// A thread of a pool. Dropped, whatever it was doing, it has no role any more.
@@ -55,8 +55,8 @@ impl<'p, W: Work> Member<'p, W> {
         if count > 0 {
             self.own.applied.add(Sampled { count, timed_count: count, ticks });
         }
-        if self.own.applied.count >= TOLD_COUNT {
-            self.tell();
+        if self.own.applied.count >= FLUSH_COUNT {
+            self.flush();
         }
         Ok(count)
     }
@@ -88,14 +88,14 @@ impl<'p, W: Work> Member<'p, W> {
             Kind::Write => &mut self.own.writes,
         };
         sum.add(sampled);
-        if self.own.served_count() >= TOLD_COUNT {
-            self.tell();
+        if self.own.served_count() >= FLUSH_COUNT {
+            self.flush();
         }
     }
 
     #[cold]
-    fn tell(&mut self) {
-        self.pool.tell(std::mem::take(&mut self.own));
+    fn flush(&mut self) {
+        self.pool.add(std::mem::take(&mut self.own));
     }
 }
 

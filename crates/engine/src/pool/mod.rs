@@ -38,7 +38,7 @@ pub use sharing::Sharing;
 /// One operation in so many is timed: the clock keeps an operation from overlapping the next.
 pub const TIMED_EVERY: u64 = 32;
 /// Operations that a thread counts by itself before the window of all gets them.
-pub const TOLD_COUNT: u64 = 64;
+pub const FLUSH_COUNT: u64 = 64;
 /// Operations of a window: some milliseconds of gets, a twentieth of a second of scans.
 pub const WINDOW_COUNT: u64 = 8192;
 
@@ -105,20 +105,20 @@ struct Windows {
     last: Window,
     count: u64,
     /// When the present window began.
-    before: Seen,
+    before: Sample,
 }
 
 /// What the work had to tell at one moment.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Sample {
     /// [`Work::applied`].
     applied: [u64; 2],
     queued_count: u64,
 }
 
-impl Seen {
-    fn of(work: &impl Work) -> Seen {
-        Seen { applied: work.applied(), queued_count: work.queued_count() }
+impl Sample {
+    fn of(work: &impl Work) -> Sample {
+        Sample { applied: work.applied(), queued_count: work.queued_count() }
     }
 
     /// Changes that were ever left to be applied.
@@ -153,7 +153,7 @@ impl<W: Work> Pool<W> {
                 backend
             }
         };
-        let windows = Windows { now: Window::default(), last: Window::default(), count: 0, before: Seen::of(&work) };
+        let windows = Windows { now: Window::default(), last: Window::default(), count: 0, before: Sample::of(&work) };
         Pool { work, thread_count, plan, roles: Roles::new(backend), windows: Mutex::new(windows) }
     }
 
@@ -180,7 +180,7 @@ impl<W: Work> Pool<W> {
     }
 
     /// Adds what a member counted; a window that is full ends.
-    fn tell(&self, own: Window) {
+    fn add(&self, own: Window) {
         let mut windows = self.windows.lock();
         let now = &mut windows.now;
         now.gets.add(own.gets);
@@ -193,7 +193,7 @@ impl<W: Work> Pool<W> {
     }
 
     fn end_window(&self, windows: &mut Windows) {
-        let (before, after) = (windows.before, Seen::of(&self.work));
+        let (before, after) = (windows.before, Sample::of(&self.work));
         let [applied_count, updated_count] = [0, 1].map(|i| after.applied[i] - before.applied[i]);
         let left_count = after.left_count().saturating_sub(before.left_count());
         let mut window = Window { left_count, updated_count, queued_count: after.queued_count, ..windows.now };

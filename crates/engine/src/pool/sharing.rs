@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_shown() {
+    fn written_plan_is_shown() {
         for text in ["beside", "adaptive", "adaptive-without-updates", "12-4", "1-0", "64-64"] {
             assert_eq!(text.parse::<Sharing>().map(|sharing| sharing.to_string()).as_deref(), Ok(text));
         }

@@ -100,7 +100,7 @@ fn three_phases_have_the_splits_of_the_equations() {
 }
 
 #[test]
-fn a_mix_is_split_by_all_its_kinds() {
+fn mix_is_split_by_all_its_kinds() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 16, Plan::Adaptive(Reading::WritesLumped));
     let mut members: Vec<_> = (0..16).map(|_| pool.member()).collect();
@@ -123,14 +123,14 @@ fn a_mix_is_split_by_all_its_kinds() {
     let served = window.gets.count * GET_TICKS + window.scans.count * SCAN_TICKS + window.writes.count * WRITE_TICKS;
     assert_eq!(pool.figures().split.backend, expected(served, window.left_count * APPLY_TICKS));
     assert!(
-        window.left_count.abs_diff(window.writes.count) <= 16 * TOLD_COUNT,
+        window.left_count.abs_diff(window.writes.count) <= 16 * FLUSH_COUNT,
         "but for what is not told yet: {window:?}"
     );
     assert!(window.gets.count > window.writes.count && window.writes.count > window.scans.count, "{window:?}");
 }
 
 #[test]
-fn a_fixed_split_stays() {
+fn fixed_split_stays() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 16, Plan::Fixed(Split { serving: 12, backend: 4 }));
     let mut members: Vec<_> = (0..16).map(|_| pool.member()).collect();
@@ -141,7 +141,7 @@ fn a_fixed_split_stays() {
 }
 
 #[test]
-fn a_backend_that_finds_nothing_serves() {
+fn backend_that_finds_nothing_serves() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 2, Plan::Adaptive(Reading::WritesLumped));
     let mut member = pool.member();
@@ -156,7 +156,7 @@ fn a_backend_that_finds_nothing_serves() {
 }
 
 #[test]
-fn who_dies_gives_the_role_back() {
+fn dying_member_returns_its_role() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 2, Plan::Adaptive(Reading::WritesLumped));
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -170,7 +170,7 @@ fn who_dies_gives_the_role_back() {
 }
 
 #[test]
-fn who_rests_gives_the_role_to_others() {
+fn resting_member_returns_its_role() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 2, Plan::Adaptive(Reading::WritesLumped));
     let (mut asleep, mut awake) = (pool.member(), pool.member());

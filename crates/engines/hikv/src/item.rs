@@ -18,7 +18,7 @@ use engine::{Error, Expiry, Witness};
 #[inline(always)]
 pub(super) unsafe fn read<M: Medium>(medium: &M, position: Position) -> Result<Item<'_>, Error> {
     // SAFETY: the caller's promise.
-    Ok(unsafe { Item::read(medium, position.offset(), room_bytes(medium, position)) }?)
+    Ok(unsafe { Item::read(medium, position.offset(), capacity_bytes(medium, position)) }?)
 }
 
 /// Reads the item that `position` names, if it lies in a slot and has no expiry. `None` says
@@ -29,7 +29,7 @@ pub(super) unsafe fn read<M: Medium>(medium: &M, position: Position) -> Result<I
 #[inline(always)]
 pub(super) unsafe fn read_plain<M: Medium>(medium: &M, position: Position) -> Option<Plain<'_>> {
     // SAFETY: the caller's promise; nobody stores to what a slot has behind its item.
-    Plain::in_room(unsafe { medium.bytes(slot(position)?) }.ok()?)
+    Plain::in_slot(unsafe { medium.bytes(slot(position)?) }.ok()?)
 }
 
 /// As [`read_plain`], of the item in `slot` if it is the key's.
@@ -56,7 +56,7 @@ pub(super) fn witness(checksum: u32, position: Position, expiry: Expiry) -> Witn
 
 /// The most an item at `position` can have.
 #[inline(always)]
-fn room_bytes<M: Medium>(medium: &M, position: Position) -> u64 {
+fn capacity_bytes<M: Medium>(medium: &M, position: Position) -> u64 {
     match position.place().map(|place| place.kind) {
         Some(PlaceKind::Slot(class)) => class.bytes(),
         Some(PlaceKind::Extent) => medium.len_bytes() - position.offset().0,

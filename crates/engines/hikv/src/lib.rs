@@ -55,7 +55,7 @@ use index::{CachedTable, PartitionedHash};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
+use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, Verify, WriteThrottle};
 use image::CleanImage;
 use snapshots::Snapshots;
 use space::background::Background;
@@ -72,7 +72,7 @@ pub struct HiKv<M, D: Dram> {
     index: PartitionedHash,
     hasher: Hasher,
     limbo: Limbo<Garbage>,
-    garbage: HeldUp,
+    garbage: WriteThrottle,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.

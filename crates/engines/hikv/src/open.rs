@@ -14,7 +14,7 @@ use super::{HiKv, Memory};
 use crate::space::background::Background;
 use crate::space::reaper::Reaper;
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
+use engine::{Clock, Compaction, ExpiredHook, Hasher, OpenError, Verify, WriteThrottle};
 use heap::Parameters;
 
 /// What a region holds, and the snapshot epoch of its store.
@@ -65,7 +65,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             heap,
             index,
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            garbage: HeldUp::default(),
+            garbage: WriteThrottle::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             swept: swept.into(),

@@ -21,7 +21,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let asked: Vec<_> =
             conditions.iter().map(|condition| condition.key).chain(written.into_iter().flatten()).collect();
         let mut expired = BTreeMap::new();
-        let unmet = self.with_room(|| {
+        let unmet = self.with_space(|| {
             // What an attempt before saw may be gone by now, and told of.
             expired.clear();
             let mut holds = |number: usize, held: Option<&Value<'_>>| {
@@ -47,10 +47,10 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
         let unmet = unmet?;
         if let Some(condition) = unmet {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
         self.expect_merges();
-        expired.into_values().for_each(|item| self.reaper.hook().tell(item));
+        expired.into_values().for_each(|item| self.reaper.hook().notify(item));
         Ok(())
     }
 }

@@ -6,13 +6,13 @@
 use std::ops::Bound;
 
 use engine::canary;
-use engine::{Before, Compaction, Compacts, Error, Moved, Pass, Verify};
+use engine::{Compaction, Compacts, Error, Moved, Pass, PriorState, Verify};
 use heap::Heap;
 use pbtree::{Direction, Page, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 use crate::update::put;
 
 /// Where a leaf begins.
@@ -57,7 +57,7 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
     /// A leaf, as far as it is whole.
     fn move_part(&self, pass: &mut Pass<Start>, start: Start) -> Result<Option<Start>, Error> {
         let mut leaf = Evacuees { heap: self.tree.heap(), found: Vec::new(), end: Start::new() };
-        match self.tree.scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(told) {
+        match self.tree.scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(from_tree) {
             Err(Error::Corrupt { offset, .. }) => pass.note(self, Moved::Damaged { offset }),
             scanned => _ = scanned?,
         }
@@ -75,14 +75,14 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
 
     fn prepare_to_compact(&self) -> Result<(), Error> {
         self.may_write()?;
-        self.tree.sweep().map_err(told)
+        self.tree.sweep().map_err(from_tree)
     }
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
     /// Where values are written over in place, they stay.
     fn move_value(&self, key: &[u8], stamp: u64) -> Result<Moved, Error> {
-        let found = match self.look_up(key, Verify::Values) {
+        let found = match self.find_verified(key, Verify::Values) {
             Err(Error::Corrupt { offset, .. }) => return Ok(Moved::Damaged { offset }),
             found => found?.filter(|found| found.stamp == stamp && !self.tree.options().in_place),
         };
@@ -92,7 +92,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
         let is_checked = !self.medium().breaks(canary::MOVE_UNCHECKED);
         let is_same = &mut |held: Option<&Value<'_>>| {
-            held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(Before::Present)
+            held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(PriorState::Present)
         };
         match self.write(key, put(&found.bytes, found.expiry), is_same) {
             Ok(Some(_)) => Ok(Moved::Done { item_bytes: found.bytes.len() as u64 }),

@@ -67,8 +67,8 @@ impl Drop for Copy {
 }
 
 /// Refuses a value whose checksum does not fit.
-pub(crate) fn whole(value: &Value<'_>) -> Result<(), Error> {
-    match value.is_whole() {
+pub(crate) fn check_intact(value: &Value<'_>) -> Result<(), Error> {
+    match value.is_intact() {
         true => Ok(()),
         false => Err(does_not_fit(value.place.offset.0)),
     }

@@ -9,7 +9,7 @@ use pbtree::Figures;
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 
 /// Figures cost one part of this many of a thread's time, at most.
 const SHARE: u32 = 100;
@@ -30,7 +30,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// Walks the tree.
     pub(crate) fn count(&self) -> Result<Figures, Error> {
         let start = Instant::now();
-        let figures = self.tree.figures().map_err(told)?;
+        let figures = self.tree.figures().map_err(from_tree)?;
         let ended = Instant::now();
         *self.counted.0.lock() = Some(Walk { figures, ended, took: ended - start });
         Ok(figures)

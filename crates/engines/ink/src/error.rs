@@ -4,7 +4,7 @@ use engine::Error;
 use pbtree::Error as TreeError;
 
 /// What the tree said.
-pub(crate) fn told(error: TreeError) -> Error {
+pub(crate) fn from_tree(error: TreeError) -> Error {
     match error {
         TreeError::Heap(error) => error.into(),
         TreeError::Damaged { offset, what } => Error::Corrupt { offset, what },

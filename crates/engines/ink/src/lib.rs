@@ -38,7 +38,7 @@ mod update;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Clock, Compaction, Reaper, Verify};
-use pbtree::{AtOnce, Tree};
+use pbtree::{FreeImmediately, Tree};
 use pmem::{Dram, Medium};
 
 pub use pbtree::Options;
@@ -52,7 +52,7 @@ pub const NAME: &str = "ink";
 
 /// The InK engine over a medium.
 pub struct Ink<M: Medium, D: Dram> {
-    tree: Tree<M, D, AtOnce>,
+    tree: Tree<M, D, FreeImmediately>,
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
@@ -83,7 +83,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// The tree.
-    pub fn tree(&self) -> &Tree<M, D, AtOnce> {
+    pub fn tree(&self) -> &Tree<M, D, FreeImmediately> {
         &self.tree
     }
 }

@@ -4,13 +4,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::{Error, Expectation, Progress, while_readers_keep};
+use engine::{Error, Expectation, Progress, wait_for_readers};
 use parking_lot::Mutex;
 use pbtree::{Merged, Next, Pass};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 
 /// While walks keep merges away, the next try comes after this.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -99,7 +99,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             return Ok(false);
         }
         let (mut under_way, mut progress) = (UnderWay::default(), Ok(Progress::More));
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             progress = self.merge_part(&mut under_way);
             while matches!(progress, Ok(Progress::More)) {
                 progress = self.merge_part(&mut under_way);
@@ -115,7 +115,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             let mut behind = None;
             let ends_at = &mut |key: &[u8]| behind = Some(key.to_vec());
             let merged =
-                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(told)?;
+                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(from_tree)?;
             if merged == Merged::Fewer {
                 self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
             }

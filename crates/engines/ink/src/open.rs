@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use engine::{Clock, Compaction, OpenError, Reaper, Verify};
 use heap::{HeapError, Parameters};
-use pbtree::{AtOnce, Options, Tree};
+use pbtree::{FreeImmediately, Options, Tree};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
@@ -17,7 +17,7 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     /// # Errors
     /// [`OpenError`]: there is no room, or the parameters are wrong.
     pub fn format(medium: M, dram: D, parameters: &Parameters, options: Options) -> Result<Ink<M, D>, OpenError> {
-        Ok(Ink::of(Tree::format(medium, parameters, options, dram, AtOnce)?))
+        Ok(Ink::of(Tree::format(medium, parameters, options, dram, FreeImmediately)?))
     }
 
     /// Opens the store of a region, after a clean close or a crash alike; free space is found in the background
@@ -26,13 +26,13 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     /// # Errors
     /// [`OpenError`]: what is wrong with the region, and where.
     pub fn open(medium: M, dram: D, options: Options) -> Result<Ink<M, D>, OpenError> {
-        let tree = Tree::open(medium, options, dram, AtOnce)?;
+        let tree = Tree::open(medium, options, dram, FreeImmediately)?;
         // Whatever seemed right about zeros that stand for what could not be read.
         tree.medium().check_lost_ranges().map_err(HeapError::from)?;
         Ok(Ink::of(tree))
     }
 
-    fn of(tree: Tree<M, D, AtOnce>) -> Ink<M, D> {
+    fn of(tree: Tree<M, D, FreeImmediately>) -> Ink<M, D> {
         Ink {
             merging: Merging::of(tree.options().order),
             tree,

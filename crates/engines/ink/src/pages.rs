@@ -3,16 +3,16 @@
 use std::ops::Bound;
 
 use engine::{Error, Expiry};
-use pbtree::{AtOnce, Direction, Ended, Page, Scan, Seal, Value};
+use pbtree::{Direction, Ended, FreeImmediately, Page, Scan, Seal, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::copy::{does_not_fit, expiry};
-use crate::error::told;
+use crate::error::from_tree;
 
 /// Room that a page takes at first: for so many items as long as its first, but not for more than these bytes.
 const ITEMS_EXPECTED: usize = 64;
-const ROOM_BYTES_MAX: usize = 64 * 1024;
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// Items of a page of a scan, whose caller may have enough of any: a quarter of what it was shown, but not less than costs as much as a page's
 /// beginning, nor more than a leaf of the usual order has.
@@ -34,7 +34,7 @@ impl Item<'_> {
 
     /// Refuses a value whose checksum does not fit.
     #[inline(always)]
-    pub(crate) fn whole(&self) -> Result<(), Error> {
+    pub(crate) fn check_intact(&self) -> Result<(), Error> {
         if self.seal.fits(self.value) { Ok(()) } else { Err(does_not_fit(self.seal.offset)) }
     }
 }
@@ -80,7 +80,7 @@ impl Page for Copied {
 impl Copied {
     #[cold]
     fn reserve(&mut self, item_bytes: usize) {
-        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
+        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(BUFFER_BYTES_MAX));
         self.entries.reserve(ITEMS_EXPECTED);
     }
 
@@ -97,13 +97,13 @@ impl Copied {
     /// Takes the next page of a scan.
     pub(crate) fn follow<M: Medium, D: Dram>(
         &mut self,
-        scan: &mut Scan<'_, M, D, AtOnce>,
+        scan: &mut Scan<'_, M, D, FreeImmediately>,
         from: Bound<&[u8]>,
     ) -> Result<Ended, Error> {
         self.shown_count += self.entries.len();
         self.empty();
         let items_max = (self.shown_count / PAGE_SHARE).clamp(PAGE_ITEMS_MIN, PAGE_ITEMS_MAX);
-        scan.page(from, items_max, self).map_err(told)
+        scan.page(from, items_max, self).map_err(from_tree)
     }
 
     fn empty(&mut self) {
@@ -144,7 +144,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     pub(crate) fn turn(&self, page: &mut Copied, from: Bound<&[u8]>, direction: Direction) -> Result<(), Error> {
         page.empty();
         page.has_more = false;
-        self.tree.scan(from, direction, page).map_err(told)?;
+        self.tree.scan(from, direction, page).map_err(from_tree)?;
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         direction: Direction,
     ) -> Result<(), Error> {
         self.turn(page, from, direction)?;
-        page.items().try_for_each(|item| item.whole())
+        page.items().try_for_each(|item| item.check_intact())
     }
 
     /// As [`Ink::turn`], as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.

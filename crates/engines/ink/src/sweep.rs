@@ -7,7 +7,7 @@ use engine::Error;
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
     pub(crate) fn sweep_met_damage(&self) -> bool {
@@ -19,7 +19,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         if self.sweep_met_damage() {
             return Ok(false);
         }
-        match self.tree.sweep().map_err(told) {
+        match self.tree.sweep().map_err(from_tree) {
             Err(Error::Corrupt { .. }) => {
                 self.sweep_met_damage.store(true, Ordering::Relaxed);
                 Ok(false)

@@ -106,11 +106,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
         let frees = ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } = self.with_room(frees, attempt)?;
+        let Applied { hashes, ticket, expired } = self.with_space(frees, attempt)?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }
-        expired.into_iter().for_each(|item| self.reaper.hook().tell(item));
+        expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if let Some(condition) = self.unmet(conditions)? {
             drop(lanes);
             conditions.iter().try_for_each(|condition| self.met(self.hasher.signature(condition.key)))?;
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
         for change in &mut changes {
             change.old = self.find_in_tree(change.key)?;
@@ -258,7 +258,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.batches.shown.show(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.learn(&self.tree.look(pin.pinned(), &self.records(), key)?, *edit)
+            self.learn(&self.tree.find_to_change(pin.pinned(), &self.records(), key)?, *edit)
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
             self.batches.is_stuck.store(true, Ordering::Release);
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_batch_of_an_opening_has_the_number_of_another_openings() {
+    fn batch_numbers_differ_between_openings() {
         let day_count = 100_000 * 24 * 60 * 60;
         for opening in [1, 2, 1 << 20] {
             assert!(batch_number(opening, 1) < batch_number(opening, day_count));

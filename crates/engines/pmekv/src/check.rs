@@ -7,7 +7,7 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::layout::{node_place, segment_place};
-use crate::record::{Records, place_of, whole};
+use crate::record::{Records, check_intact, place_of};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Looks at everything in one step. Writers may go on.
@@ -26,7 +26,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Ok(())
         })?;
         self.check_checkpoint(damaged)?;
-        check.go_on_with::<()>(None);
+        check.set_state::<()>(None);
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let was_seen = item.key < from;
         // Or its key has rotted.
         if is_deep || was_seen {
-            whole(record, &item)?;
+            check_intact(record, &item)?;
         }
         Ok(!was_seen)
     }

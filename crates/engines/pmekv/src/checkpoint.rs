@@ -58,15 +58,15 @@ pub(crate) struct Checkpoint {
 
 /// Figures of the checkpoint that counts, told without waiting for the one under way.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct LastCheckpoint {
     pub(crate) number: AtomicU64,
     pub(crate) node_count: AtomicU64,
     /// Records that could not be read when a checkpoint was tried after that.
     pub(crate) damaged_count: AtomicU64,
 }
 
-impl Told {
-    pub(crate) fn tell(&self, counts: &Checkpoint) {
+impl LastCheckpoint {
+    pub(crate) fn set(&self, counts: &Checkpoint) {
         self.number.store(counts.number, Ordering::Relaxed);
         self.node_count.store(counts.nodes.len() as u64, Ordering::Relaxed);
         self.damaged_count.store(0, Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.medium.commit(Level::default());
         self.medium.health()?;
         let before = mem::replace(counts, new);
-        self.told.tell(counts);
+        self.last_checkpoint.set(counts);
         self.let_go(&before, &counts.cuts, counts.nodes.len() as u64);
         self.lanes.count_entries(0, entry_count);
         Ok(())
@@ -177,7 +177,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 5: of what was before, once the cuts are others, and so many nodes.
     pub(crate) fn let_go(&self, before: &Checkpoint, cuts: &[u64; LANE_COUNT_MAX], node_count: u64) {
         self.reserve.end(&before.nodes, node_count);
-        self.room.is_whole();
+        self.checkpoint_damage.clear();
         for (lane, &cut) in cuts.iter().enumerate().take(self.lanes.count()) {
             let mut log = self.lanes.lock(lane);
             let gone = log.cut(cut);
@@ -224,7 +224,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut before = before.flatten().peekable();
         self.each_stored(&mut |stored, key| {
             let key = match key_before(&mut before, &stored, key) {
-                Some(other) if !self.records().read(stored.record)?.is_whole() => other,
+                Some(other) if !self.records().read(stored.record)?.is_intact() => other,
                 _ => key,
             };
             // No opening would take them.
@@ -238,7 +238,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             key_count += 1;
             if draft.is_full() {
                 self.write_node(number, nodes, &mut draft)?;
-                has_room_ahead = has_room_ahead && self.keeps_room_ahead();
+                has_room_ahead = has_room_ahead && self.keeps_space_ahead();
             }
             Ok(())
         })?;
@@ -249,7 +249,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// A checkpoint of many keys takes as long as writers take for all that is ready; false where nothing more can be made ready.
-    fn keeps_room_ahead(&self) -> bool {
+    fn keeps_space_ahead(&self) -> bool {
         !self.heap.runs_low() || self.heap.prepare(&self.medium, self.heap.ahead_bytes())
     }
 

@@ -37,7 +37,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.lanes.count_entries(0, self.lanes.entry_count());
         drop(lanes);
         let before = std::mem::replace(&mut *counts, new);
-        self.told.tell(&counts);
+        self.last_checkpoint.set(&counts);
         self.let_go(&before, &counts.cuts, 0);
         drop(counts);
         records.into_iter().try_for_each(|record| self.retire(record))?;

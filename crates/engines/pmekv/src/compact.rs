@@ -5,7 +5,7 @@
 //! nodes, or if the log has more entries than there are keys.
 
 use engine::canary;
-use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
+use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
 use heap::{Heap, PlaceKind};
 use index::Position;
 use index::bplus_tree::Page;
@@ -13,7 +13,7 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::prepared::Prepared;
-use crate::record::whole;
+use crate::record::check_intact;
 use crate::write::Expected;
 
 /// Where a leaf begins.
@@ -89,7 +89,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let Some((position, item)) = self.find(key)?.filter(|(position, _)| *position == old) else {
             return Ok(Moved::Unexpected);
         };
-        whole(position, &item)?;
+        check_intact(position, &item)?;
         let Some(PlaceKind::Slot(class)) = position.place().map(|place| place.kind) else {
             return Ok(Moved::Unexpected);
         };
@@ -106,7 +106,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         // An item that has expired stays one: the reaper reports it, and not its move.
         Ok(match self.change(key, &mut new, expected)?.answer {
-            Answer::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
+            WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
             _ => Moved::Unexpected,
         })
     }

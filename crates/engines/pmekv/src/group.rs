@@ -23,10 +23,10 @@
 use std::mem;
 
 use arrayvec::ArrayVec;
-use engine::{Before, Error, ExpiredItem, Expiry, Told};
+use engine::{Error, ExpiredItem, Expiry, OnResult, PriorState};
 use epoch::Pinned;
 use index::Position;
-use index::bplus_tree::{Aim, Edit, Found, GROUP_COUNT, Keys as _};
+use index::bplus_tree::{Edit, Found, GROUP_COUNT, Keys as _, PrefetchedLeaf};
 use items::NewItem;
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
@@ -54,7 +54,7 @@ struct Change<'a, 'k, D: Dram> {
     /// Where the new record is, also when that is in the log and `new` was taken.
     position: Option<Position>,
     old: Option<Position>,
-    before: Before,
+    before: PriorState,
     /// The item that had expired before, for the callback.
     expired: Option<ExpiredItem>,
     outcome: Result<(), Error>,
@@ -80,11 +80,11 @@ struct Lane<'a> {
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Carries out at most [`GROUP_COUNT`] changes, either puts or deletes; `told` is told of each whether the key was there.
-    pub(crate) fn change_group(&self, wanted: &[Wanted<'_>], told: &mut Told<'_, bool>) {
+    pub(crate) fn change_group(&self, wanted: &[Wanted<'_>], on_result: &mut OnResult<'_, bool>) {
         let mut later = Group::new();
         for Change { number, before, expired, outcome, .. } in &mut self.change_together(wanted, &mut later) {
-            expired.take().into_iter().for_each(|item| self.reaper.hook().tell(item));
-            told(*number, mem::replace(outcome, Ok(())).map(|()| *before == Before::Present));
+            expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
+            on_result(*number, mem::replace(outcome, Ok(())).map(|()| *before == PriorState::Present));
         }
         for number in later {
             let (key, value) = wanted[number];
@@ -92,7 +92,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 Some(value) => self.put_item(&NewItem { key, value, expiry: Expiry::NEVER }),
                 None => self.remove(key),
             };
-            told(number, was_there);
+            on_result(number, was_there);
         }
     }
 
@@ -131,22 +131,22 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Option<Ticket> {
         let (pin, records) = (epoch::pin(), self.records());
         let keys: Group<_> = wanted.iter().map(|&(key, _)| key).collect();
-        let aims = self.tree.aim_many(pin.pinned(), &records, &keys);
+        let leaves = self.tree.prefetch_many(pin.pinned(), &records, &keys);
         self.prepare_group(wanted, changes, later)?;
-        for aim in &aims[..wanted.len()] {
-            self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        for leaf in &leaves[..wanted.len()] {
+            self.tree.likely(&records, leaf).into_iter().for_each(|old| records.prefetch(old));
         }
         let mut lanes = self.lock_lanes(changes);
         self.batches.is_learnt().ok()?;
         changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
-        let found = self.look_group(pin.pinned(), &aims, changes, &mut lanes)?;
+        let found = self.find_group(pin.pinned(), &leaves, changes, &mut lanes)?;
         changes.iter_mut().for_each(|change| self.enter_one(change, &mut lanes));
         let ticket = self.commit_group(changes);
         self.learn_group(changes, &found, &mut lanes, ticket);
         drop((lanes, found));
         drop(pin);
         for Change { old, before, expired, outcome, .. } in changes {
-            if outcome.is_ok() && *before == Before::Expired {
+            if outcome.is_ok() && *before == PriorState::Expired {
                 *expired = self.copy_expired(*old);
             }
             if let (Ok(()), Some(old)) = (&outcome, *old)
@@ -183,7 +183,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 new,
                 position,
                 old,
-                before: Before::Absent,
+                before: PriorState::Absent,
                 expired: None,
                 outcome: Ok(()),
             });
@@ -208,16 +208,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Step 2; `None` if a key cannot be found, or a log finds no room.
-    fn look_group<'t, 'k>(
+    fn find_group<'t, 'k>(
         &'t self,
         pinned: Pinned<'t>,
-        aims: &[Aim<'t, 'k>],
+        leaves: &[PrefetchedLeaf<'t, 'k>],
         changes: &mut [Change<'_, 'k, D>],
         lanes: &mut [Lane<'_>],
     ) -> Option<Group<Found<'t, 'k>>> {
         let (records, mut all) = (self.records(), Group::new());
         for change in &mut *changes {
-            let found = self.tree.look_at(pinned, &records, &aims[change.number]).ok()?;
+            let found = self.tree.find_prefetched_to_change(pinned, &records, &leaves[change.number]).ok()?;
             change.old = found.item();
             if change.old.is_none() {
                 self.is_surely_absent(change.key).ok()?;

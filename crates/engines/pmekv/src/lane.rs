@@ -286,7 +286,7 @@ mod tests {
 
     /// Half of an entry that a crash has torn could otherwise make one whole that is written over it.
     #[test]
-    fn a_lane_goes_on_once_no_crash_leaves_what_was_torn() {
+    fn lane_continues_after_torn_line() {
         let sim = Sim::new(1 << 20, Model::Line);
         let newest = Segment { at: Offset(1 << 16), lane: 0, opening: 1, first: 1, previous: Offset::NULL };
         let (kept, torn) = (newest.entry_at(1), newest.entry_at(2));

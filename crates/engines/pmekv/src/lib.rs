@@ -58,13 +58,13 @@ mod reaper;
 mod record;
 mod recover;
 mod reserve;
-mod room;
 mod shown;
+mod space;
 mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Compaction, Error, Hasher, HeldUp, Reaper, Verify};
+use engine::{Clock, Compaction, Error, Hasher, Reaper, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::Heap;
 use index::{BPlusTree, Position};
@@ -72,12 +72,12 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use batch::Batches;
-use checkpoint::{Checkpoint, Told};
+use checkpoint::{Checkpoint, LastCheckpoint};
 use lane::Lanes;
 use record::Records;
 use recover::Damage;
 use reserve::Reserve;
-use room::Room;
+use space::CheckpointDamage;
 use tickets::Tickets;
 
 /// The name in stats and options.
@@ -111,11 +111,11 @@ pub struct Pmekv<M: Medium, D: Dram> {
     batches: Batches,
     /// Replaced records that readers may still look at.
     limbo: Limbo<Position>,
-    held_up: HeldUp,
+    held_up: WriteThrottle,
     checkpoint: Mutex<Checkpoint>,
-    room: Room,
+    checkpoint_damage: CheckpointDamage,
     reserve: Reserve,
-    told: Told,
+    last_checkpoint: LastCheckpoint,
     clock: Clock,
     verify: Verify,
     reaper: Reaper,

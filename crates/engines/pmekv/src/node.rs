@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_has_what_was_put_into_it() {
+    fn node_has_what_was_put_into_it() {
         let keys = [&b""[..], b"a", b"a key of sixteen", b"a key of 17 bytes"];
         for form in [NodeForm::Records, NodeForm::Keys] {
             let mut draft = Draft::new(form);

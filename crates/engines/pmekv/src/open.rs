@@ -1,7 +1,7 @@
 //! Making and opening a store.
 
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, Hasher, HeldUp, OpenError, Reaper, Verify};
+use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use crate::batch::Batches;
-use crate::checkpoint::{Checkpoint, Told, name};
+use crate::checkpoint::{Checkpoint, LastCheckpoint, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::node::NodeForm;
 use crate::recover::Lost;
 use crate::reserve::{Counts, Reserve};
-use crate::room::Room;
+use crate::space::CheckpointDamage;
 use crate::tickets::Tickets;
 use crate::{Options, Pmekv, canary, recover};
 
@@ -50,14 +50,14 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     /// # Errors
     /// [`OpenError`]: what is wrong with the region, and where.
     pub fn open(medium: M, dram: D, options: Options) -> Result<Pmekv<M, D>, OpenError> {
-        Pmekv::open_watched(medium, dram, options, &|_, _| {})
+        Pmekv::open_with_progress(medium, dram, options, &|_, _| {})
     }
 
     /// As [`Pmekv::open`]; `watch` is told now and then how many keys are in the tree, and of how many.
     ///
     /// # Errors
     /// As for [`Pmekv::open`].
-    pub fn open_watched(
+    pub fn open_with_progress(
         medium: M,
         dram: D,
         options: Options,
@@ -66,8 +66,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         Pmekv::open_by(medium, dram, options, watch, None)
     }
 
-    /// As [`Pmekv::open_watched`], of a store that is only read: damaged records are left out, and all records of damaged nodes.
-    /// [`Engine::walk_whole`](engine::Engine::walk_whole) tells which.
+    /// As [`Pmekv::open_with_progress`], of a store that is only read: damaged records are left out, and all records of damaged nodes.
+    /// [`Engine::walk_skipping_damage`](engine::Engine::walk_whole) tells which.
     ///
     /// # Errors
     /// As for [`Pmekv::open`]: what else is damaged may make older records of others.
@@ -114,7 +114,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let store = Pmekv { reserve, lost, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
         store.lanes.count_entries(entry_count, 0);
         if store.medium.is_writable() {
-            store.look_ahead();
+            store.reserve_segments();
             // Of a version without a reserve; where that finds no room, keys wait for it, and checkpoints.
             if !store.medium.breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
                 store.medium.health().map_err(HeapError::from)?;
@@ -134,8 +134,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     ) -> Pmekv<M, D> {
         let superblock = heap.superblock();
         let segment_entry_count = options.segment_entry_count.clamp(SEGMENT_ENTRY_COUNT_MIN, SEGMENT_ENTRY_COUNT);
-        let told = Told::default();
-        told.tell(&checkpoint);
+        let last_checkpoint = LastCheckpoint::default();
+        last_checkpoint.set(&checkpoint);
         let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         Pmekv {
             lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
@@ -147,10 +147,10 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             tickets: Tickets::default(),
             batches: Batches::default(),
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            held_up: HeldUp::default(),
+            held_up: WriteThrottle::default(),
             checkpoint: Mutex::new(checkpoint),
-            room: Room::default(),
-            told,
+            checkpoint_damage: CheckpointDamage::default(),
+            last_checkpoint,
             clock: Clock::default(),
             verify: Verify::Nothing,
             reserve,
@@ -162,7 +162,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
 
     /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it: those first that could go on the
     /// least way without.
-    fn look_ahead(&self) {
+    fn reserve_segments(&self) {
         let mut logs = self.lanes.lock_all();
         logs.sort_by_key(|log| log.rest().count());
         for mut log in logs {

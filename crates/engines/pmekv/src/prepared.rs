@@ -17,7 +17,7 @@ const SHORT_BYTES_MAX: u64 = 2048;
 
 /// A new record's room, and the record, flushed, once it was written.
 pub(crate) struct Prepared<'a, 'i, D: Dram> {
-    room: Reservation<'a, D>,
+    reservation: Reservation<'a, D>,
     unwritten: Option<NewItem<'i>>,
     checksum: u32,
     expires: bool,
@@ -26,12 +26,12 @@ pub(crate) struct Prepared<'a, 'i, D: Dram> {
 impl<'a, D: Dram> Prepared<'a, '_, D> {
     /// Of a record that was written to its room.
     pub(crate) fn of_written(room: Reservation<'a, D>, checksum: u32, expires: bool) -> Self {
-        Prepared { room, unwritten: None, checksum, expires }
+        Prepared { reservation: room, unwritten: None, checksum, expires }
     }
 
     #[inline(always)]
     pub(crate) fn position(&self) -> Position {
-        Position::of(self.room.place())
+        Position::of(self.reservation.place())
     }
 
     pub(crate) fn expires(&self) -> bool {
@@ -48,14 +48,14 @@ impl<'a, D: Dram> Prepared<'a, '_, D> {
     pub(crate) fn write<M: Medium>(&mut self, medium: &M) {
         if let Some(item) = self.unwritten.take() {
             // SAFETY: the room was reserved for it, and nothing names it yet.
-            self.checksum = unsafe { item.write(medium, self.room.place().offset, 0) };
+            self.checksum = unsafe { item.write(medium, self.reservation.place().offset, 0) };
         }
     }
 
     /// Keeps the room, which an entry names.
     #[inline(always)]
     pub(crate) fn publish(self) {
-        self.room.publish();
+        self.reservation.publish();
     }
 }
 
@@ -70,7 +70,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         let item_bytes = item.item_bytes();
         let room = self.reserve(item_bytes)?;
-        let mut new = Prepared { room, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
+        let mut new =
+            Prepared { reservation: room, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
         if item_bytes > SHORT_BYTES_MAX {
             new.write(&self.medium);
         }

@@ -1,6 +1,6 @@
 //! Finding a key's record.
 
-use engine::{Error, Expiry, Limits, Look, Verify};
+use engine::{Error, Expiry, Limits, PackedLookup, Verify};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::GROUP_COUNT;
@@ -8,7 +8,7 @@ use items::Item;
 use pmem::{Dram, Medium, Ticket, Waited};
 
 use crate::Pmekv;
-use crate::record::{Whole, WithValues, whole};
+use crate::record::{Intact, WithValues, check_intact};
 use crate::tickets::Met;
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
@@ -42,44 +42,44 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.verify < Verify::Absence {
             return Ok(true);
         }
-        Ok(self.tree.find(&Whole(&self.records()), key)?.is_none())
+        Ok(self.tree.find(&Intact(&self.records()), key)?.is_none())
     }
 
     /// The key's value, if one search tells it. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn look_for(&self, pinned: Pinned<'_>, key: &[u8]) -> Look<'_> {
+    pub(crate) fn lookup_value(&self, pinned: Pinned<'_>, key: &[u8]) -> PackedLookup<'_> {
         if key.len() > Limits::KEY_BYTES_MAX || self.batches.shown.is_shown(self.batches.shown.turn()) {
-            return Look::UNSURE;
+            return PackedLookup::UNSURE;
         }
         let records = self.records();
-        let found = self.tree.find_aimed(&WithValues(&records), &self.tree.aim(pinned, &records, key));
+        let found = self.tree.lookup_prefetched(&WithValues(&records), &self.tree.prefetch(pinned, &records, key));
         match found {
-            _ if self.tickets.latest() != Ticket::default() => Look::UNSURE,
-            Some(None) if self.verify < Verify::Absence => Look::ABSENT,
-            Some(Some(position)) => self.value_of(position).map_or(Look::UNSURE, Look::at),
-            _ => Look::UNSURE,
+            _ if self.tickets.latest() != Ticket::default() => PackedLookup::UNSURE,
+            Some(None) if self.verify < Verify::Absence => PackedLookup::ABSENT,
+            Some(Some(position)) => self.value_of(position).map_or(PackedLookup::UNSURE, PackedLookup::at),
+            _ => PackedLookup::UNSURE,
         }
     }
 
-    /// The values of up to [`GROUP_COUNT`] keys, up to the first that its leaf does not tell of: how many are `seen`. The caller is pinned.
-    pub(crate) fn look_for_group<'a>(
+    /// The values of up to [`GROUP_COUNT`] keys, up to the first that its leaf does not tell of: how many are `values`. The caller is pinned.
+    pub(crate) fn lookup_group<'a>(
         &'a self,
         pinned: Pinned<'a>,
         keys: &[&[u8]],
-        seen: &mut [Option<&'a [u8]>],
+        values: &mut [Option<&'a [u8]>],
     ) -> usize {
         let keys = &keys[..keys.len().min(GROUP_COUNT)];
         let (turn, records) = (self.batches.shown.turn(), self.records());
         if self.batches.shown.is_shown(turn) || keys.iter().any(|key| key.len() > Limits::KEY_BYTES_MAX) {
             return 0;
         }
-        let aims = self.tree.aim_many(pinned, &records, keys);
-        for aim in &aims[..keys.len()] {
-            self.tree.likely(&records, aim).into_iter().for_each(|position| records.prefetch_whole(position));
+        let prefetched = self.tree.prefetch_many(pinned, &records, keys);
+        for prefetched in &prefetched[..keys.len()] {
+            self.tree.likely(&records, prefetched).into_iter().for_each(|position| records.prefetch_whole(position));
         }
-        let mut seen_count = 0;
-        for (aim, value) in aims[..keys.len()].iter().zip(seen) {
-            let Some(position) = self.tree.find_aimed(&records, aim) else { break };
+        let mut found_count = 0;
+        for (prefetched, value) in prefetched[..keys.len()].iter().zip(values) {
+            let Some(position) = self.tree.lookup_prefetched(&records, prefetched) else { break };
             // What is found once a batch is shown may be of before it, where keys before were found as the batch left them.
             if self.batches.shown.turn() != turn {
                 break;
@@ -89,20 +89,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 None if self.verify >= Verify::Absence => break,
                 value => value.flatten(),
             };
-            seen_count += 1;
+            found_count += 1;
         }
-        if self.tickets.latest() == Ticket::default() { seen_count } else { 0 }
+        if self.tickets.latest() == Ticket::default() { found_count } else { 0 }
     }
 
     /// The record's value, if that is a plain one, and whole as far as reads compare.
     #[inline(always)]
     fn value_of(&self, position: Position) -> Option<&[u8]> {
         let plain = self.records().plain(position)?;
-        (self.verify == Verify::Nothing || plain.is_whole()).then(|| plain.value())
+        (self.verify == Verify::Nothing || plain.is_intact()).then(|| plain.value())
     }
 
     /// Shows the values of several keys to `found`, in order: their searches go together.
-    pub(crate) fn show_many(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+    pub(crate) fn read_many(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let _pin = epoch::pin();
             // It is asked before the tree, as for a single key.
@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                         Ok(None) if held.is_none() && self.verify >= Verify::Absence => self.find_in_tree(keys[number]),
                         position => position,
                     };
-                    shown = self.show_found(keys[number], position, |value| found(group * GROUP_COUNT + number, value));
+                    shown = self.read_found(keys[number], position, |value| found(group * GROUP_COUNT + number, value));
                 }
             });
             shown?;
@@ -126,7 +126,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    fn show_found(
+    fn read_found(
         &self,
         key: &[u8],
         position: Result<Option<Position>, Error>,
@@ -136,7 +136,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.met_key(key)?;
         let item = position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
         let live = item.filter(|(_, item)| !self.is_past(item.expiry));
-        live.as_ref().map_or(Ok(()), |(position, item)| self.may_show(*position, item))?;
+        live.as_ref().map_or(Ok(()), |(position, item)| self.verify_value(*position, item))?;
         found(live.map(|(_, item)| item.value));
         Ok(())
     }
@@ -147,8 +147,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Comes before a value is shown.
-    pub(crate) fn may_show(&self, position: Position, item: &Item<'_>) -> Result<(), Error> {
-        if self.verify > Verify::Nothing { whole(position, item) } else { Ok(()) }
+    pub(crate) fn verify_value(&self, position: Position, item: &Item<'_>) -> Result<(), Error> {
+        if self.verify > Verify::Nothing { check_intact(position, item) } else { Ok(()) }
     }
 
     /// For a reader that met this key, or its absence. Where nothing at all is to be waited for, its hash need not be known: the latest

@@ -14,23 +14,23 @@ pub(crate) struct Records<'m, M>(pub(crate) &'m M);
 impl<'m, M: Medium> Records<'m, M> {
     /// The record that `position` names; its checksum is not compared.
     pub(crate) fn read(&self, position: Position) -> Result<Item<'m>, Error> {
-        let room_bytes = match place_of(position)?.kind {
+        let capacity_bytes = match place_of(position)?.kind {
             PlaceKind::Slot(class) => class.bytes(),
             _ => self.0.len_bytes().saturating_sub(position.offset().0),
         };
         // SAFETY: as this type's head says, nobody stores to the record.
-        Ok(unsafe { Item::read(self.0, position.offset(), room_bytes) }?)
+        Ok(unsafe { Item::read(self.0, position.offset(), capacity_bytes) }?)
     }
 
     /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
-        Plain::in_room(self.room(position)?)
+        Plain::in_slot(self.slot_bytes(position)?)
     }
 
     /// The slot that a record lies in; `None` says nothing.
     #[inline(always)]
-    fn room(&self, position: Position) -> Option<&'m [u8]> {
+    fn slot_bytes(&self, position: Position) -> Option<&'m [u8]> {
         let room = position.offset().span(position.slot_bytes()?);
         // SAFETY: as this type's head says; nobody stores to what a slot has behind its record.
         unsafe { self.0.bytes(room) }.ok()
@@ -61,7 +61,7 @@ impl<M: Medium> Records<'_, M> {
         positions: &'p [Position],
         near: impl Fn(&Self, Position) + 'p,
     ) -> impl Iterator<Item = Position> + 'p {
-        items::in_time(positions, move |&position| near(self, position)).copied()
+        items::prefetch_ahead(positions, move |&position| near(self, position)).copied()
     }
 }
 
@@ -74,7 +74,7 @@ impl<M: Medium> Keys for Records<'_, M> {
 
     #[inline(always)]
     fn has_key(&self, position: Position, key: &[u8]) -> bool {
-        self.room(position).is_some_and(|room| Plain::of_key(room, key).is_some())
+        self.slot_bytes(position).is_some_and(|room| Plain::of_key(room, key).is_some())
     }
 
     #[inline(always)]
@@ -105,14 +105,14 @@ impl<M: Medium> Keys for WithValues<'_, '_, M> {
 }
 
 /// Records that a search for an absent key compares, each whole: one whose key is damaged may be that key's.
-pub(crate) struct Whole<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
+pub(crate) struct Intact<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
 
-impl<M: Medium> Keys for Whole<'_, '_, M> {
+impl<M: Medium> Keys for Intact<'_, '_, M> {
     type Error = Error;
 
     fn key(&self, position: Position) -> Result<&[u8], Error> {
         let item = self.0.read(position)?;
-        whole(position, &item)?;
+        check_intact(position, &item)?;
         Ok(item.key)
     }
 
@@ -127,8 +127,8 @@ pub(crate) fn witness(position: Position, item: &Item<'_>) -> Witness {
 }
 
 /// An error unless the record's checksum fits.
-pub(crate) fn whole(position: Position, item: &Item<'_>) -> Result<(), Error> {
-    if item.is_whole() {
+pub(crate) fn check_intact(position: Position, item: &Item<'_>) -> Result<(), Error> {
+    if item.is_intact() {
         return Ok(());
     }
     Err(Error::Corrupt { offset: position.offset().0, what: "a record's checksum does not fit" })

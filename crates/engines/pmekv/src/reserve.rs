@@ -14,7 +14,7 @@
 //!
 //! # Surplus
 //! Where keys are deleted there are more slots than these. A chunk of slots that is given back goes to whatever wants room first, and one that is wanted again must be
-//! empty, which in a region that was full of records none may be for long. So in a region that was used to the end (`Heap::is_used_to_its_end`) all slots are kept
+//! empty, which in a region that was full of records none may be for long. So in a region that was used to the end (`Heap::is_exhausted`) all slots are kept
 //! until the region grows, or a write finds no room otherwise (`room.rs`).
 //!
 //! Nothing of this is stored. An opening keeps slots that nothing names for the reserve before the sweep gives any of them away (`open.rs`): those that were the
@@ -129,7 +129,7 @@ impl Reserve {
         }
         let form = NodeForm::of(heap);
         let count = form.node_count(counts.keys);
-        let keeps_surplus = heap.is_used_to_its_end() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
+        let keeps_surplus = heap.is_exhausted() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
         let all = if keeps_surplus { 2 * form.node_count(counts.keys_foreseen(heap.stats())) } else { 2 * count };
         count.max(all.saturating_sub(counts.nodes))
     }
@@ -251,7 +251,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn provide_without_spare(&self, log: &mut Log, entries: u64, provided: Result<(), Error>) -> Result<(), Error> {
         let is_long = log.segments.len() + usize::from(entries > log.left) > 1;
         let is_full = provided.as_ref().is_err_and(Error::is_full);
-        if !is_full || !is_long || self.reserve.lacks_slots() || self.room.met_damage() {
+        if !is_full || !is_long || self.reserve.lacks_slots() || self.checkpoint_damage.met_damage() {
             return provided;
         }
         self.lanes.provide(log, (&self.medium, &self.heap), entries, 0)
@@ -295,7 +295,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Comes behind a checkpoint: frees the slots that are not needed, where the region has not been used to its end.
     pub(crate) fn trim_reserve(&self) {
-        if !self.heap.is_used_to_its_end() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
+        if !self.heap.is_exhausted() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
             self.free_surplus(u64::MAX);
         }
     }

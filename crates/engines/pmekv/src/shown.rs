@@ -138,12 +138,12 @@ mod interleavings {
     }
 
     #[test]
-    fn a_reader_sees_no_older_number_after_a_newer() {
+    fn readers_see_increasing_numbers() {
         loom::model(never_falls::<false>);
     }
 
     #[test]
-    fn a_turn_that_is_raised_late_is_caught() {
+    fn turn_that_is_raised_late_is_caught() {
         assert!(catch_unwind(|| loom::model(never_falls::<true>)).is_err());
     }
 }

@@ -114,7 +114,7 @@ mod tests {
     const OTHER: u64 = ONE + PLACE_COUNT as u64;
 
     #[test]
-    fn a_place_names_the_hash_that_alone_raised_it() {
+    fn place_names_its_only_hash() {
         let tickets = Tickets::default();
         tickets.raise(ONE, Ticket(10));
         let of = |hash| (tickets.of(hash).ticket, tickets.of(hash).is_others);

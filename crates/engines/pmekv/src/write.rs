@@ -4,16 +4,16 @@
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
 use arrayvec::ArrayVec;
-use engine::{Answer, Before, Error, ExpiredItem, Limits};
+use engine::{Error, ExpiredItem, Limits, PriorState, WriteResult};
 use epoch::{FREED_COUNT_MAX, Pinned};
 use index::Position;
-use index::bplus_tree::{Aim, ChangeError, Edit, Found, Keys as _};
+use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::{place_of, whole};
+use crate::record::{check_intact, place_of};
 use crate::{Pmekv, canary};
 
 /// What a key has to hold to be changed.
@@ -27,27 +27,27 @@ pub(crate) enum Expected {
 /// What came of a write.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) answer: Answer<Before>,
+    pub(crate) answer: WriteResult<PriorState>,
     /// The item that had expired before, for the callback, if there is one.
     pub(crate) expired: Option<ExpiredItem>,
 }
 
 impl Outcome {
-    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: Answer::Unexpected, expired: None };
+    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
 
-    pub(crate) fn found(before: Before) -> Outcome {
-        Outcome { answer: Answer::Done(before), expired: None }
+    pub(crate) fn found(before: PriorState) -> Outcome {
+        Outcome { answer: WriteResult::Done(before), expired: None }
     }
 
     /// True if the key was there.
     pub(crate) fn was_there(&self) -> bool {
-        self.answer == Answer::Done(Before::Present)
+        self.answer == WriteResult::Done(PriorState::Present)
     }
 
     /// What it was to a decision that was shown a value, or none: an item that it was shown had not expired.
     pub(crate) fn shown(self, is_shown: bool) -> Outcome {
         let Outcome { answer, expired } = self;
-        Outcome { answer: answer.map(|before| before.as_shown(is_shown)), expired: expired.filter(|_| !is_shown) }
+        Outcome { answer: answer.map(|before| before.present_if(is_shown)), expired: expired.filter(|_| !is_shown) }
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Changed {
         hash: u64,
     },
     Done {
-        before: Before,
+        before: PriorState,
         old: Option<Position>,
         hash: u64,
         ticket: Ticket,
@@ -77,8 +77,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expected: Expected,
     ) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let aim = self.tree.aim(pin.pinned(), &self.records(), key);
-        let changed = self.change_at(pin.pinned(), &aim, new, expected)?;
+        let prefetched = self.tree.prefetch(pin.pinned(), &self.records(), key);
+        let changed = self.change_at(pin.pinned(), &prefetched, new, expected)?;
         drop(pin);
         self.conclude(changed)
     }
@@ -88,21 +88,21 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn change_at<'t>(
         &'t self,
         pinned: Pinned<'t>,
-        aim: &Aim<'t, '_>,
+        prefetched: &PrefetchedLeaf<'t, '_>,
         new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Changed, Error> {
-        let (hash, records) = (self.hasher.signature(aim.key()), self.records());
+        let (hash, records) = (self.hasher.signature(prefetched.key()), self.records());
         let mut log = self.lanes.lock(self.lane_of(hash));
         self.batches.is_learnt()?;
         // The leaf is there by now, or will be; what the key holds is on its way while the record is written.
-        self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        self.tree.likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
         new.iter_mut().for_each(|new| new.write(&self.medium));
-        let found = self.tree.look_at(pinned, &records, aim)?;
+        let found = self.tree.find_prefetched_to_change(pinned, &records, prefetched)?;
         let old = found.item();
         if old.is_none() {
             // Under the lane's lock nobody puts it meanwhile.
-            self.is_surely_absent(aim.key())?;
+            self.is_surely_absent(prefetched.key())?;
         }
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Changed::Unexpected);
@@ -145,17 +145,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Changed::Unexpected => return Ok(Outcome::UNEXPECTED),
             Changed::Nothing { hash } => {
                 self.met(hash)?;
-                return Ok(Outcome::found(Before::Absent));
+                return Ok(Outcome::found(PriorState::Absent));
             }
         };
-        let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
+        let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
             self.retire(old)?;
         }
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             self.tickets.settle(hash, ticket);
         }
-        Ok(Outcome { answer: Answer::Done(before), expired })
+        Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
 
     /// A copy of a record that had expired, for the callback, if there is one. It was taken out of the tree, and not retired yet.
@@ -164,7 +164,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let (position, hook) = (old?, self.reaper.hook());
         let item = self.records().read(position).ok()?;
         // A time that has rotted is none, and neither is a value.
-        whole(position, &item).ok()?;
+        check_intact(position, &item).ok()?;
         hook.copy(item.key, item.value, item.expiry)
     }
 
@@ -178,19 +178,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// What a write finds. The clock is looked at once: the caller and the hook go by the same. The key's lane is locked.
     #[inline(always)]
-    pub(crate) fn before(&self, old: Option<Position>) -> Result<Before, Error> {
+    pub(crate) fn before(&self, old: Option<Position>) -> Result<PriorState, Error> {
         match old {
-            None => Ok(Before::Absent),
-            Some(old) if self.records().plain(old).is_some() => Ok(Before::Present),
+            None => Ok(PriorState::Absent),
+            Some(old) if self.records().plain(old).is_some() => Ok(PriorState::Present),
             Some(old) => self.before_of_any(old),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn before_of_any(&self, old: Position) -> Result<Before, Error> {
+    fn before_of_any(&self, old: Position) -> Result<PriorState, Error> {
         let is_past = self.is_past(self.records().read(old)?.expiry);
-        Ok(if is_past { Before::Expired } else { Before::Present })
+        Ok(if is_past { PriorState::Expired } else { PriorState::Present })
     }
 
     pub(crate) fn lane_of(&self, hash: u64) -> usize {
@@ -233,7 +233,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut free = ArrayVec::<_, FREED_COUNT_MAX>::new();
         let waiting_bytes = self.limbo.retire(old, bytes, |record| free.push(record));
         if waiting_bytes > 0 {
-            self.heap.expect_loosened(waiting_bytes);
+            self.heap.expect_newly_free(waiting_bytes);
         }
         if !free.is_empty() {
             self.free_all(&free);

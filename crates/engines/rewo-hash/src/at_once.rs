@@ -10,8 +10,8 @@
 //! ([decision 68](../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
 
 use crate::write::Outcome;
-use engine::{Answer, Before, Error, Verify};
-use index::block_hash::{At, Key, Sight, Slot};
+use engine::{Error, PriorState, Verify, WriteResult};
+use index::block_hash::{At, Key, LockedLookup, Slot};
 use index::cached_table::{Write, canary};
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -28,17 +28,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(never)]
     pub(crate) fn try_put(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let aim = self.aim(key);
+        let target = self.prefetch(key);
         if item.item_bytes() > WRITTEN_LOCKED_BYTES_MAX || !item.expiry.is_never() {
             return self.write_pinned(key, &mut Some(self.prepare(key, item)?), &mut |_| true);
         }
         let mut new = self.prepare_unwritten(key, item)?;
-        let buckets = self.table.lock_aimed(self.cx(), aim, key.signature);
-        let sight = buckets.glance(key);
-        self.aim_at_old(&sight, key, item.item_bytes());
+        let buckets = self.table.lock_target(self.cx(), target, key.signature);
+        let lookup = buckets.lookup(key);
+        self.prefetch_old(&lookup, key, item.item_bytes());
         let mut hidden = self.hide_in_time(key);
         self.write_prepared(&mut new, item);
-        if !self.is_clear(&sight, key) {
+        if !self.is_clear(&lookup, key) {
             hidden.into_iter().for_each(Write::unchanged);
             drop(buckets);
             return self.put_after_all(key, new);
@@ -47,9 +47,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
             self.reveal(hidden.take(), Some(&new.new));
         }
-        let (old, published) = match sight {
-            Sight::Entry(old) => (Some(old.slot), buckets.replace(&old, &new.new.slot)),
-            Sight::Nothing | Sight::Unsure => match buckets.insert(&new.new.slot) {
+        let (old, published) = match lookup {
+            LockedLookup::Entry(old) => (Some(old.slot), buckets.replace(&old, &new.new.slot)),
+            LockedLookup::Nothing | LockedLookup::Unsure => match buckets.insert(&new.new.slot) {
                 Ok(published) => (None, published),
                 Err(_) => {
                     hidden.into_iter().for_each(Write::unchanged);
@@ -60,17 +60,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let entered = new.new;
         new.publish(&self.reaper);
         self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
-        Ok(Answer::Done(if old.is_some() { Before::Present } else { Before::Absent }).into())
+        Ok(WriteResult::Done(if old.is_some() { PriorState::Present } else { PriorState::Absent }).into())
     }
 
     /// A delete. The callback is told by the caller.
     #[inline(never)]
     pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let aim = self.aim(key);
-        let buckets = self.table.lock_aimed(self.cx(), aim, key.signature);
-        let old = match buckets.glance(key) {
-            Sight::Entry(old) if self.is_plain(&old, key) => old,
+        let target = self.prefetch(key);
+        let buckets = self.table.lock_target(self.cx(), target, key.signature);
+        let old = match buckets.lookup(key) {
+            LockedLookup::Entry(old) if self.is_plain(&old, key) => old,
             _ => {
                 drop(buckets);
                 return self.delete_after_all(key);
@@ -82,7 +82,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         let published = buckets.remove(&old);
         self.finish(key, published, hidden, None, Some(&old.slot))?;
-        Ok(Answer::Done(Before::Present).into())
+        Ok(WriteResult::Done(PriorState::Present).into())
     }
 
     #[cold]
@@ -99,11 +99,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Whether a put may go by what it saw.
     #[inline(always)]
-    fn is_clear(&self, sight: &Sight, key: Key<'_>) -> bool {
-        match sight {
-            Sight::Entry(old) => self.is_plain(old, key),
-            Sight::Nothing => self.verify < Verify::Absence,
-            Sight::Unsure => false,
+    fn is_clear(&self, lookup: &LockedLookup, key: Key<'_>) -> bool {
+        match lookup {
+            LockedLookup::Entry(old) => self.is_plain(old, key),
+            LockedLookup::Nothing => self.verify < Verify::Absence,
+            LockedLookup::Unsure => false,
         }
     }
 
@@ -115,12 +115,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Starts the misses of the old item and of its copy, or of the room for one. The caller is pinned.
     #[inline(always)]
-    fn aim_at_old(&self, sight: &Sight, key: Key<'_>, item_bytes: u64) {
-        if let Sight::Entry(At { slot, .. }) = sight
+    fn prefetch_old(&self, lookup: &LockedLookup, key: Key<'_>, item_bytes: u64) {
+        if let LockedLookup::Entry(At { slot, .. }) = lookup
             && let Some(position) = Slot::position(slot)
         {
             self.medium.prefetch_line(position.offset());
         }
-        self.cached_table().into_iter().for_each(|cache| cache.aim_at_room(key.signature, item_bytes));
+        self.cached_table().into_iter().for_each(|cache| cache.prefetch_for_write(key.signature, item_bytes));
     }
 }

@@ -94,7 +94,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[cold]
     #[inline(never)]
     fn hold_up(&self) {
-        self.held_up.hold_up(&self.limbo, || _ = self.collect());
+        self.held_up.throttle(&self.limbo, || _ = self.collect());
     }
 
     /// True while readers may keep something.

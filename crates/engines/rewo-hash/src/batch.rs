@@ -1,7 +1,7 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Before, Condition, Engine, Error, ExpiredItem, Limits, Witness};
-use index::block_hash::{Key, NoRoom, Slot, Turn};
+use engine::{BatchOp, Condition, Engine, Error, ExpiredItem, Limits, PriorState, Witness};
+use index::block_hash::{Key, NoSpace, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
 use pmem::{Dram, Medium, Ticket};
@@ -23,7 +23,7 @@ struct Done<'a, 'k> {
 
 /// Why an attempt came to no end.
 enum Stop {
-    Room(NoRoom),
+    Room(NoSpace),
     /// This condition does not hold.
     Unmet(usize),
     Failed(Error),
@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.may_write()?;
         self.bound_garbage();
         Limits::check_batch(conditions, ops)?;
-        if let Some(key) = BatchOp::only_deleted(conditions, ops) {
+        if let Some(key) = BatchOp::single_delete(conditions, ops) {
             return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
         }
         let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, *condition)));
@@ -51,9 +51,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         ops.sort_by_key(|(key, _)| (key.signature, key.bytes));
         ops.dedup_by_key(|(key, _)| key.bytes);
         let turn = self.table.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&asked, &ops, &turn))?;
+        let expired = self.with_space(|| self.try_batch(&asked, &ops, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())
     }
 
@@ -88,8 +88,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     self.table.split_for_batch(self.cx(), full, &signatures)?;
                 }
                 Err(Stop::Unmet(condition)) => {
-                    self.look_again(asked.iter().map(|(key, _)| key))?;
-                    return Err(Error::Unmet { condition });
+                    self.find_again(asked.iter().map(|(key, _)| key))?;
+                    return Err(Error::ConditionFailed { condition });
                 }
                 Err(Stop::Failed(error)) => return Err(error),
             }
@@ -131,10 +131,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             }
             changed.push((number, *key));
         }
-        batch.has_room().map_err(Stop::Room)?;
+        batch.has_space().map_err(Stop::Room)?;
         if batch.changes_nothing() {
             drop(batch);
-            self.look_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
+            self.find_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
             return Ok(Done { replaced, hidden: Vec::new(), ticket: None });
         }
         let record = batch.reserve_record().map_err(Error::from)?;
@@ -145,13 +145,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable
     /// yet.
-    fn look_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
+    fn find_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
         keys.try_for_each(|key| self.find(*key).map(drop))
     }
 
     /// The value of a slot and its witness, unless the value has expired.
     pub(crate) fn live_witness<'a>(&'a self, slot: &'a Slot) -> Result<Option<(Witness, &'a [u8])>, Error> {
-        let seen = self.seen(slot)?;
+        let seen = self.contents(slot)?;
         Ok((!self.clock.is_past(seen.expiry)).then(|| (seen.witness(), seen.value)))
     }
 
@@ -159,7 +159,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn ended(&self, replaced: Vec<Slot>) -> Result<Vec<ExpiredItem>, Error> {
         let mut expired = Vec::new();
         for slot in &replaced {
-            if self.before(Some(slot))? == Before::Expired {
+            if self.before(Some(slot))? == PriorState::Expired {
                 expired.extend(self.copy_expired(Some(slot)));
             }
             self.retire(Some(slot));

@@ -9,14 +9,16 @@ use std::sync::Arc;
 
 use engine::{Error, Expiry, Figure, OpenError, Progress, Verify, Witness};
 use index::block_hash::Key;
-use index::cached_table::{CacheStats, Copied, CopyThreads, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
+use index::cached_table::{
+    CacheStats, Copied, CopyThreads, Lookup, LookupKey, NewCopy, Permit, Write, canary, is_durable,
+};
 use index::segmented::Cursor;
 use index::{CachedTable, cached_table};
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 use crate::background::Background;
-use crate::read::Seen;
+use crate::read::SlotContents;
 use crate::write::New;
 
 /// What a write is to the cached table, if there is one.
@@ -25,17 +27,17 @@ pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
 /// What a look into the cached table says of a key.
 pub(crate) enum Known {
     /// What the caller was shown, or that there is nothing to show.
-    Told(bool),
+    Certain(bool),
     /// The region is to be asked.
     Unknown(Option<Permit>),
 }
 
 /// A key as the cached table is asked for it.
-pub(crate) fn sought<'k>(key: Key<'k>) -> Sought<'k> {
-    Sought { bytes: key.bytes, signature: key.signature }
+pub(crate) fn lookup_key<'k>(key: Key<'k>) -> LookupKey<'k> {
+    LookupKey { bytes: key.bytes, signature: key.signature }
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SlotContents<'a> {
     pub(crate) fn copy(&self) -> NewCopy<'a> {
         NewCopy { value: self.value, version: self.witness().words(), expiry_ms: self.expiry.ms() }
     }
@@ -66,7 +68,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let Some(cache) = self.cache.as_ref().filter(|_| thread_count > 0 && self.medium.is_writable()) else {
             return Ok(self);
         };
-        cache.take_hand_overs();
+        cache.accept_handoffs();
         let threads = CopyThreads::start(cache, thread_count).map_err(OpenError::Thread)?;
         Ok(RewoHash { copy_threads: Some(threads), ..self })
     }
@@ -78,32 +80,32 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Shows the key's copy, if there is one.
     #[inline(always)]
-    pub(crate) fn look(&self, key: Key<'_>, found: &mut dyn FnMut(Witness, &[u8], Expiry)) -> Known {
+    pub(crate) fn lookup_copy(&self, key: Key<'_>, found: &mut dyn FnMut(Witness, &[u8], Expiry)) -> Known {
         let Some(cache) = &self.cache else { return Known::Unknown(None) };
         let show = |copied: Copied<'_>| {
             found(Witness::of_words(copied.version), copied.value, Expiry::at_ms(copied.expiry_ms))
         };
-        match cache.look(sought(key), || self.clock.now_ms(), show) {
-            Look::Hit(()) => Known::Told(true),
-            Look::Absent if self.verify < Verify::Absence => Known::Told(false),
-            Look::Absent => Known::Unknown(None),
-            Look::Miss(permit) => Known::Unknown(permit),
+        match cache.lookup(lookup_key(key), || self.clock.now_ms(), show) {
+            Lookup::Hit(()) => Known::Certain(true),
+            Lookup::Absent if self.verify < Verify::Absence => Known::Certain(false),
+            Lookup::Absent => Known::Unknown(None),
+            Lookup::Miss(permit) => Known::Unknown(permit),
         }
     }
 
     /// Brings in what a read found in the region that missed it in the cached table.
     #[inline(always)]
-    pub(crate) fn bring_in<'v>(&self, permit: Option<Permit>, key: Key<'_>, copy: impl FnOnce() -> NewCopy<'v>) {
+    pub(crate) fn admit<'v>(&self, permit: Option<Permit>, key: Key<'_>, copy: impl FnOnce() -> NewCopy<'v>) {
         let Some(cache) = &self.cache else { return };
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(permit, sought(key), &copy());
+            cache.admit(permit, lookup_key(key), &copy());
         }
     }
 
     /// Before a write publishes, under the locks of the key's buckets.
     #[inline(always)]
     pub(crate) fn hide<'k>(&self, key: Key<'k>) -> Hidden<'_, 'k> {
-        self.cache.as_ref().map(|cache| cache.begin(sought(key)))
+        self.cache.as_ref().map(|cache| cache.begin(lookup_key(key)))
     }
 
     /// As [`Self::hide`], but for the twin that hides late.
@@ -119,7 +121,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             && self.cache.as_ref().is_some_and(|cache| cache.is_served())
             && let Some(copy) = self.copy_of_new(new)
         {
-            hidden.hand_over(&copy);
+            hidden.hand_off(&copy);
         }
     }
 
@@ -137,7 +139,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// What its readers are shown of what was put; `None` if they will be told of damage.
     #[inline(always)]
     fn copy_of_new<'n>(&'n self, new: &'n New<'n>) -> Option<NewCopy<'n>> {
-        new.copy.or_else(|| Some(self.seen(&new.slot).ok()?.copy()))
+        new.copy.or_else(|| Some(self.contents(&new.slot).ok()?.copy()))
     }
 
     /// Before the store is cleared.
@@ -154,11 +156,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let mut is_full = false;
         for (_, slot) in &shown.slots {
             // Damage is told to who asks for the key: of a store that has some no miss is an absence.
-            let Ok(seen) = self.whole(slot) else { return Ok(Progress::Idle) };
+            let Ok(seen) = self.intact_contents(slot) else { return Ok(Progress::Idle) };
             let key = self.key(seen.key)?;
-            is_full |= cache.is_full_for(sought(key));
+            is_full |= cache.is_full_for(lookup_key(key));
             if !is_full && !self.offer(cache, key)? {
-                cache.leave_out(sought(key));
+                cache.exclude(lookup_key(key));
             }
         }
         if next.is_done() && !is_full {
@@ -170,12 +172,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// False if the key may have an item that was not brought in.
     fn offer(&self, cache: &CachedTable, key: Key<'_>) -> Result<bool, Error> {
-        let Some(permit) = cache.permit(sought(key)) else { return Ok(false) };
+        let Some(permit) = cache.permit(lookup_key(key)) else { return Ok(false) };
         let Some(slot) = self.find(key)? else { return Ok(true) };
         if !is_durable(&self.medium) {
             return Ok(false);
         }
-        cache.bring_in(permit, sought(key), &self.whole(&slot)?.copy());
+        cache.admit(permit, lookup_key(key), &self.intact_contents(&slot)?.copy());
         Ok(true)
     }
 }

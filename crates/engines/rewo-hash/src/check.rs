@@ -40,20 +40,20 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             checked.and_then(|()| self.check_item(at, &slot, check.depth())).unwrap_or_else(&mut *damaged);
         }
         if !state.cursor.is_done() {
-            check.go_on_with(Some(state));
+            check.set_state(Some(state));
             return Ok(());
         }
         if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
             damaged(Damage { offset, what: "a part of the region could not be read".into() });
         }
-        check.go_on_with::<CheckState>(None);
+        check.set_state::<CheckState>(None);
         Ok(())
     }
 
     fn begin_check(&self, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
         self.finish_sweep()?;
-        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
-        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
         Ok(Box::new(CheckState { cursor: Cursor::default(), named: HashSet::new() }))
     }
 
@@ -74,12 +74,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     fn check_item(&self, at: Offset, slot: &Slot, depth: Depth) -> Result<(), Damage> {
         let damage = |what: &str| Damage { offset: at.0, what: what.into() };
-        let told = |error: Error| Damage { offset: at.0, what: error.to_string() };
+        let from_error = |error: Error| Damage { offset: at.0, what: error.to_string() };
         if depth == Depth::Quick {
-            return self.seen(slot).map(drop).map_err(told);
+            return self.contents(slot).map(drop).map_err(from_error);
         }
-        let seen = self.whole(slot).map_err(told)?;
-        match self.key(seen.key).and_then(|key| self.find(key)).map_err(told)? {
+        let seen = self.intact_contents(slot).map_err(from_error)?;
+        match self.key(seen.key).and_then(|key| self.find(key)).map_err(from_error)? {
             Some(found) if found == *slot => Ok(()),
             Some(_) => Err(damage("a key is in two slots that differ")),
             None => Err(damage("a search for the slot's key does not find it")),

@@ -9,7 +9,7 @@
 //! The pin lasts from 1 to 3: the item's room is not reused meanwhile, and an equal slot names the same item. A key that has
 //! expired is absent to the decision. An item is believed only if its checksum fits, whatever reads compare.
 
-use engine::{Answer, Before, Condition, Decide, Decision, Error, Expiry, Held};
+use engine::{Condition, CurrentItem, Decide, Decision, Error, Expiry, PriorState, WriteResult};
 use index::block_hash::Key;
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -24,9 +24,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.bound_garbage();
         let key = self.key(key)?;
         loop {
-            let (is_changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
-            if outcome.answer != Answer::Unexpected {
-                self.tell_expired(outcome);
+            let (is_changed, outcome) = self.with_space(|| self.try_update(key, decide))?;
+            if outcome.answer != WriteResult::Unexpected {
+                self.report_expired(outcome);
                 return Ok(is_changed);
             }
         }
@@ -36,12 +36,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
-        let seen = found.as_ref().map(|slot| self.whole(slot)).transpose()?;
+        let seen = found.as_ref().map(|slot| self.intact_contents(slot)).transpose()?;
         let live = seen.filter(|seen| !self.clock.is_past(seen.expiry));
         let held = live.map_or(Expiry::NEVER, |live| live.expiry);
-        let decision = decide(live.map(|live| Held { value: live.value, expiry: live.expiry }));
+        let decision = decide(live.map(|live| CurrentItem { value: live.value, expiry: live.expiry }));
         let put = match &decision {
-            Decision::Keep => return Ok((false, Answer::Done(Before::Present).into())),
+            Decision::Keep => return Ok((false, WriteResult::Done(PriorState::Present).into())),
             Decision::Put(value) => Some((value, held)),
             Decision::PutUntil(value, expiry) => Some((value, *expiry)),
             Decision::Delete => None,
@@ -63,8 +63,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let key = self.key(key)?;
         loop {
             let outcome = self.try_delete_if(key, conditions)?;
-            if outcome.answer != Answer::Unexpected {
-                self.tell_expired(outcome);
+            if outcome.answer != WriteResult::Unexpected {
+                self.report_expired(outcome);
                 return Ok(());
             }
         }
@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let found = self.find(key)?;
         let live = found.as_ref().map_or(Ok(None), |slot| self.live_witness(slot))?;
         if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
         self.write_pinned(key, &mut None, &mut |slot| slot == found.as_ref())
     }

@@ -29,7 +29,7 @@ mod cached;
 mod check;
 mod compact;
 mod conditional;
-mod look;
+mod lookup;
 mod many;
 mod open;
 mod ops;
@@ -40,7 +40,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
+use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::Heap;
 use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
@@ -65,7 +65,7 @@ pub struct RewoHash<M, D: Dram> {
     cache: Option<Arc<CachedTable>>,
     copy_threads: Option<CopyThreads>,
     limbo: Limbo<Garbage>,
-    held_up: HeldUp,
+    held_up: WriteThrottle,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
     /// Every item is counted, and free space is known unless the store is damaged or read-only.

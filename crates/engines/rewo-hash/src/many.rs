@@ -2,10 +2,10 @@
 
 use std::array;
 
-use engine::{Error, Seen, empty_room};
+use engine::{Error, Lookup, empty_buffer};
 use index::CachedTable;
-use index::block_hash::{Hint, Key};
-use index::cached_table::Aimed;
+use index::block_hash::{Candidate, Key};
+use index::cached_table::PrefetchedCopy;
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
@@ -23,14 +23,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// key as the batch left it must not read another as it was before.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         let _pin = epoch::pin();
-        let mut sought = [NOTHING; GROUP_COUNT];
-        for (key, sought) in keys.iter().zip(&mut sought) {
-            *sought = self.key(key)?;
+        let mut indexed_keys = [NOTHING; GROUP_COUNT];
+        for (key, indexed) in keys.iter().zip(&mut indexed_keys) {
+            *indexed = self.key(key)?;
         }
-        let sought = &sought[..keys.len().min(GROUP_COUNT)];
+        let indexed_keys = &indexed_keys[..keys.len().min(GROUP_COUNT)];
         match &self.cache {
-            Some(cache) => self.get_copies(cache, sought, &mut found),
-            None => self.get_stored(sought, &mut found),
+            Some(cache) => self.get_copies(cache, indexed_keys, &mut found),
+            None => self.get_stored(indexed_keys, &mut found),
         }
     }
 
@@ -41,25 +41,25 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         keys: &[Key<'_>],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let mut aims = [Aimed::NONE; GROUP_COUNT];
-        keys.iter().for_each(|key| cache.aim(key.signature));
-        for (key, aim) in keys.iter().zip(&mut aims) {
-            *aim = cache.aim_at_copy(key.signature);
-            if !aim.is_some() {
-                _ = self.table.aim(&self.medium, key.signature);
+        let mut targets = [PrefetchedCopy::NONE; GROUP_COUNT];
+        keys.iter().for_each(|key| cache.prefetch(key.signature));
+        for (key, target) in keys.iter().zip(&mut targets) {
+            *target = cache.prefetch_copy(key.signature);
+            if !target.is_some() {
+                _ = self.table.prefetch(&self.medium, key.signature);
             }
         }
-        for (key, aim) in keys.iter().zip(aims) {
-            cache.aim_at_rest(aim);
-            if !aim.is_some() {
-                self.ask_for(&self.table.hint(&self.medium, *key));
+        for (key, target) in keys.iter().zip(targets) {
+            cache.prefetch_rest(target);
+            if !target.is_some() {
+                self.ask_for(&self.table.candidate(&self.medium, *key));
             }
         }
         for (i, key) in keys.iter().enumerate() {
-            match self.look_in(cache, *key, &mut empty_room()).seen() {
-                Seen::Value(value) => found(i, Some(value)),
-                Seen::Absent => found(i, None),
-                Seen::Unsure => self.show_one(i, *key, found)?,
+            match self.lookup_cached(cache, *key, &mut empty_buffer()).unpack() {
+                Lookup::Value(value) => found(i, Some(value)),
+                Lookup::Absent => found(i, None),
+                Lookup::Unsure => self.read_one(i, *key, found)?,
             }
         }
         Ok(())
@@ -67,18 +67,18 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// As [`RewoHash::get_group`], from the region.
     fn get_stored(&self, keys: &[Key<'_>], found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        keys.iter().for_each(|key| _ = self.table.aim(&self.medium, key.signature));
-        let hints: [Option<Hint<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
-            let hint = self.table.hint(&self.medium, *keys.get(i)?);
-            self.ask_for(&hint);
-            Some(hint)
+        keys.iter().for_each(|key| _ = self.table.prefetch(&self.medium, key.signature));
+        let candidates: [Option<Candidate<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
+            let candidate = self.table.candidate(&self.medium, *keys.get(i)?);
+            self.ask_for(&candidate);
+            Some(candidate)
         });
-        for (i, (key, hint)) in keys.iter().zip(hints.iter().flatten()).enumerate() {
-            let glance = self.table.glance_at(hint, *key);
-            match self.look_by(glance, *key, None, &mut empty_room()).seen() {
-                Seen::Value(value) => found(i, Some(value)),
-                Seen::Absent => found(i, None),
-                Seen::Unsure => self.show_one(i, *key, found)?,
+        for (i, (key, candidate)) in keys.iter().zip(candidates.iter().flatten()).enumerate() {
+            let lookup = self.table.lookup_candidate(candidate, *key);
+            match self.pack_lookup(lookup, *key, None, &mut empty_buffer()).unpack() {
+                Lookup::Value(value) => found(i, Some(value)),
+                Lookup::Absent => found(i, None),
+                Lookup::Unsure => self.read_one(i, *key, found)?,
             }
         }
         Ok(())
@@ -86,15 +86,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Asks the cache for the item that a hint leads to.
     #[inline(always)]
-    fn ask_for(&self, hint: &Hint<'_, M>) {
-        let Some(position) = hint.position() else { return };
+    fn ask_for(&self, candidate: &Candidate<'_, M>) {
+        let Some(position) = candidate.position() else { return };
         items::prefetch(&self.medium, position.offset(), position.slot_bytes());
     }
 
     #[cold]
     #[inline(never)]
-    fn show_one(&self, i: usize, key: Key<'_>, found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        if !self.show(key, false, &mut |_, value, _| found(i, Some(value)))? {
+    fn read_one(&self, i: usize, key: Key<'_>, found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        if !self.read(key, false, &mut |_, value, _| found(i, Some(value)))? {
             found(i, None);
         }
         Ok(())

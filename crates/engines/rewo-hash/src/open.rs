@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
+use engine::{Clock, Compaction, ExpiredHook, Hasher, OpenError, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BlockHash;
@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             cache: None,
             copy_threads: None,
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            held_up: HeldUp::default(),
+            held_up: WriteThrottle::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             reaper: Reaper::default(),

@@ -14,7 +14,7 @@ pub(crate) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
 /// What a slot says, wherever the item lies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct SlotContents<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) value: &'a [u8],
     pub(crate) expiry: Expiry,
@@ -22,7 +22,7 @@ pub(crate) struct Seen<'a> {
     item: Option<(Position, Item<'a>)>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SlotContents<'a> {
     /// A small value is its own version.
     pub(crate) fn witness(&self) -> Witness {
         match &self.item {
@@ -93,7 +93,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Whether the item at `position`, of the key's signature, has the key. The caller is pinned.
     pub(crate) fn is_key(&self, position: Position, key: Key<'_>) -> Result<bool, Error> {
         let item = self.item(position)?;
-        if item.key != key.bytes && !(item.is_whole() && self.table.signature(item.key) == key.signature) {
+        if item.key != key.bytes && !(item.is_intact() && self.table.signature(item.key) == key.signature) {
             return Err(Error::Corrupt { offset: position.offset().0, what: "an item is not its slot's" });
         }
         Ok(item.key == key.bytes)
@@ -102,46 +102,50 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The item at a position that the table shows. The caller is pinned.
     pub(crate) fn item(&self, position: Position) -> Result<Item<'_>, Error> {
         let offset = position.offset();
-        let room_bytes = match position.place().map(|place| place.kind) {
+        let capacity_bytes = match position.place().map(|place| place.kind) {
             Some(PlaceKind::Slot(class)) => class.bytes(),
             Some(PlaceKind::Extent) => self.medium.len_bytes().saturating_sub(offset.0),
             _ => return Err(Error::Corrupt { offset: offset.0, what: "a slot names an item of no size class" }),
         };
         // SAFETY: the table shows positions to pinned callers, and the caller stays pinned while it uses the item.
-        Ok(unsafe { Item::read(&self.medium, offset, room_bytes) }?)
+        Ok(unsafe { Item::read(&self.medium, offset, capacity_bytes) }?)
     }
 
     /// What a slot says. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn seen<'a>(&'a self, slot: &'a Slot) -> Result<Seen<'a>, Error> {
+    pub(crate) fn contents<'a>(&'a self, slot: &'a Slot) -> Result<SlotContents<'a>, Error> {
         match slot.content() {
-            Content::Whole { key, value } => Ok(Seen { key, value, expiry: Expiry::NEVER, item: None }),
+            Content::Whole { key, value } => Ok(SlotContents { key, value, expiry: Expiry::NEVER, item: None }),
             Content::Item { position, .. } => {
                 let item = self.item(position)?;
                 let Item { key, value, expiry, .. } = item;
-                Ok(Seen { key, value, expiry, item: Some((position, item)) })
+                Ok(SlotContents { key, value, expiry, item: Some((position, item)) })
             }
             Content::Damaged => Err(Error::Corrupt { offset: 0, what: "a slot's bytes are damaged" }),
         }
     }
 
     /// What a slot says, if its checksum fits. The caller is pinned.
-    pub(crate) fn whole<'a>(&'a self, slot: &'a Slot) -> Result<Seen<'a>, Error> {
-        let seen = self.seen(slot)?;
-        let is_whole = slot.is_whole() && seen.item.is_none_or(|(_, item)| item.is_whole());
+    pub(crate) fn intact_contents<'a>(&'a self, slot: &'a Slot) -> Result<SlotContents<'a>, Error> {
+        let seen = self.contents(slot)?;
+        let is_whole = slot.is_intact() && seen.item.is_none_or(|(_, item)| item.is_intact());
         let offset = seen.item.map_or(0, |(position, _)| position.offset().0);
         if is_whole { Ok(seen) } else { Err(Error::Corrupt { offset, what: "an item's checksum does not fit" }) }
     }
 
     /// What is shown of a slot; `None` if its time has come. `is_part`: a part of the value, or its length.
     #[inline(always)]
-    pub(crate) fn shown<'a>(&'a self, slot: &'a Slot, is_part: bool) -> Result<Option<Seen<'a>>, Error> {
-        let seen = self.seen(slot)?;
+    pub(crate) fn readable_contents<'a>(
+        &'a self,
+        slot: &'a Slot,
+        is_part: bool,
+    ) -> Result<Option<SlotContents<'a>>, Error> {
+        let seen = self.contents(slot)?;
         if self.clock.is_past(seen.expiry) {
             return Ok(None);
         }
         if self.verify >= Verify::Values && (!is_part || seen.item_bytes() <= COMPARED_FOR_PART_BYTES_MAX) {
-            self.whole(slot)?;
+            self.intact_contents(slot)?;
         }
         Ok(Some(seen))
     }

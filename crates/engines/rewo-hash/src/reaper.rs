@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::expectation::REST;
-use engine::{Answer, Before, COPIED_BYTES_MAX, Error, Expectation, ExpiredItem, Pace, Progress};
+use engine::{COPIED_BYTES_MAX, Error, Expectation, ExpiredItem, Pace, PriorState, Progress, WriteResult};
 use index::block_hash::Slot;
 use index::segmented::Cursor;
 use parking_lot::MutexGuard;
@@ -68,7 +68,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         drop(background);
         // They are gone, whatever became of those behind them.
-        reaped.into_iter().for_each(|item| self.expired_hook.tell(item));
+        reaped.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(match walked?.is_done() {
             false => Progress::More,
             true if is_to_rest => Progress::Rest(REST),
@@ -94,11 +94,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let (mut deleted_count, mut copied_bytes) = (0, 0);
         for (_, slot) in &shown.slots {
             // Damage is told to who asks for the key.
-            let Ok(seen) = self.seen(slot) else { continue };
+            let Ok(seen) = self.contents(slot) else { continue };
             if !seen.expiry.is_never() {
                 self.reaper.expectation.expect();
             }
-            let is_due = self.clock.is_past(seen.expiry) && self.whole(slot).is_ok();
+            let is_due = self.clock.is_past(seen.expiry) && self.intact_contents(slot).is_ok();
             if is_due && let Some(outcome) = self.reap_key(seen.key, slot)? {
                 self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
                 deleted_count += 1;
@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot);
         match self.write_pinned(self.key(key)?, &mut None, is_same) {
             Err(Error::Corrupt { .. }) => Ok(None),
-            reaped => Ok(Some(reaped?).filter(|outcome| outcome.answer == Answer::Done(Before::Expired))),
+            reaped => Ok(Some(reaped?).filter(|outcome| outcome.answer == WriteResult::Done(PriorState::Expired))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the engine offers: points, and walks by the number of a slot.
 
-use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, Show, Witness};
+use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, OnItem, Witness};
 use items::layout::HEADER_BYTES;
 use items::{Expiry, ItemError, NewItem};
 use parking_lot::MutexGuard;
@@ -75,7 +75,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         Ok(self.contents.read().items.iter().flatten().count() as u64)
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let from = match cursor {
             Cursor::Start => 0,
             Cursor::Number(slot) => slot,
@@ -99,7 +99,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
                 Err(error) => return Err(error.into()),
             }
         }
-        check.go_on_with::<()>(None);
+        check.set_state::<()>(None);
         Ok(())
     }
 

@@ -47,7 +47,7 @@ impl Slots {
         // SAFETY: slots change under the writers' lock alone, which the caller holds while it uses the item.
         let item = unsafe { Item::read(medium, self.at(slot), SLOT_BYTES) }?;
         match item.header.epoch == stamp {
-            true if !item.is_whole() => {
+            true if !item.is_intact() => {
                 Err(ItemError::Damaged { offset: self.at(slot).0, what: "an item's checksum does not fit" })
             }
             is_there => Ok(is_there.then_some(item)),

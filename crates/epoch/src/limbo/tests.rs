@@ -41,7 +41,7 @@ fn much_that_waits_is_reported_once() {
 
 /// Light things wait in the thread's inbox: they count, and are freed, as those of the queue.
 #[test]
-fn what_lies_in_an_inbox_waits_as_the_others_do() {
+fn inbox_items_wait_like_others() {
     let limbo = Limbo::bounded(u64::MAX);
     let pin = pin();
     (0..PLACE_COUNT as u64).for_each(|thing| _ = limbo.retire(thing, 8, |_| panic!("freed under a pin")));

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_belongs_to_the_part_that_its_file_says() {
+    fn function_belongs_to_part_of_its_file() {
         let of = |file, function| part_of(file, function);
         assert_eq!(of("/x/crates/pbtree/src/descent.rs", "descend"), Some(SEARCHING));
         assert_eq!(of("/x/crates/pbtree/src/locks/latch.rs", "try_lock"), Some(SEARCHING));

@@ -13,7 +13,7 @@ mod servers;
 mod system;
 
 use crate::machine::Machine;
-use crate::paper::{Figure, Tell};
+use crate::paper::{Figure, Report};
 use crate::point::Point;
 use crate::records::Shape;
 use crate::work::{Bench, Measured, Work};
@@ -115,16 +115,21 @@ fn in_turns<T>(all: &mut [T]) -> impl Iterator<Item = &mut T> {
     all.iter_mut()
 }
 
-fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tell: &mut Tell<'_>) -> Result<(), Error> {
+fn run(
+    figures: &[&'static Figure],
+    settings: &Settings,
+    _machine: &Machine,
+    report: &mut Report<'_>,
+) -> Result<(), Error> {
     let is_chosen = |job: &Job| figures.iter().any(|figure| figure.name == job.figure);
     for mut stage in inserts(settings) {
         stage.jobs.retain(is_chosen);
-        stage.insert(settings, tell)?;
+        stage.insert(settings, report)?;
     }
     for mut stage in requests(settings) {
         stage.jobs.retain(is_chosen);
         if !stage.jobs.is_empty() {
-            stage.request(settings, tell)?;
+            stage.request(settings, report)?;
         }
     }
     Ok(())
@@ -132,13 +137,13 @@ fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tel
 
 impl Stage {
     /// Every job with every system, made for it.
-    fn insert(&self, settings: &Settings, tell: &mut Tell<'_>) -> Result<(), Error> {
+    fn insert(&self, settings: &Settings, report: &mut Report<'_>) -> Result<(), Error> {
         let mut systems = settings.built();
         for round in 0..settings.rounds {
             for job in &self.jobs {
                 for (name, make) in in_turns(&mut systems) {
                     let mut bench = Bench::empty(name, make(&settings.dir)?, self.shape);
-                    tell(job.measure(&mut bench, round)?);
+                    report(job.measure(&mut bench, round)?);
                 }
             }
         }
@@ -146,13 +151,13 @@ impl Stage {
     }
 
     /// Every job with every system, beside each other.
-    fn request(&self, settings: &Settings, tell: &mut Tell<'_>) -> Result<(), Error> {
+    fn request(&self, settings: &Settings, report: &mut Report<'_>) -> Result<(), Error> {
         let load = |(name, make): &Built| Bench::load(name, make(&settings.dir)?, self.shape, self.records);
         let mut benches = settings.built().into_iter().map(load).collect::<Result<Vec<_>, Error>>()?;
         for round in 0..settings.rounds {
             for job in &self.jobs {
                 for bench in in_turns(&mut benches) {
-                    tell(job.measure(bench, round)?);
+                    report(job.measure(bench, round)?);
                 }
             }
         }

@@ -9,7 +9,7 @@ mod system;
 mod work;
 
 use crate::machine::Machine;
-use crate::paper::{Figure, Tell};
+use crate::paper::{Figure, Report};
 use crate::{Error, Settings};
 
 pub(crate) use claims::PAPER;
@@ -19,7 +19,12 @@ use work::Bench;
 /// Load factors that are measured.
 const LOADS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
-fn run(figures: &[&'static Figure], settings: &Settings, machine: &Machine, tell: &mut Tell<'_>) -> Result<(), Error> {
+fn run(
+    figures: &[&'static Figure],
+    settings: &Settings,
+    machine: &Machine,
+    report: &mut Report<'_>,
+) -> Result<(), Error> {
     let slower_ns = settings.read_block_ns.unwrap_or((1.8 * machine.dependent_read_ns) as u64);
     let made = Made { dir: &settings.dir, segments: settings.segments, read_block_ns: slower_ns };
     let names: Vec<_> = figures.iter().flat_map(|figure| figure.systems).collect();
@@ -41,7 +46,7 @@ fn run(figures: &[&'static Figure], settings: &Settings, machine: &Machine, tell
                             && figure.at.contains(&load)
                     };
                     if figures.iter().any(|figure| is_shown(&figure)) {
-                        bench.turn(workload, load, round, settings.operations)?.into_iter().for_each(&mut *tell);
+                        bench.turn(workload, load, round, settings.operations)?.into_iter().for_each(&mut *report);
                     }
                 }
             }

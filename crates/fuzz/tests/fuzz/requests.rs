@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(sent in requests(), piece_bytes in 1usize..50) {
+    fn written_values_are_read_back(sent in requests(), piece_bytes in 1usize..50) {
         let (found, error) = parse(encode(&sent).chunks(piece_bytes), usize::MAX);
         prop_assert_eq!((found, error), (sent, None));
     }

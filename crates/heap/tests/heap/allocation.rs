@@ -17,13 +17,13 @@ pub(crate) struct Model {
 impl Model {
     /// Adds a place that has room for `len_bytes` and overlaps no other.
     pub(crate) fn add(&mut self, heap: &Heap<Host>, place: Place, len_bytes: u64) {
-        let (start, room_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
-        assert!(room_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
+        let (start, capacity_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
+        assert!(capacity_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
         let before = self.rooms.range(..=start).next_back();
         assert!(before.is_none_or(|(at, (_, bytes))| at + bytes <= start), "{place:?} overlaps {before:?}");
         let after = self.rooms.range(start..).next();
-        assert!(after.is_none_or(|(at, _)| start + room_bytes <= *at), "{place:?} overlaps {after:?}");
-        self.rooms.insert(start, (place, room_bytes));
+        assert!(after.is_none_or(|(at, _)| start + capacity_bytes <= *at), "{place:?} overlaps {after:?}");
+        self.rooms.insert(start, (place, capacity_bytes));
     }
 
     /// Removes some place.
@@ -103,7 +103,7 @@ fn every_length_up_to_an_extent_gets_room_for_it() {
 }
 
 #[test]
-fn a_region_does_not_grow_while_sizes_come_and_go() {
+fn region_is_stable_while_sizes_vary() {
     let (memory, heap) = Memory::formatted();
     let mut seed = 7u64;
     let mut random = |below: usize| {
@@ -177,7 +177,7 @@ fn an_empty_region_is_gathered_into_one_run() {
 }
 
 #[test]
-fn a_second_free_of_a_place_changes_nothing() {
+fn second_free_of_place_changes_nothing() {
     let (memory, heap) = Memory::formatted();
     for len_bytes in [100, 300_000] {
         let place = heap.reserve(&memory, len_bytes, 0).unwrap().publish();
@@ -189,7 +189,7 @@ fn a_second_free_of_a_place_changes_nothing() {
 }
 
 #[test]
-fn a_segment_comes_with_its_first_line_zero_even_from_used_units() {
+fn segment_begins_with_zero_line() {
     let (memory, heap) = Memory::formatted();
     let dirty = heap.reserve(&memory, (1 << 20) - 64, 0).unwrap().publish();
     (0..1 << 20).step_by(8).skip(8).for_each(|at| memory.set_word(dirty.offset.0 - 64 + at, u64::MAX));
@@ -204,7 +204,7 @@ fn a_segment_comes_with_its_first_line_zero_even_from_used_units() {
 }
 
 #[test]
-fn a_cancelled_place_is_the_next_one_handed_out_in_time() {
+fn cancelled_place_is_reused() {
     let (memory, heap) = Memory::formatted();
     let class = Class::for_bytes(5_000).unwrap();
     let mark_bytes = {

@@ -73,10 +73,10 @@ impl Explorer {
     /// Looks at the crashes of `sim` from now on.
     fn watch(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let explorer = Arc::clone(self);
-        sim.observe(Box::new(move |sim, _| explorer.look(sim, is_nested)));
+        sim.observe(Box::new(move |sim, _| explorer.examine(sim, is_nested)));
     }
 
-    fn look(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+    fn examine(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         if self.objection().is_some() {
             return;
         }
@@ -273,10 +273,10 @@ impl Script {
     /// Gives the space of all free runs back, after the sweep that a new region has had.
     fn give_space_back(&self) {
         let mut from = 0;
-        while let Some((next, _)) = self.heap.give_space_back(&self.sim, from) {
+        while let Some((next, _)) = self.heap.discard_free_run(&self.sim, from) {
             from = next;
         }
-        while self.heap.give_space_above_back(&self.sim).is_some() {}
+        while self.heap.discard_above_mark(&self.sim).is_some() {}
     }
 
     /// Runs that are joined, punched, carved, joined again, and punched again; chunks evacuated; the mark raised over what

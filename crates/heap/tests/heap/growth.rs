@@ -7,7 +7,7 @@ use pmem::{Bytes, MediumError};
 use crate::memory::{Host, Memory};
 
 #[test]
-fn a_region_grows_by_steps_and_opens_with_its_new_length() {
+fn region_grows_by_steps_and_reopens() {
     let (memory, heap) = Memory::formatted();
     let mut lengths = vec![];
     for _ in 0..100 {
@@ -40,7 +40,7 @@ fn the_background_grows_by_more_where_more_is_spare() {
 
 /// Each attempt takes the kernel's time, in which no writer can ask for space.
 #[test]
-fn the_background_does_not_try_again_what_was_refused_before_a_writer_has_grown_the_region() {
+fn refused_growth_waits_for_a_writer() {
     let (memory, heap) = Memory::formatted();
     let prepare = || (0..100).filter(|_| heap.prepare(&memory, 60 << 20)).count();
     memory.set_limit_bytes(heap.stats().region_bytes);
@@ -54,7 +54,7 @@ fn the_background_does_not_try_again_what_was_refused_before_a_writer_has_grown_
 }
 
 #[test]
-fn a_large_extent_grows_the_region_by_what_it_needs() {
+fn large_extent_grows_region_to_fit() {
     let (memory, heap) = Memory::formatted();
     heap.reserve(&memory, 100 << 20, 0).unwrap().publish();
     let region_bytes = heap.stats().region_bytes;
@@ -78,7 +78,7 @@ fn where_a_step_does_not_fit_the_least_does() {
 }
 
 #[test]
-fn a_full_medium_is_an_error_and_every_slot_freed_is_found_again() {
+fn full_medium_is_an_error_slots_are_reused() {
     let (memory, heap) = Memory::formatted();
     memory.set_limit_bytes(8 << 20);
     let mut places = vec![];
@@ -149,7 +149,7 @@ fn ahead_of_a_writer(memory: &Memory, heap: &Heap<Host>, taken_units: u64) -> u6
 }
 
 #[test]
-fn more_is_ready_for_a_quick_writer_and_less_once_it_has_gone() {
+fn preparation_follows_write_rate() {
     let (memory, heap) = Memory::formatted();
     heap.reserve_extent(&memory, 64 << 20).unwrap().publish();
     let slow_bytes = ahead_of_a_writer(&memory, &heap, 0);

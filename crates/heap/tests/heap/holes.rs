@@ -10,13 +10,13 @@ use crate::memory::Memory;
 /// Between a chunk's taking of space and its look at what is there another thread takes the same space, and a third one gives
 /// it back: what may be holes begins where it began.
 #[test]
-fn a_chunk_has_its_space_though_it_was_given_back_meanwhile() {
+fn chunk_has_space_after_concurrent_release() {
     let both = Arc::new(Memory::formatted());
     let others = Arc::clone(&both);
     both.0.after_back(move || {
         let (memory, heap) = &*others;
         assert!(heap.prepare(memory, 8 * UNIT_BYTES));
-        let given_back = std::iter::from_fn(|| heap.give_space_above_back(memory)).sum::<u64>();
+        let given_back = std::iter::from_fn(|| heap.discard_above_mark(memory)).sum::<u64>();
         assert!(given_back >= 8 * UNIT_BYTES, "{given_back} bytes");
     });
     let (memory, heap) = &*both;

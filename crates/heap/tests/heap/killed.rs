@@ -43,7 +43,7 @@ fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
 }
 
 #[test]
-fn the_better_copy_is_durable_before_the_other_is_rewritten() {
+fn better_copy_is_durable_before_other_rewrite() {
     let (image_count, refused_count) = refused_after_a_kill(None);
     assert!(image_count > 200 && refused_count == 0, "{refused_count} of {image_count} are refused");
     assert!(refused_after_a_kill(Some(heap::canary::HEAD_LEFT_AS_FOUND)).1 > 0, "the twin was not caught");

@@ -255,7 +255,7 @@ impl Host {
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let bytes = layout.size() as i64;
         let take = |left: i64| (left >= bytes).then_some(left - bytes);
         self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
@@ -263,7 +263,7 @@ unsafe impl Dram for Host {
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         self.left_bytes.fetch_add(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { dealloc(memory.as_ptr(), layout) }

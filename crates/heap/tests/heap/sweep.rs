@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn a_place_reached_twice_has_two_owners() {
+fn place_reached_twice_has_two_owners() {
     let (memory, heap) = Memory::formatted();
     let places = [100, 300_000].map(|len_bytes| heap.reserve(&memory, len_bytes, 0).unwrap().publish());
     let segment = heap.reserve_segment(&memory).unwrap().publish();
@@ -119,7 +119,7 @@ fn a_place_reached_twice_has_two_owners() {
 }
 
 #[test]
-fn a_region_of_which_nothing_is_reached_is_one_free_run_after_the_sweep() {
+fn unreached_region_is_one_free_run() {
     let (memory, heap) = Memory::formatted();
     for i in 0..20_000 {
         heap.reserve(&memory, [50, 500, 5_000, 300_000][i % if i < 100 { 4 } else { 3 }], i).unwrap().publish();

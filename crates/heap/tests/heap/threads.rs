@@ -22,9 +22,9 @@ impl Claims {
         Claims((0..REGION_BYTES_MAX / 16).map(|_| AtomicU8::new(0)).collect())
     }
 
-    fn change(&self, place: Place, room_bytes: u64, from: u8, to: u8) {
+    fn change(&self, place: Place, capacity_bytes: u64, from: u8, to: u8) {
         let first = place.offset.0 as usize / 16;
-        for grain in [first, first + room_bytes as usize / 16 - 1] {
+        for grain in [first, first + capacity_bytes as usize / 16 - 1] {
             assert_eq!(self.0[grain].swap(to, Ordering::Relaxed), from, "{place:?} has two owners");
         }
     }
@@ -63,7 +63,7 @@ fn missing_runs_are_awaited() {
             for _ in 0..500 {
                 let small = heap.reserve_extent(&memory, 1 << 10).unwrap().publish();
                 heap.free(&memory, small);
-                while heap.give_space_back(&memory, 0).is_some() {}
+                while heap.discard_free_run(&memory, 0).is_some() {}
             }
         });
         while !cycles.is_finished() {
@@ -137,7 +137,7 @@ fn places_freed_by_another_thread_come_back() {
 /// While threads churn, old places are marked and then freed by one thread, while another ends the sweep at any moment
 /// after the marks.
 #[test]
-fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
+fn frees_at_sweep_end_are_counted_once() {
     let (memory, heap) = Memory::formatted();
     let claims = Claims::new();
     let old: Vec<Place> = (0..40_000)
@@ -159,7 +159,7 @@ fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
 
 /// Chunks of seven slots: the sweep passes thousands of them while two threads free a slot in each, in the same order.
 #[test]
-fn a_free_at_the_very_moment_its_chunk_is_swept_is_not_lost() {
+fn free_during_chunk_sweep_is_not_lost() {
     const ROUND_COUNT: usize = 5;
     for _ in 0..ROUND_COUNT {
         let (memory, heap) = Memory::formatted();

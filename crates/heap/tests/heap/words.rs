@@ -30,7 +30,7 @@ fn found<T>(images: &[Image], read: impl Fn(&Sim, &Heap<Host>) -> T) -> Vec<T> {
 }
 
 #[test]
-fn a_new_region_is_durable_and_says_what_it_was_made_for() {
+fn new_region_is_durable_and_records_purpose() {
     for model in [Model::Line, Model::Span] {
         let (sim, _) = formatted(model);
         let made_for = found(&images(&sim), |sim, _| Region::made_for(sim));
@@ -39,7 +39,7 @@ fn a_new_region_is_durable_and_says_what_it_was_made_for() {
 }
 
 #[test]
-fn a_word_that_was_set_is_set() {
+fn word_that_was_set_is_set() {
     let (sim, heap) = formatted(Model::Line);
     heap.set_snapshot_epoch(&sim, 7);
     assert!(found(&images(&sim), |sim, heap| heap.snapshot_epoch(sim).unwrap()).iter().all(|epoch| *epoch == 7));
@@ -61,7 +61,7 @@ fn whichever_copy_is_being_stored_the_other_is_durable() {
 }
 
 #[test]
-fn an_image_is_durable_before_it_is_named_and_its_name_when_the_call_returns() {
+fn image_is_durable_before_it_is_named() {
     for model in [Model::Line, Model::Span] {
         let (sim, heap) = formatted(model);
         for number in 1..4 {
@@ -91,7 +91,7 @@ const LAST_COUNT: usize = 24;
 
 /// What a killed process stored is seen by the next one, which relies on it: chunks that it finds, and the mark over them.
 #[test]
-fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
+fn killed_process_data_is_durable_before_use() {
     for is_from_run in [false, true] {
         let (sim, heap) = formatted(Model::Line);
         if is_from_run {

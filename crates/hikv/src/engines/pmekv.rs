@@ -31,7 +31,7 @@ pub(super) fn open<M: Medium>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let indexing = |done, total| progress(OpenProgress::Indexing { done, total });
     let is_past = options.past_damage && options.read_only;
-    let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_watched };
+    let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_with_progress };
     Ok(set_up(open(medium, HostDram, engine_pmekv::Options::default(), &indexing)?, options))
 }
 

@@ -64,14 +64,14 @@ impl Store {
     /// store is read and written; an operation that comes before it is ready waits for it. Until then nobody pays for it.
     ///
     /// # Errors
-    /// [`Error::HashOnly`] if the store was opened with [`crate::Options::ordered`] off; otherwise what made an earlier
+    /// [`Error::NoOrder`] if the store was opened with [`crate::Options::ordered`] off; otherwise what made an earlier
     /// index useless, once.
     pub fn ordered(&self) -> Result<Ordered, Error> {
         let ordered = Ordered { store: self.held_by(Kind::Ordered), early: Early::Wait };
         let engine = ordered.engine()?;
-        engine.ask_for_order()?;
+        engine.request_order()?;
         // Nobody is woken where it is built.
-        self.ask_wanted(engine.wanted());
+        self.ask_wanted(engine.wanted_threads());
         Ok(ordered)
     }
 }
@@ -79,7 +79,7 @@ impl Store {
 impl Ordered {
     /// The same, whose operations fail with [`Error::NotOrderedYet`] rather than wait for the index.
     #[must_use]
-    pub fn refusing_early(self) -> Ordered {
+    pub fn fail_if_not_ready(self) -> Ordered {
         Ordered { early: Early::Refuse, ..self }
     }
 

@@ -84,7 +84,7 @@ fn free_space_is_known_at_once() {
 }
 
 #[test]
-fn a_reader_knows_what_the_writer_knew() {
+fn reader_knows_what_writer_knew() {
     let _turn = alone();
     let dir = closed(true);
     let before = region(&dir);
@@ -123,7 +123,7 @@ fn an_order_that_was_built_is_kept() {
 }
 
 #[test]
-fn a_change_comes_before_the_order() {
+fn change_comes_before_order() {
     let _turn = alone();
     let dir = closed(true);
     let store = options().open(dir.path()).unwrap();

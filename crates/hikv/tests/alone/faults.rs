@@ -24,7 +24,7 @@ fn faults_per_put(engine: EngineKind, has_background: bool) -> f64 {
     // Without huge pages a fault is 4 KiB: each page counts.
     let options = Options::new().engine(engine).ordered(false).background(false).huge_pages(false);
     let store = options.open(dir.path()).unwrap();
-    let background = |store: &Store| while has_background && store.help().unwrap().is_more {};
+    let background = |store: &Store| while has_background && store.step().unwrap().is_more {};
     let mut faulted = 0;
     for number in 0..PUT_COUNT {
         if number % PUTS_PER_TURN == 0 {
@@ -38,7 +38,7 @@ fn faults_per_put(engine: EngineKind, has_background: bool) -> f64 {
 }
 
 #[test]
-fn a_steady_writer_of_large_values_meets_pages_that_are_ready() {
+fn steady_writer_finds_prepared_pages() {
     let _turn = alone();
     for &engine in EngineKind::ALL {
         let (alone, ahead) = (faults_per_put(engine, false), faults_per_put(engine, true));

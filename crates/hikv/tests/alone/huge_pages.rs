@@ -44,7 +44,7 @@ fn region_bytes(dir: &Path) -> u64 {
 #[test]
 fn small_pages_of_a_store_that_is_opened_are_put_together() {
     if !is_possible() {
-        return tell_skipped();
+        return print_skipped();
     }
     let _turn = alone();
     let home = tempfile::tempdir_in(MEMORY).unwrap();
@@ -70,6 +70,6 @@ fn small_pages_of_a_store_that_is_opened_are_put_together() {
 }
 
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
-fn tell_skipped() {
+fn print_skipped() {
     eprintln!("skipped: {MEMORY} is no tmpfs whose pages the kernel puts together");
 }

@@ -11,7 +11,7 @@ const STORE_COUNT: usize = 2_000;
 const FILES_EACH: u64 = 6;
 
 #[test]
-fn a_process_opens_thousands_of_stores() {
+fn process_opens_thousands_of_stores() {
     let _alone = alone();
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(STORE_COUNT as u64 * FILES_EACH), ..limit }).unwrap();

@@ -56,7 +56,7 @@ fn own_bytes() -> f64 {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stdout, reason = "a table for reading")]
-fn what_a_first_get_takes_after_a_kill() {
+fn first_get_time_after_kill() {
     if let Some(dir) = env::var_os(LOADS_AT) {
         return load(&PathBuf::from(dir));
     }
@@ -65,7 +65,7 @@ fn what_a_first_get_takes_after_a_kill() {
     for &engine in EngineKind::ALL {
         let dir = home.path().join(engine.name());
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "opening::what_a_first_get_takes_after_a_kill", "--ignored", "--nocapture"]);
+        command.args(["--exact", "opening::first_get_time_after_kill", "--ignored", "--nocapture"]);
         let mut loader = command.env(LOADS_AT, &dir).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(loader.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().ends_with(LOADED)), "it ended before");

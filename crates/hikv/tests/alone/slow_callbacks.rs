@@ -50,7 +50,7 @@ fn beside_a_callback(store: &Store, work: impl FnOnce()) {
 
 /// Of every engine whose readers keep what is replaced.
 #[test]
-fn a_slow_callback_slows_writers_and_is_named() {
+fn slow_callback_slows_writers_and_is_named() {
     let _alone = alone();
     for engine in [EngineKind::HiKv, EngineKind::Pmekv, EngineKind::RewoHash] {
         let (_dir, store) = store_of(engine);
@@ -90,7 +90,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 /// The background sleeps when the callback ends, and nobody writes.
 #[test]
-fn what_a_slow_callback_kept_is_given_back_though_nobody_writes_any_more() {
+fn slow_callback_garbage_is_freed_without_writers() {
     let _alone = alone();
     let (_dir, store) = store();
     let taken_bytes = || fs::metadata(store.region_path()).unwrap().blocks() * 512;

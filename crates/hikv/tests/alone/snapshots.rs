@@ -108,7 +108,7 @@ fn snapshots_stay_as_they_were_in_order() {
 
 /// Every key is deleted: pages of the ordered index are empty, and stand for more kept keys than are shown at a time.
 #[test]
-fn what_was_deleted_wholly_is_shown() {
+fn wholly_deleted_keys_are_in_snapshot() {
     let _turn = alone();
     let (_dir, store) = opened(&Options::new());
     store.ordered().unwrap();
@@ -123,7 +123,7 @@ fn what_was_deleted_wholly_is_shown() {
 
 /// What several keep ends with the last of them, and its room is used again.
 #[test]
-fn what_was_kept_is_given_back() {
+fn kept_versions_are_freed() {
     let _turn = alone();
     const ROUND_COUNT: u8 = 50;
     for options in [Options::new().ordered(false), Options::new()] {
@@ -150,7 +150,7 @@ fn what_was_kept_is_given_back() {
 }
 
 #[test]
-fn a_value_that_is_read_while_a_snapshot_is_taken_is_not_of_it() {
+fn value_read_during_snapshot_is_not_in_it() {
     let _turn = alone();
     struct Source<'a>(&'a Store, Option<Snapshot>);
     impl std::io::Read for Source<'_> {
@@ -170,7 +170,7 @@ fn a_value_that_is_read_while_a_snapshot_is_taken_is_not_of_it() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn impossible_operations_are_refused() {
     let _turn = alone();
     let (_dir, store) = opened(&Options::new());
     store.put("a", "1").unwrap();
@@ -208,7 +208,7 @@ fn epochs_outlive_the_process() {
 
 /// What had expired is not of a snapshot; what expires under a snapshot is, and so is of the backup, with its expiry.
 #[test]
-fn a_snapshot_stays_while_keys_expire() {
+fn snapshot_stays_while_keys_expire() {
     let _turn = alone();
     let clock = Clock::manual(1_000_000);
     let (dir, store) = opened(&Options::new().clock(clock.clone()));

@@ -215,7 +215,7 @@ fn keys_of_a_batch_appear_together_while_segments_split() {
 }
 
 #[test]
-fn large_ones_are_one_step_while_others_have_segments_split() {
+fn large_batches_are_atomic_during_splits() {
     large_ones_agree(8);
 }
 

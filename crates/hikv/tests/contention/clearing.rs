@@ -48,12 +48,12 @@ fn rounds(count: u32) {
 }
 
 #[test]
-fn a_store_is_cleared_as_one_step() {
+fn store_is_cleared_as_one_step() {
     rounds(1000);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn a_store_is_cleared_as_one_step_for_long() {
+fn store_is_cleared_atomically_for_long() {
     rounds(50_000);
 }

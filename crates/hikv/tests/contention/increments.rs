@@ -23,7 +23,7 @@ fn increments_sum_up() {
 }
 
 #[test]
-fn increments_sum_up_where_keys_are_in_order_and_deleted_between() {
+fn ordered_increments_sum_up_with_deletes() {
     let placed = Placed::open(&Options::new());
     let store = &placed.store;
     store.ordered().unwrap().wait_until_ready(|_| {}).unwrap();

@@ -18,7 +18,7 @@ fn put(store: &Store, put: u64) {
 }
 
 #[test]
-fn a_reader_notices_that_the_value_was_replaced_or_deleted() {
+fn reader_notices_replaced_or_deleted_value() {
     let placed = Placed::open(&Options::new());
     let store = &placed.store;
     let mut start = [0; 1000];
@@ -59,12 +59,12 @@ fn read_while_replaced(round_count: u64) -> u64 {
 }
 
 #[test]
-fn a_value_that_is_read_to_its_end_is_whole() {
+fn fully_read_value_is_intact() {
     read_while_replaced(500);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn a_value_that_is_read_to_its_end_is_whole_for_long() {
+fn fully_read_value_is_intact_for_long() {
     assert!(read_while_replaced(100_000) > 0);
 }

@@ -57,7 +57,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_opens_as_a_store_and_is_restored() {
+fn backup_opens_and_is_restored() {
     let dir = filled();
     let (out, back) = (out_in(dir.path()), dir.path().join("back"));
     let mut seen = Vec::new();
@@ -81,7 +81,7 @@ fn a_backup_opens_as_a_store_and_is_restored() {
 
 /// Or the next backup would not be allowed to take its place.
 #[test]
-fn a_copy_that_was_not_opened_stays_one() {
+fn copy_that_was_not_opened_stays_one() {
     let dir = filled();
     let out = out_in(dir.path());
     Store::open(store_in(&dir)).unwrap().backup(&out, |_| {}).unwrap();
@@ -123,7 +123,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn what_is_in_the_way_stays() {
+fn existing_target_stays() {
     let dir = filled();
     let partial = dir.path().join("out.partial");
     fs::create_dir(&partial).unwrap();
@@ -134,7 +134,7 @@ fn what_is_in_the_way_stays() {
 }
 
 #[test]
-fn a_store_that_is_called_as_an_unfinished_backup_stays() {
+fn store_named_like_unfinished_backup_stays() {
     let dir = filled();
     let (store, partial) = (Store::open(store_in(&dir)).unwrap(), dir.path().join("out.partial"));
     let elsewhere = dir.path().join("elsewhere");
@@ -154,7 +154,7 @@ fn a_store_that_is_called_as_an_unfinished_backup_stays() {
 
 /// As one that was opened does.
 #[test]
-fn a_store_that_is_made_where_a_backup_was_interrupted_stays() {
+fn store_replacing_interrupted_backup_stays() {
     let dir = filled();
     let (store, partial) = (Store::open(store_in(&dir)).unwrap(), dir.path().join("out.partial"));
     let whole = dir.path().join("whole");
@@ -168,7 +168,7 @@ fn a_store_that_is_made_where_a_backup_was_interrupted_stays() {
 }
 
 #[test]
-fn a_damaged_backup_is_not_restored() {
+fn damaged_backup_is_not_restored() {
     let dir = filled();
     let (file, back) = (store_in(&dir).join("store.hikv"), dir.path().join("back"));
     let mut bytes = fs::read(&file).unwrap();
@@ -188,7 +188,7 @@ fn a_damaged_backup_is_not_restored() {
 
 /// A writer counts in one key, and after it in another: at no moment is the second ahead of the first, nor far behind.
 #[test]
-fn a_backup_is_of_one_moment() {
+fn backup_is_of_one_moment() {
     let dir = filled();
     let (store, done) = (Store::open(store_in(&dir)).unwrap(), AtomicBool::new(false));
     let count = |name: &str, count: u64| store.put(name, count.to_le_bytes()).unwrap();
@@ -225,11 +225,11 @@ fn a_backup_is_of_one_moment() {
 fn back_up_if_started_for_it() -> bool {
     let Ok(dir) = env::var(DIR) else { return false };
     let store = Options::new().create(false).open(Path::new(&dir).join("store")).unwrap();
-    let tell = |_| {
+    let report = |_| {
         io::stderr().write_all(b".").unwrap();
         io::stdin().read_exact(&mut [0]).unwrap();
     };
-    store.backup(out_in(Path::new(&dir)), tell).unwrap();
+    store.backup(out_in(Path::new(&dir)), report).unwrap();
     true
 }
 
@@ -240,10 +240,10 @@ fn killed_after(dir: &Path, count: usize) {
     command.args(["backup::an_interrupted_backup_is_none", "--exact", "--nocapture"]).env(DIR, dir);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Both stay open until the end: else the process would fail, and not be killed.
-    let (mut may_go, mut tells) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
-    let mut told = vec![0; count];
-    may_go.write_all(&told).unwrap();
-    tells.read_exact(&mut told).unwrap();
+    let (mut may_go, mut reports) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+    let mut reported = vec![0; count];
+    may_go.write_all(&reported).unwrap();
+    reports.read_exact(&mut reported).unwrap();
     child.kill().unwrap();
     let status = child.wait().unwrap();
     assert!(status.signal() == Some(libc::SIGKILL) || status.success(), "{status}");

@@ -39,7 +39,7 @@ fn keys(store: &Store) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_key_that_has_expired_is_absent_everywhere() {
+fn key_that_has_expired_is_absent_everywhere() {
     let Timed { store, clock, _dir } = timed();
     store.put("b", "stays").unwrap();
     store.put_with_ttl("a", [7; LARGE_VALUE_BYTES], SECOND).unwrap();
@@ -100,7 +100,7 @@ fn expiries_outlive_the_process_that_set_them() {
 
 /// Nobody writes to the store, and its worker sleeps for ever: it is woken by the write, and then wakes by the system's clock.
 #[test]
-fn a_sleeping_worker_wakes_for_what_expires() {
+fn sleeping_worker_wakes_for_what_expires() {
     for &engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let store = Options::new().engine(engine).open(dir.path()).unwrap();
@@ -165,14 +165,14 @@ fn the_last_handle_may_go_in_a_callback() {
     store.put("stays", "value").unwrap();
     (0..COUNT).for_each(|i| store.put_with_ttl(i.to_be_bytes(), "goes", SECOND).unwrap());
     let handle = Mutex::new(Some(store.clone()));
-    let (was_told, told) = mpsc::channel();
+    let (was_reported, reported) = mpsc::channel();
     let (go, may_go) = mpsc::channel::<()>();
     let may_go = Mutex::new(may_go);
     let callback = move |_: &[u8]| {
         // Whether somebody lets it go or is gone, it goes.
         let _ = may_go.lock().unwrap().recv();
         drop(handle.lock().unwrap().take());
-        was_told.send(()).unwrap();
+        was_reported.send(()).unwrap();
     };
     store.on_expired(Some(Arc::new(callback))).unwrap();
     clock.advance(SECOND);
@@ -180,7 +180,7 @@ fn the_last_handle_may_go_in_a_callback() {
     store.put_with_ttl("wakes it", "value", 60 * SECOND).unwrap();
     drop(store);
     go.send(()).unwrap();
-    told.recv().unwrap();
+    reported.recv().unwrap();
     let early = Options::new().clock(clock.clone()).open(dir.path());
     assert!(matches!(early, Err(OpenError::Locked { .. })), "the store is open while another handle works on it");
     drop(go);
@@ -190,6 +190,6 @@ fn the_last_handle_may_go_in_a_callback() {
             opened => break opened.unwrap(),
         }
     };
-    assert_eq!(told.iter().count() as u64, COUNT - 1);
+    assert_eq!(reported.iter().count() as u64, COUNT - 1);
     assert_eq!((store.verify(|_| {}).unwrap().damage, store.len().unwrap()), (vec![], 2));
 }

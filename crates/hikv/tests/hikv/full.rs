@@ -29,7 +29,7 @@ fn version(store: &Store, key: &str) -> hikv::Version {
 }
 
 #[test]
-fn a_batch_that_deletes_one_key_needs_no_room() {
+fn batch_of_one_delete_needs_no_space() {
     for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         let (_dir, store) = full_store(engine);
         if matches!(engine, EngineKind::HiKv | EngineKind::RewoHash) {
@@ -44,20 +44,20 @@ fn a_batch_that_deletes_one_key_needs_no_room() {
 }
 
 #[test]
-fn a_batch_that_deletes_one_key_goes_by_the_conditions_of_that_key() {
+fn batch_of_one_delete_checks_conditions() {
     for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         let (_dir, store) = full_store(engine);
         let (one, other) = (version(&store, "4000:2"), version(&store, "4000:3"));
         let mut batch = deletes(&["4000:2"]);
         batch.expect_version("4000:2", one).expect_version("4000:2", other);
-        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 1 })), "{engine}");
+        assert!(matches!(store.write(&batch), Err(Error::ConditionFailed { condition: 1 })), "{engine}");
         let mut batch = deletes(&["4000:2"]);
         batch.expect_absent("4000:2");
-        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 0 })), "{engine}");
+        assert!(matches!(store.write(&batch), Err(Error::ConditionFailed { condition: 0 })), "{engine}");
         let mut batch = deletes(&["4000:2"]);
         batch.expect_version("4000:2", one);
         store.write(&batch).unwrap_or_else(|error| panic!("{engine}: {error}"));
-        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 0 })), "{engine}");
+        assert!(matches!(store.write(&batch), Err(Error::ConditionFailed { condition: 0 })), "{engine}");
         let mut batch = deletes(&["4000:2"]);
         batch.expect_absent("4000:2");
         store.write(&batch).unwrap();

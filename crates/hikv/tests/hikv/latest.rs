@@ -96,7 +96,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn the_store_and_what_it_is_in_are_no_place_however_they_are_spelt() {
+fn store_paths_are_no_backup_place() {
     let scene = Scene::new();
     symlink(scene.path("data/store"), scene.path("link")).unwrap();
     symlink(scene.path("data"), scene.path("link-to-data")).unwrap();
@@ -132,7 +132,7 @@ fn the_store_and_what_it_is_in_are_no_place_however_they_are_spelt() {
 }
 
 #[test]
-fn a_store_named_as_what_a_backup_leaves_is_no_place() {
+fn store_named_like_backup_leftover_is_refused() {
     for suffix in [".new", ".old", ".new.partial"] {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path().join(format!("place{suffix}"))).unwrap();
@@ -156,7 +156,7 @@ fn within_the_store_there_is_one_place() {
 }
 
 #[test]
-fn a_relative_name_is_seen_from_the_working_directory() {
+fn relative_path_uses_working_directory() {
     let dir = tempfile::tempdir_in(".").unwrap();
     let name = dir.path().file_name().unwrap().to_owned();
     let store = Store::open(Path::new(&name).join("store")).unwrap();
@@ -169,7 +169,7 @@ fn a_relative_name_is_seen_from_the_working_directory() {
 }
 
 #[test]
-fn what_is_no_backup_of_this_store_stays() {
+fn foreign_backup_stays() {
     let scene = Scene::new();
     scene.is_occupied(&scene.full_dir("letters"));
     scene.full_dir("place.new");
@@ -187,7 +187,7 @@ fn what_is_no_backup_of_this_store_stays() {
 }
 
 #[test]
-fn a_mark_that_is_not_as_it_was_written_is_none() {
+fn altered_mark_is_no_mark() {
     let scene = Scene::new();
     let place = scene.path("place");
     scene.is_taken(&place);
@@ -201,7 +201,7 @@ fn a_mark_that_is_not_as_it_was_written_is_none() {
 }
 
 #[test]
-fn a_backup_that_somebody_has_made_his_own_stays() {
+fn adopted_backup_stays() {
     let scene = Scene::new();
     let place = scene.path("place");
     scene.is_taken(&place);
@@ -224,7 +224,7 @@ fn a_backup_that_somebody_has_made_his_own_stays() {
 
 /// A process that opens the backup for writing has the lock before it takes the mark away.
 #[test]
-fn a_backup_that_is_being_opened_stays() {
+fn backup_that_is_being_opened_stays() {
     let scene = Scene::new();
     let place = scene.path("place");
     scene.is_taken(&place);
@@ -249,7 +249,7 @@ fn an_empty_directory_and_an_earlier_backup_are_taken() {
 
 /// As a crash leaves it between two names of step 3.
 #[test]
-fn an_interrupted_backup_gets_its_name_before_anything_else() {
+fn interrupted_backup_is_renamed_first() {
     let scene = Scene::new();
     let [place, new, old, other] = ["place", "place.new", "place.old", "other"].map(|name| scene.path(name));
     for (value, name) in [("2", &old), ("3", &new)] {
@@ -269,7 +269,7 @@ fn an_interrupted_backup_gets_its_name_before_anything_else() {
 
 /// Bind mounts show one directory under several names. Where mounting is refused this is left out, and says so.
 #[test]
-fn a_mount_of_the_store_or_of_what_it_is_in_is_no_place() {
+fn mount_of_store_is_no_backup_place() {
     let scene = Scene::new();
     let mounted = thread::scope(|scope| {
         let run = || {

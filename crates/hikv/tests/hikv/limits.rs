@@ -57,7 +57,7 @@ fn kept_by(store: Store) -> String {
 }
 
 #[test]
-fn a_close_reports_what_keeps_the_store_open() {
+fn close_reports_what_keeps_store_open() {
     let dir = tempdir().unwrap();
     let open = || Options::new().durability(Durability::Buffered).open(dir.path());
     let store = open().unwrap();

@@ -125,20 +125,20 @@ fn prefixes_and_deleted_ranges() {
 }
 
 #[test]
-fn a_store_without_order_says_so() {
+fn store_without_order_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().ordered(false).open(dir.path()).unwrap();
-    assert!(matches!(store.ordered(), Err(Error::HashOnly)));
+    assert!(matches!(store.ordered(), Err(Error::NoOrder)));
     assert_eq!(store.stats().order, "none");
 }
 
 #[test]
-fn order_is_built_when_it_is_asked_for_and_progress_is_told() {
+fn order_is_built_on_request_with_progress() {
     let dir = tempfile::tempdir().unwrap();
     let (store, contents) = filled(&Options::new().background(false), &dir);
     assert_eq!(store.stats().order, "off");
     let ordered = store.ordered().unwrap();
-    let early = ordered.clone().refusing_early();
+    let early = ordered.clone().fail_if_not_ready();
     assert!(!ordered.is_ready().unwrap() && matches!(early.first(), Err(Error::NotOrderedYet { .. })));
     let mut seen = Vec::new();
     ordered.wait_until_ready(|progress| seen.push(progress.done)).unwrap();
@@ -153,7 +153,7 @@ fn order_is_built_when_it_is_asked_for_and_progress_is_told() {
 /// Reading works where nothing may be written.
 /// Without a background no other thread has built the order the first time, or applied the second time what was put since.
 #[test]
-fn a_range_of_a_snapshot_has_all_that_was_put_before_it() {
+fn snapshot_range_has_all_earlier_puts() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().background(false).open(dir.path()).unwrap();
     for round in 0..2u8 {
@@ -166,7 +166,7 @@ fn a_range_of_a_snapshot_has_all_that_was_put_before_it() {
 }
 
 #[test]
-fn a_store_that_is_only_read_has_an_order() {
+fn read_only_store_has_order() {
     let dir = tempfile::tempdir().unwrap();
     let (store, contents) = filled(&Options::new(), &dir);
     drop(store);
@@ -176,7 +176,7 @@ fn a_store_that_is_only_read_has_an_order() {
 
 /// Writers insert, replace and delete around keys that stay; scanners see those, in order, each once.
 #[test]
-fn scans_beside_writers_are_sorted_and_miss_nothing_that_stays() {
+fn concurrent_scans_are_sorted_and_complete() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().durability(Durability::Buffered).open(dir.path()).unwrap();
     let stays = |number: u64| number.is_multiple_of(4);

@@ -11,7 +11,7 @@ fn ordered(store: &Store) -> Ordered {
 }
 
 #[test]
-fn a_prefix_ends_where_no_key_begins_with_it() {
+fn prefix_ends_at_first_other_key() {
     const KEYS: [&[u8]; 9] =
         [b"a", b"a\xFE\xFF", b"a\xFF", b"a\xFF\0", b"a\xFF\xFF\xFF", b"ab", b"b", b"\xFF", b"\xFF\xFF\xFF"];
     let dir = tempfile::tempdir().unwrap();
@@ -64,7 +64,7 @@ fn copied_ahead(store: &Store, taken_count: usize, next: fn(&mut Range) -> Optio
 }
 
 #[test]
-fn few_items_are_copied_for_whoever_takes_one_and_more_for_whoever_takes_many() {
+fn range_copies_more_as_it_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().durability(Durability::Buffered).open(dir.path().join("store")).unwrap();
     let forward = |range: &mut Range| range.next().map(|item| item.unwrap().1);

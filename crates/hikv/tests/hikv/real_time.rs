@@ -29,12 +29,12 @@ const KEY_COUNT: u32 = 96;
 const PERIOD: Duration = Duration::from_micros(300);
 
 #[test]
-fn whoever_waits_lets_others_run() {
+fn waiting_threads_yield() {
     if env::var_os(IS_CHILD).is_some() {
         return interrupt_one_another();
     }
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["real_time::whoever_waits_lets_others_run", "--exact", "--nocapture"]).env(IS_CHILD, "");
+    command.args(["real_time::waiting_threads_yield", "--exact", "--nocapture"]).env(IS_CHILD, "");
     let output = command.output().unwrap();
     io::stderr().write_all(&output.stderr).unwrap();
     assert!(output.status.success(), "{}: 24 or 9 is a thread that kept its processor", output.status);

@@ -17,7 +17,7 @@ fn is_met(store: &Store, version: hikv::Version) -> bool {
     batch.expect_version(KEY, version).put("mine", "1");
     match store.write(&batch) {
         Ok(()) => true,
-        Err(Error::Unmet { condition: 0 }) => false,
+        Err(Error::ConditionFailed { condition: 0 }) => false,
         Err(error) => panic!("{error}"),
     }
 }
@@ -47,7 +47,7 @@ fn is_told_apart(kind: EngineKind, value: &[u8]) {
 }
 
 #[test]
-fn a_forged_value_has_another_version() {
+fn forged_value_has_another_version() {
     for &kind in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         is_told_apart(kind, &[7; 100]);
     }

@@ -55,7 +55,7 @@ impl BlockHash {
                 }
                 for (_, slot) in image.slots() {
                     met.insert(slot);
-                    let signature = self.signature_of(&slot).filter(|_| slot.is_whole());
+                    let signature = self.signature_of(&slot).filter(|_| slot.is_intact());
                     match signature {
                         None => wrong("a slot's bytes are damaged"),
                         Some(signature) if !choices(signature).contains(&number) => {

@@ -62,7 +62,7 @@ impl Key<'_> {
 
 /// Where a write of a signature goes.
 #[derive(Clone, Copy)]
-pub struct Aim<'a> {
+pub struct Target<'a> {
     pub(super) segment: &'a Segment,
     pub(super) numbers: [usize; 2],
 }
@@ -85,7 +85,7 @@ impl<M: Medium> Words for View<'_, M> {
 }
 
 /// What a look depends on: it counts if all of that is still the same at its end.
-pub(super) struct Look<'a, M> {
+pub(super) struct OptimisticRead<'a, M> {
     table: &'a BlockHash,
     pub(super) medium: &'a M,
     segment: &'a Segment,
@@ -97,14 +97,14 @@ pub(super) struct Look<'a, M> {
     counters: [u64; 2],
 }
 
-impl<'a, M: Medium> Look<'a, M> {
+impl<'a, M: Medium> OptimisticRead<'a, M> {
     #[inline(always)]
-    pub(super) fn begin(table: &'a BlockHash, medium: &'a M, signature: u64) -> Look<'a, M> {
+    pub(super) fn begin(table: &'a BlockHash, medium: &'a M, signature: u64) -> OptimisticRead<'a, M> {
         let ((start, segment), numbers) = (table.root().both(table.geometry, signature), choices(signature));
         let counters = numbers.map(|number| segment.counter(number));
         let overlay = if medium.breaks(canary::HALF_BATCH_SEEN) { None } else { table.overlay() };
         let is_decided = overlay.is_some_and(Overlay::is_decided);
-        Look { table, medium, segment, start, overlay, is_decided, numbers, counters }
+        OptimisticRead { table, medium, segment, start, overlay, is_decided, numbers, counters }
     }
 
     /// Where both buckets lie, if there are no others, and they are to be read as they are stored. They are known before the
@@ -157,7 +157,7 @@ impl<'a, M: Medium> Look<'a, M> {
 
     /// Makes durable what was seen, if need be.
     #[inline(always)]
-    fn settle_seen(&self, view: &View<'_, M>, is_locked: bool, choice: usize, at: Offset) -> Result<(), MediumError> {
+    fn settle_read(&self, view: &View<'_, M>, is_locked: bool, choice: usize, at: Offset) -> Result<(), MediumError> {
         match view {
             View::Decided(_) if is_locked => self.table.settle_batch(self.medium),
             View::Stored(_) if is_locked && self.medium.is_writable() => self.settle(choice, at),
@@ -196,7 +196,7 @@ impl<'a, M: Medium> Look<'a, M> {
                 }
                 if key.is_in(&slot, is_key)? {
                     let is_locked = meta.is_locked(i) && !self.medium.breaks(canary::BLOCK_READ_UNSETTLED);
-                    self.settle_seen(&view, is_locked, choice, at)?;
+                    self.settle_read(&view, is_locked, choice, at)?;
                     return Ok(ControlFlow::Break(Some(slot)));
                 }
             }
@@ -214,7 +214,7 @@ impl<'a, M: Medium> Look<'a, M> {
         for (choice, at) in self.buckets() {
             let view = self.view(at);
             let is_locked = view.meta().is_any_locked() && !self.medium.breaks(canary::BLOCK_ABSENT_UNSETTLED);
-            self.settle_seen(&view, is_locked, choice, at)?;
+            self.settle_read(&view, is_locked, choice, at)?;
         }
         self.medium.check_lost_ranges()
     }
@@ -224,7 +224,7 @@ impl BlockHash {
     /// Asks the cache for what a write of the signature begins with, all at once: two buckets, with locks and counters. The caller is
     /// pinned, while it uses what is returned.
     #[inline(always)]
-    pub fn aim<M: Medium>(&self, medium: &M, signature: u64) -> Aim<'_> {
+    pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) -> Target<'_> {
         let (start, segment) = self.root().both(self.geometry, signature);
         let numbers = choices(signature);
         segment.prefetch(numbers);
@@ -232,7 +232,7 @@ impl BlockHash {
         let lines =
             numbers.into_iter().flat_map(|number| lines.clone().map(move |byte| bucket(start, number).plus(byte)));
         lines.for_each(|line| medium.prefetch_line(line));
-        Aim { segment, numbers }
+        Target { segment, numbers }
     }
 
     /// The key's slot. `is_key` says whether the item at a position has the key, of which it has the signature. The caller is
@@ -247,11 +247,11 @@ impl BlockHash {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Slot>, E> {
-        if let Some(found) = self.find_at_once(medium, key, &mut is_key)? {
+        if let Some(found) = self.try_find(medium, key, &mut is_key)? {
             return Ok(found);
         }
         loop {
-            match Look::begin(self, medium, key.signature).find(key, &mut is_key)? {
+            match OptimisticRead::begin(self, medium, key.signature).find(key, &mut is_key)? {
                 ControlFlow::Break(found) => return Ok(found),
                 ControlFlow::Continue(()) => hint::spin_loop(),
             }
@@ -261,9 +261,9 @@ impl BlockHash {
     /// Of the buckets of a signature one in which a slot is damaged: it might hold a key that is not found. The caller is pinned.
     pub fn damaged_bucket<M: Medium>(&self, medium: &M, signature: u64) -> Option<Offset> {
         loop {
-            let look = Look::begin(self, medium, signature);
-            let damaged = look.buckets().find(|(_, at)| look.view(*at).has_damaged_slot());
-            if look.is_steady() {
+            let read = OptimisticRead::begin(self, medium, signature);
+            let damaged = read.buckets().find(|(_, at)| read.view(*at).has_damaged_slot());
+            if read.is_steady() {
                 return damaged.map(|(_, at)| at);
             }
             hint::spin_loop();

@@ -47,7 +47,7 @@ pub(super) trait Words {
     /// Whether a slot that holds an item is damaged.
     fn has_damaged_slot(&self) -> bool {
         let meta = self.meta();
-        meta.slots().any(|i| !self.slot(meta, i).is_whole())
+        meta.slots().any(|i| !self.slot(meta, i).is_intact())
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
 
     /// Whatever the neighbours hold, each slot lies as drawn, and its neighbours stay as before.
     #[test]
-    fn a_slot_lies_in_its_bytes_and_in_no_others() {
+    fn slot_stays_in_its_bytes() {
         let slot = Slot::of_item(0x1122_3344_5566_7788, Position::from_word(0x99AA_BBCC_DDEE_FF00));
         let bytes: Vec<u8> = slot.words().iter().flat_map(|word| word.to_le_bytes()).take(SLOT_BYTES).collect();
         for (i, around) in (0..8).flat_map(|i| [(i, 0), (i, 0xFF), (i, 0x5A)]) {

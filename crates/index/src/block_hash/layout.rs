@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meta_word_keeps_its_slots_apart() {
+    fn meta_word_keeps_its_slots_apart() {
         let mut meta = Meta::default();
         for i in 0..SLOT_COUNT {
             assert_eq!(meta.free_slot(), Some(i));

@@ -40,9 +40,9 @@ mod batch;
 pub mod canary;
 mod check;
 mod find;
-mod glance;
 mod image;
 pub mod layout;
+mod lookup;
 mod moves;
 mod open;
 mod segment;
@@ -61,13 +61,13 @@ use crate::segmented::directory;
 use crate::segmented::layout::Geometry;
 use crate::shared::Pointer;
 
-pub use batch::{Batch, Found, NoRoom, Turn};
+pub use batch::{Batch, Found, NoSpace, Turn};
 pub use check::Damage;
-pub use find::{Aim, Key};
-pub use glance::{Glance, Hint};
+pub use find::{Key, Target};
+pub use lookup::{Candidate, Lookup};
 pub use slot::{Content, Slot};
 pub use sweep::{Cleared, Shown};
-pub use write::{At, Buckets, Full, Published, Sight};
+pub use write::{At, Buckets, Full, LockedLookup, Published};
 
 use batch::Overlay;
 use layout::{BUCKET_COUNT, SLOT_COUNT};

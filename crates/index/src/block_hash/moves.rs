@@ -86,12 +86,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     }
 
     fn leads_away(&self, from: Bucket, i: usize, slot: Slot) -> Option<Move<'a>> {
-        let signature = self.table.signature_of(&slot).filter(|_| slot.is_whole())?;
+        let signature = self.table.signature_of(&slot).filter(|_| slot.is_intact())?;
         let number = choices(signature).into_iter().find(|number| !self.numbers.contains(number))?;
-        let has_room = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
+        let has_space = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
         let lock = self.segment.try_lock(number)?;
         let mut others = self.segment.offsets().map(|segment| Bucket { number, at: bucket(segment, number) });
-        others.find(has_room).map(|to| Move { from, i, slot, to, _lock: lock })
+        others.find(has_space).map(|to| Move { from, i, slot, to, _lock: lock })
     }
 
     /// Steps 2 and 3.
@@ -118,7 +118,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     }
 
     /// Steps 1 to 5 of a move ahead of inserts, of an item that was seen in `from`; false if it is not to be moved any more.
-    fn relieve(self, from: Bucket, slot: &Slot) -> bool {
+    fn move_out(self, from: Bucket, slot: &Slot) -> bool {
         let (medium, stored) = (self.cx.medium, self.stored(from));
         let meta = stored.meta();
         let is_full = meta.filled() >= FILLED_MAX;
@@ -171,15 +171,15 @@ impl BlockHash {
             .flat_map(|segment| (0..BUCKET_COUNT).map(move |number| Bucket { number, at: bucket(segment, number) }));
         let movable =
             all.filter_map(|from| self.light_item(cx.medium, from).map(|(signature, slot)| (from, signature, slot)));
-        let moved = movable.filter(|(from, signature, slot)| self.relieve(cx, *signature, *from, slot));
+        let moved = movable.filter(|(from, signature, slot)| self.move_out(cx, *signature, *from, slot));
         let moved_count = moved.count() as u64;
         self.move_count.fetch_add(moved_count, Ordering::Relaxed);
         (moved_count, cursor.past(segment, self.geometry.partition_count()))
     }
 
-    fn relieve<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, from: Bucket, slot: &Slot) -> bool {
+    fn move_out<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, from: Bucket, slot: &Slot) -> bool {
         let buckets = self.lock(cx, signature);
-        buckets.buckets().any(|own| own == from) && buckets.relieve(from, slot)
+        buckets.buckets().any(|own| own == from) && buckets.move_out(from, slot)
     }
 
     /// Of a bucket that has no room for an insert the last item whose other bucket is light, as it seems without a lock, and its
@@ -189,7 +189,7 @@ impl BlockHash {
         let meta = Some(stored.meta()).filter(|meta| meta.filled() >= FILLED_MAX)?;
         let before = bucket(Offset(0), from.number).0;
         let light = |slot: &Slot| {
-            let signature = self.signature_of(slot).filter(|_| slot.is_whole())?;
+            let signature = self.signature_of(slot).filter(|_| slot.is_intact())?;
             let other = choices(signature).into_iter().find(|number| *number != from.number)?;
             let at = bucket(Offset(from.at.0 - before), other);
             (Stored { medium, at }.meta().filled() <= LIGHT_FILLED_MAX).then_some(signature)

@@ -160,7 +160,7 @@ impl Slot {
 
     /// True if the checksum fits.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         (self.0[SLOT_WORDS - 1] >> CHECKSUM_SHIFT) as u32 == self.checksum()
     }
 
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_begins_as_one_of_its_key_and_as_few_others() {
+    fn slot_head_filters_other_keys() {
         let keys: Vec<Vec<u8>> = (0..30).flat_map(|len| [vec![7; len], (0..len as u8).collect()]).collect();
         let slots = |key: &Vec<u8>| {
             [Slot::whole(key, b""), Slot::whole(key, b"value"), Some(Slot::of_item(9, Position::from_word(0x70)))]
@@ -271,7 +271,7 @@ mod tests {
                 let slot = Slot::whole(&key, &value);
                 assert_eq!(slot.is_some(), fits, "{key_bytes} {value_bytes}");
                 let Some(slot) = slot else { continue };
-                assert!(slot.is_whole() && slot.position().is_none());
+                assert!(slot.is_intact() && slot.position().is_none());
                 assert_eq!(slot.content(), Content::Whole { key: &key, value: &value });
             }
         }
@@ -286,8 +286,8 @@ mod tests {
         for bit in 0..SLOT_BYTES * 8 {
             let mut words = slot.words();
             words[bit / 64] ^= 1 << (bit % 64);
-            assert!(!Slot::from_words(slot.shape(), words).is_whole());
+            assert!(!Slot::from_words(slot.shape(), words).is_intact());
         }
-        assert!((0..6).all(|bit| !Slot::from_words(slot.shape() ^ 1 << bit, slot.words()).is_whole()));
+        assert!((0..6).all(|bit| !Slot::from_words(slot.shape() ^ 1 << bit, slot.words()).is_intact()));
     }
 }

@@ -40,7 +40,7 @@ const DISTINGUISHING_BITS: u32 = 8;
 const ROOM_COUNT: usize = 2;
 
 /// Segments that are reserved, and whose pages are there.
-type Room<'a, D> = Vec<Reservation<'a, D>>;
+type Reservations<'a, D> = Vec<Reservation<'a, D>>;
 
 /// What became of a split.
 enum Attempt {
@@ -87,7 +87,7 @@ impl BlockHash {
         if segment.offset() != full.segment {
             return Ok(());
         }
-        let (mut room, mut count) = (Room::new(), ROOM_COUNT);
+        let (mut room, mut count) = (Reservations::new(), ROOM_COUNT);
         loop {
             // Where there is less, it may be enough all the same.
             let made_ready = make_ready(cx, &mut room, count);
@@ -106,7 +106,7 @@ impl BlockHash {
         segment: &Segment,
         signature: u64,
         others: &[u64],
-        room: &mut Room<'_, D>,
+        room: &mut Reservations<'_, D>,
     ) -> Result<Attempt, HeapError> {
         let partition = self.geometry.partition(signature);
         let _frozen = segment.lock_all();
@@ -120,7 +120,7 @@ impl BlockHash {
         for (number, at, image) in &images {
             for (_, slot) in image.slots() {
                 let damaged = HeapError::Damaged { offset: at.0, what: "a slot's bytes are damaged" };
-                let signature = self.signature_of(&slot).filter(|_| slot.is_whole()).ok_or(damaged)?;
+                let signature = self.signature_of(&slot).filter(|_| slot.is_intact()).ok_or(damaged)?;
                 let bit = self.geometry.prefix(signature, segment.depth() + 1) & 1;
                 halves[bit as usize].place(*number, &slot);
             }
@@ -185,7 +185,7 @@ impl BlockHash {
         cx: Context<'_, M, D>,
         segment: &Segment,
         partition: usize,
-        room: &mut Room<'_, D>,
+        room: &mut Reservations<'_, D>,
     ) -> Attempt {
         let Some(reserved) = room.pop() else { return Attempt::Short(1) };
         let image = SegmentImage::new(child(cx, segment, partition, 0).with(State::Chained));
@@ -206,7 +206,7 @@ impl BlockHash {
 /// Reserves segments until there are so many. The caller holds no lock of a bucket: the file may have to grow.
 fn make_ready<'a, M: Medium, D: Dram>(
     cx: Context<'a, M, D>,
-    room: &mut Room<'a, D>,
+    room: &mut Reservations<'a, D>,
     count: usize,
 ) -> Result<(), HeapError> {
     while room.len() < count {
@@ -233,7 +233,7 @@ fn commit_split<M: Medium, D: Dram>(
     old: &Segment,
     partition: usize,
     halves: &[Half; 2],
-    room: &mut Room<'_, D>,
+    room: &mut Reservations<'_, D>,
     is_unsettled: bool,
 ) -> Result<[Box<Segment>; 2], HeapError> {
     let [zero, one] = [halves[0].stream(cx, room, is_unsettled)?, halves[1].stream(cx, room, is_unsettled)?];
@@ -254,11 +254,11 @@ impl Half {
 
     /// Enters a slot into the bucket of its number, of a chained segment where there is none other.
     fn place(&mut self, number: usize, slot: &Slot) {
-        let has_room = |buckets: &[Image; BUCKET_COUNT]| buckets[number].meta().filled() < FILLED_MAX;
-        if !self.buckets.iter().any(has_room) {
+        let has_space = |buckets: &[Image; BUCKET_COUNT]| buckets[number].meta().filled() < FILLED_MAX;
+        if !self.buckets.iter().any(has_space) {
             self.buckets.push([Image::EMPTY; BUCKET_COUNT]);
         }
-        let buckets = self.buckets.iter_mut().find(|buckets| has_room(buckets)).expect("one was just added");
+        let buckets = self.buckets.iter_mut().find(|buckets| has_space(buckets)).expect("one was just added");
         let i = buckets[number].meta().free_slot().expect("it has room");
         buckets[number].set(i, slot);
         self.item_count += 1;
@@ -269,7 +269,7 @@ impl Half {
     fn stream<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        room: &mut Room<'_, D>,
+        room: &mut Reservations<'_, D>,
         is_unsettled: bool,
     ) -> Result<Box<Segment>, MediumError> {
         let reserved = room.drain(room.len() - self.buckets.len()..);

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use heap::{HeapError, Misplaced};
+use heap::{HeapError, InvalidPlace};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket};
 
 use super::image::{Image, Words};
@@ -99,14 +99,14 @@ impl BlockHash {
             // Of a store that is only read twins stay.
             for (_, slot) in image.slots().filter(|(_, slot)| cx.medium.is_writable() || met.insert(*slot)) {
                 count += 1;
-                if !slot.is_whole() {
+                if !slot.is_intact() {
                     // It may have named an item that nothing else names, or names another's place.
-                    misplaced((at, Misplaced { offset: at.0, what: "is a damaged slot's bucket" }));
+                    misplaced((at, InvalidPlace { offset: at.0, what: "is a damaged slot's bucket" }));
                     continue;
                 }
                 slot.position().into_iter().for_each(|position| match position.place() {
                     Some(place) => reach(cx, at, place, misplaced),
-                    None => misplaced((at, Misplaced { offset: position.offset().0, what: "is of no size class" })),
+                    None => misplaced((at, InvalidPlace { offset: position.offset().0, what: "is of no size class" })),
                 });
             }
         }
@@ -136,7 +136,7 @@ impl Cleared {
         for segment in self.0.segments() {
             let images = segment.images(cx.medium);
             // What a damaged slot names may be anybody's by now.
-            let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_whole());
+            let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_intact());
             // Twins name the same place: the second time it is free already.
             let items: HashSet<_> = slots.filter_map(|(_, slot)| slot.position()?.place()).collect();
             items.into_iter().chain(segment.places()).for_each(|place| cx.heap.free(cx.medium, place));
@@ -168,7 +168,7 @@ fn reach<M: Medium, D: Dram>(
 ) {
     match cx.heap.mark_reached(place) {
         Ok(true) => {}
-        Ok(false) => misplaced((named_at, Misplaced { offset: place.offset.0, what: "is named by two slots" })),
+        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two slots" })),
         Err(wrong) => misplaced((named_at, wrong)),
     }
 }

@@ -7,10 +7,10 @@ use heap::HeapError;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::canary;
-use super::find::{Aim, Key};
-use super::glance::{Beginnings, Spotted};
+use super::find::{Key, Target};
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, Meta, bucket, choices};
+use super::lookup::{Beginnings, Spotted};
 use super::moves::LIGHT_FILLED_MAX;
 use super::segment::Segment;
 use super::{BlockHash, Slot};
@@ -53,7 +53,7 @@ pub struct Full {
 
 /// What a look at the buckets of a key told, under their locks.
 #[derive(Clone, Copy, Debug)]
-pub enum Sight {
+pub enum LockedLookup {
     /// A slot that holds the key, or names an item of the key's signature, which may be another key's; and no other does.
     Entry(At),
     /// The key is not there.
@@ -129,7 +129,7 @@ impl BlockHash {
     pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Buckets<'a, M, D> {
         let numbers = choices(signature);
         loop {
-            if let Some(locked) = self.try_lock(cx, Aim { segment: self.segment(signature), numbers }) {
+            if let Some(locked) = self.try_lock(cx, Target { segment: self.segment(signature), numbers }) {
                 return locked;
             }
         }
@@ -137,13 +137,13 @@ impl BlockHash {
 
     /// As [`BlockHash::lock`], by what was aimed at with this signature.
     #[inline(always)]
-    pub fn lock_aimed<'a, M: Medium, D: Dram>(
+    pub fn lock_target<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
-        aim: Aim<'a>,
+        target: Target<'a>,
         signature: u64,
     ) -> Buckets<'a, M, D> {
-        self.try_lock(cx, aim).unwrap_or_else(|| self.lock(cx, signature))
+        self.try_lock(cx, target).unwrap_or_else(|| self.lock(cx, signature))
     }
 
     /// `None` if the segment was split or cleared.
@@ -151,7 +151,7 @@ impl BlockHash {
     fn try_lock<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
-        Aim { segment, numbers }: Aim<'a>,
+        Target { segment, numbers }: Target<'a>,
     ) -> Option<Buckets<'a, M, D>> {
         let locks = segment.lock(numbers);
         if segment.is_dead() {
@@ -183,17 +183,17 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 
     /// Looks for a key.
     #[inline(always)]
-    pub fn glance(&self, key: Key<'_>) -> Sight {
+    pub fn lookup(&self, key: Key<'_>) -> LockedLookup {
         let start = self.segment.offset();
         let places = self.numbers.map(|number| bucket(start, number));
         let seen = Beginnings::of(self.cx.medium, places, key).filter(|_| self.segment.is_alone_at(start));
         let spotted = seen.filter(|seen| seen.metas.iter().all(|meta| meta.filled() <= FILLED_MAX));
         match spotted.as_ref().map_or(Spotted::Unsure, Beginnings::only) {
-            Spotted::Unsure => Sight::Unsure,
+            Spotted::Unsure => LockedLookup::Unsure,
             Spotted::At(spot) => {
                 let slot = spot.slot();
                 let bucket = Bucket { number: self.numbers[spot.choice], at: places[spot.choice] };
-                if key.may_be_in(&slot) { Sight::Entry(At { slot, bucket, i: spot.i }) } else { self.nothing() }
+                if key.may_be_in(&slot) { LockedLookup::Entry(At { slot, bucket, i: spot.i }) } else { self.nothing() }
             }
             Spotted::Nothing => self.nothing(),
         }
@@ -201,8 +201,8 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 
     /// An absence counts if nothing was lost.
     #[inline(always)]
-    fn nothing(&self) -> Sight {
-        if self.cx.medium.check_lost_ranges().is_ok() { Sight::Nothing } else { Sight::Unsure }
+    fn nothing(&self) -> LockedLookup {
+        if self.cx.medium.check_lost_ranges().is_ok() { LockedLookup::Nothing } else { LockedLookup::Unsure }
     }
 
     /// The key's slot. Of twins one stays.
@@ -215,10 +215,10 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<At>, E> {
-        match self.glance(key) {
-            Sight::Unsure => self.find_among_all(key, is_key),
-            Sight::Nothing => Ok(None),
-            Sight::Entry(at) => {
+        match self.lookup(key) {
+            LockedLookup::Unsure => self.find_among_all(key, is_key),
+            LockedLookup::Nothing => Ok(None),
+            LockedLookup::Entry(at) => {
                 let found = key.is_in(&at.slot, &mut is_key)?.then_some(at);
                 self.found(found)
             }

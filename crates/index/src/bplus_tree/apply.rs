@@ -9,7 +9,7 @@ use super::descent::{At, Near, Root};
 use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, Leaf, SEPARATOR_COUNT_MAX};
 use super::ops::edit_leaf;
-use super::search::{Stop, Target};
+use super::target::{Stop, Target};
 use super::{BPlusTree, Change, ChangeError, Edit, Keys};
 
 /// Keys of a group: as many as a core has misses in flight.

@@ -117,7 +117,7 @@ impl<D: Dram> Arena<D> {
         let lent_bytes = (self.lent_bytes() as usize).next_power_of_two();
         let wanted_bytes = lent_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX).max(slab_bytes);
         let layout = Layout::from_size_align(wanted_bytes, wanted_bytes).expect("powers of two are layouts");
-        let chunk = self.dram.lend(layout).ok_or(NoDram { wanted_bytes })?;
+        let chunk = self.dram.allocate(layout).ok_or(NoDram { wanted_bytes })?;
         self.lent_bytes.fetch_add(wanted_bytes as u64, Ordering::Relaxed);
         cut.keep_rest();
         cut.chunks.push((chunk, layout));
@@ -141,7 +141,7 @@ impl<D: Dram> Drop for Arena<D> {
     fn drop(&mut self) {
         for (chunk, layout) in self.cut.get_mut().chunks.drain(..) {
             // SAFETY: lent with this layout; pieces are used by the arena's owner alone, who is being dropped.
-            unsafe { self.dram.give_back(chunk, layout) };
+            unsafe { self.dram.deallocate(chunk, layout) };
         }
     }
 }

@@ -11,8 +11,8 @@ use super::descent::Root;
 use super::layout::{LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::memory::Memory;
-use super::search::{common_bytes, head_of, shortest_between};
 use super::separator::Separator;
+use super::target::{common_bytes, head_of, shortest_between};
 use super::{BPlusTree, LoadError, NoDram};
 use crate::Position;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use pmem::Dram;
 
 use super::layout::{Inner, Leaf, UNUSED_HEAD};
-use super::search::{common_bytes, head_of};
+use super::target::{common_bytes, head_of};
 use super::{BPlusTree, Keys};
 use crate::Position;
 

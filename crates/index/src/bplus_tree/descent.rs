@@ -13,14 +13,14 @@ use pmem::Dram;
 use super::apply::prefetch;
 use super::inner::Seek;
 use super::layout::{Inner, Leaf};
-use super::search::Stop;
-use super::version::Seen;
+use super::target::Stop;
+use super::version::ObservedVersion;
 use super::{BPlusTree, Keys};
 
 /// A node as it was when its version was noted.
 pub(super) struct At<'t, N> {
     pub(super) node: &'t N,
-    pub(super) seen: Seen,
+    pub(super) seen: ObservedVersion,
 }
 
 impl<N> Clone for At<'_, N> {
@@ -131,7 +131,7 @@ impl<D: Dram> BPlusTree<D> {
         root: Root,
         from: Option<At<'t, Inner>>,
         node: &'t N,
-        seen: Option<Seen>,
+        seen: Option<ObservedVersion>,
     ) -> Result<At<'t, N>, Stop<E>> {
         let seen = seen.ok_or(Stop::Again)?;
         let is_linked = from.map_or_else(|| self.root() == root, |from| from.node.version.is(from.seen));

@@ -20,12 +20,13 @@ impl<D: Dram> BPlusTree<D> {
     ) {
         let pin = epoch::pin();
         for (group, wanted) in wanted.chunks(GROUP_COUNT).enumerate() {
-            let aims = self.aim_many(pin.pinned(), keys, wanted);
-            let aims = &aims[..wanted.len()];
-            aims.iter().filter_map(|aim| self.likely(keys, aim)).for_each(&near);
-            for (number, aim) in aims.iter().enumerate() {
+            let leaves = self.prefetch_many(pin.pinned(), keys, wanted);
+            let leaves = &leaves[..wanted.len()];
+            leaves.iter().filter_map(|prefetched| self.likely(keys, prefetched)).for_each(&near);
+            for (number, prefetched) in leaves.iter().enumerate() {
                 // One that lost its way goes on its own.
-                let result = self.find_aimed(keys, aim).map_or_else(|| self.find(keys, aim.key()), Ok);
+                let result =
+                    self.lookup_prefetched(keys, prefetched).map_or_else(|| self.find(keys, prefetched.key()), Ok);
                 found(group * GROUP_COUNT + number, result);
             }
         }

@@ -10,12 +10,12 @@ use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::leaf::{Entry, Spot};
 use super::ops::Outcome;
-use super::search::{Stop, Target};
+use super::target::{Stop, Target};
 use super::{BPlusTree, Change, ChangeError, Edit, KeyStart, Keys};
 use crate::Position;
 
 /// A key whose leaf was asked for, for as long as the thread stays pinned.
-pub struct Aim<'t, 'k> {
+pub struct PrefetchedLeaf<'t, 'k> {
     key: &'k [u8],
     /// Nothing if the search has lost its way.
     near: Option<Near<'t>>,
@@ -32,7 +32,7 @@ pub struct Found<'t, 'k> {
     at: At<'t, Leaf>,
 }
 
-impl<'k> Aim<'_, 'k> {
+impl<'k> PrefetchedLeaf<'_, 'k> {
     /// The key.
     #[inline(always)]
     #[must_use]
@@ -53,64 +53,72 @@ impl Found<'_, '_> {
 impl<D: Dram> BPlusTree<D> {
     /// Goes down to the key's leaf, and asks the cache for it.
     #[inline]
-    pub fn aim<'t, 'k, K: Keys>(&'t self, _pinned: Pinned<'t>, keys: &K, key: &'k [u8]) -> Aim<'t, 'k> {
+    pub fn prefetch<'t, 'k, K: Keys>(&'t self, _pinned: Pinned<'t>, keys: &K, key: &'k [u8]) -> PrefetchedLeaf<'t, 'k> {
         let mut seek = Seek::At(Target::whole(keys, key));
-        Aim { key, near: self.approach(&mut seek, |_, _, _| Ok(())).ok().map(|(near, _)| near) }
+        PrefetchedLeaf { key, near: self.approach(&mut seek, |_, _, _| Ok(())).ok().map(|(near, _)| near) }
     }
 
-    /// As [`BPlusTree::aim`], at [`GROUP_COUNT`] keys at the most, which go down together. A key beyond those of `wanted` is empty.
+    /// As [`BPlusTree::prefetch`], at [`GROUP_COUNT`] keys at the most, which go down together. A key beyond those of `wanted` is empty.
     #[inline]
-    pub fn aim_many<'t, 'k, K: Keys>(
+    pub fn prefetch_many<'t, 'k, K: Keys>(
         &'t self,
         _pinned: Pinned<'t>,
         keys: &K,
         wanted: &[&'k [u8]],
-    ) -> [Aim<'t, 'k>; GROUP_COUNT] {
+    ) -> [PrefetchedLeaf<'t, 'k>; GROUP_COUNT] {
         let root = self.root();
         let travellers = self.travel_together(root, |number| Some(Target::whole(keys, wanted.get(number)?)));
         let mut number = 0;
         travellers.map(|traveller| {
             let key = wanted.get(number).copied().unwrap_or_default();
             number += 1;
-            Aim { key, near: traveller.and_then(|traveller| traveller.near(root)) }
+            PrefetchedLeaf { key, near: traveller.and_then(|traveller| traveller.near(root)) }
         })
     }
 
     /// The item that is likely the key's, which may be none that is there: to ask the cache for what will be read of it.
     #[inline]
-    pub fn likely<K: Keys>(&self, keys: &K, aim: &Aim<'_, '_>) -> Option<Position> {
-        let at = self.land::<K::Error>(aim.near?).ok()?;
-        at.node.likely(&mut Target::whole(keys, aim.key)).ok()?
+    pub fn likely<K: Keys>(&self, keys: &K, prefetched: &PrefetchedLeaf<'_, '_>) -> Option<Position> {
+        let at = self.land::<K::Error>(prefetched.near?).ok()?;
+        at.node.likely(&mut Target::whole(keys, prefetched.key)).ok()?
     }
 
-    /// As [`BPlusTree::look`], at the leaf that was asked for, if that is still the key's.
+    /// As [`BPlusTree::find_to_change`], at the leaf that was asked for, if that is still the key's.
     ///
     /// # Errors
     /// If an item's key cannot be read.
     #[inline]
-    pub fn look_at<'t, 'k, K: Keys>(
+    pub fn find_prefetched_to_change<'t, 'k, K: Keys>(
         &'t self,
         pinned: Pinned<'t>,
         keys: &K,
-        aim: &Aim<'t, 'k>,
+        prefetched: &PrefetchedLeaf<'t, 'k>,
     ) -> Result<Found<'t, 'k>, K::Error> {
-        match self.try_look_at(keys, aim) {
+        match self.try_find_prefetched(keys, prefetched) {
             Ok(found) => Ok(found),
             Err(Stop::Failed(ChangeError::Keys(error))) => Err(error),
-            Err(_) => self.look(pinned, keys, aim.key),
+            Err(_) => self.find_to_change(pinned, keys, prefetched.key),
         }
     }
 
     /// The item of the key whose leaf was asked for. `None` if that leaf does not tell: a search does.
     #[inline(always)]
-    pub fn find_aimed<K: Keys>(&self, keys: &K, aim: &Aim<'_, '_>) -> Option<Option<Position>> {
-        Some(self.try_look_at(keys, aim).ok()?.item())
+    pub fn lookup_prefetched<K: Keys>(
+        &self,
+        keys: &K,
+        prefetched: &PrefetchedLeaf<'_, '_>,
+    ) -> Option<Option<Position>> {
+        Some(self.try_find_prefetched(keys, prefetched).ok()?.item())
     }
 
     #[inline(always)]
-    fn try_look_at<'t, 'k, K: Keys>(&'t self, keys: &K, aim: &Aim<'t, 'k>) -> Result<Found<'t, 'k>, Stop<K::Error>> {
-        let at = self.land(aim.near.ok_or(Stop::Again)?)?;
-        find_at(at, &mut Target::whole(keys, aim.key), aim.key)
+    fn try_find_prefetched<'t, 'k, K: Keys>(
+        &'t self,
+        keys: &K,
+        prefetched: &PrefetchedLeaf<'t, 'k>,
+    ) -> Result<Found<'t, 'k>, Stop<K::Error>> {
+        let at = self.land(prefetched.near.ok_or(Stop::Again)?)?;
+        find_at(at, &mut Target::whole(keys, prefetched.key), prefetched.key)
     }
 
     /// As [`BPlusTree::find`], for a caller who is going to change the key.
@@ -118,7 +126,7 @@ impl<D: Dram> BPlusTree<D> {
     /// # Errors
     /// If an item's key cannot be read.
     #[inline(never)]
-    pub fn look<'t, 'k, K: Keys>(
+    pub fn find_to_change<'t, 'k, K: Keys>(
         &'t self,
         _pinned: Pinned<'t>,
         keys: &K,

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Keys;
 use super::layout::{HEAD_BYTES, Inner, SEPARATOR_COUNT_MAX, UNUSED_HEAD};
-use super::search::{Stop, Target, common_bytes, equal_heads, first_not_before, head_of};
 use super::separator::Separator;
-use super::version::Seen;
+use super::target::{Stop, Target, common_bytes, equal_heads, first_not_before, head_of};
+use super::version::ObservedVersion;
 
 /// What a search goes down to.
 pub(super) enum Seek<'a, K> {
@@ -40,7 +40,7 @@ impl Inner {
 
     /// The separator at `index`, at the version `seen`; the caller is pinned since before it was seen.
     #[inline(always)]
-    pub(super) fn separator<E>(&self, seen: Seen, index: usize) -> Result<Separator, Stop<E>> {
+    pub(super) fn separator<E>(&self, seen: ObservedVersion, index: usize) -> Result<Separator, Stop<E>> {
         let word = self.separators[index].load(Relaxed);
         self.check(seen)?;
         // SAFETY: the version was just checked.
@@ -54,13 +54,17 @@ impl Inner {
     }
 
     #[inline(always)]
-    pub(super) fn check<E>(&self, seen: Seen) -> Result<(), Stop<E>> {
+    pub(super) fn check<E>(&self, seen: ObservedVersion) -> Result<(), Stop<E>> {
         if self.version.is(seen) { Ok(()) } else { Err(Stop::Again) }
     }
 
     /// The index of the child to go down to. The node's version was `seen`; the answer is good if it still is.
     #[inline(always)]
-    pub(super) fn child_index<K: Keys>(&self, seen: Seen, seek: &mut Seek<'_, K>) -> Result<usize, Stop<K::Error>> {
+    pub(super) fn child_index<K: Keys>(
+        &self,
+        seen: ObservedVersion,
+        seek: &mut Seek<'_, K>,
+    ) -> Result<usize, Stop<K::Error>> {
         match seek {
             Seek::At(target) => self.rank(seen, target, Ordering::is_ge),
             Seek::Below(target) => self.rank(seen, target, Ordering::is_gt),
@@ -72,7 +76,7 @@ impl Inner {
     #[inline(always)]
     pub(super) fn rank<K: Keys>(
         &self,
-        seen: Seen,
+        seen: ObservedVersion,
         target: &mut Target<'_, K>,
         is_past: impl Fn(Ordering) -> bool,
     ) -> Result<usize, Stop<K::Error>> {
@@ -95,7 +99,7 @@ impl Inner {
     #[inline(always)]
     fn compare_prefix<K: Keys>(
         &self,
-        seen: Seen,
+        seen: ObservedVersion,
         target: &mut Target<'_, K>,
         prefix_bytes: usize,
     ) -> Result<Ordering, Stop<K::Error>> {
@@ -115,7 +119,7 @@ impl Inner {
     #[inline]
     fn compare_long_prefix<K: Keys>(
         &self,
-        seen: Seen,
+        seen: ObservedVersion,
         target: &mut Target<'_, K>,
         prefix_bytes: usize,
     ) -> Result<Ordering, Stop<K::Error>> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Keys;
 use super::layout::{LEAF_COUNT_MAX, Leaf, UNUSED_HEAD};
-use super::search::{Stop, Target, equal_heads, first_not_before, key_of};
+use super::target::{Stop, Target, equal_heads, first_not_before, key_of};
 use crate::Position;
 
 /// A key's head, and its item.

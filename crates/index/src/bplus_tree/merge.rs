@@ -16,8 +16,8 @@ use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::ops::LEAF_COUNT_SPARSE;
-use super::search::{Stop, head_of};
 use super::split::lock_parent;
+use super::target::{Stop, head_of};
 use super::version::{Lock, Version};
 use super::{BPlusTree, Keys};
 

@@ -41,9 +41,9 @@ mod merge;
 mod ops;
 mod page;
 mod scan;
-mod search;
 mod separator;
 mod split;
+mod target;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -56,7 +56,7 @@ pub use apply::GROUP_COUNT;
 pub use bulk::{Loader, Part};
 pub use change::{Change, ChangeError, Edit, KeyStart, Keys, LoadError, NoDram};
 pub use check::TreeDamage;
-pub use found::{Aim, Found};
+pub use found::{Found, PrefetchedLeaf};
 pub use page::{Direction, Page};
 
 use descent::Root;

@@ -9,8 +9,8 @@ use super::descent::At;
 use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::leaf::Entry;
-use super::search::{Stop, Target};
-use super::version::Seen;
+use super::target::{Stop, Target};
+use super::version::ObservedVersion;
 use super::{BPlusTree, Change, ChangeError, Edit, Keys};
 use crate::Position;
 
@@ -21,7 +21,7 @@ pub(super) const LEAF_COUNT_SPARSE: usize = LEAF_COUNT_MAX / 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Outcome {
     /// The leaf's version now.
-    pub(super) seen: Seen,
+    pub(super) seen: ObservedVersion,
     /// It should be merged with a neighbour.
     pub(super) is_sparse: bool,
 }
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Of an edit of a leaf that had this version before.
     #[inline(always)]
-    pub(super) fn of(leaf: &Leaf, seen: Seen, edit: Edit) -> Outcome {
+    pub(super) fn of(leaf: &Leaf, seen: ObservedVersion, edit: Edit) -> Outcome {
         let is_sparse = matches!(edit, Edit::Remove(_)) && leaf.count() <= LEAF_COUNT_SPARSE;
         Outcome { seen: seen.next(), is_sparse }
     }
@@ -70,7 +70,7 @@ impl<D: Dram> BPlusTree<D> {
                 Ok(())
             }
             Err(Stop::Full) => {
-                self.make_room(seek)?;
+                self.make_space(seek)?;
                 Err(Stop::Again)
             }
             Err(stop) => Err(stop),

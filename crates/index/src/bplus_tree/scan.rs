@@ -14,7 +14,7 @@ use super::descent::{At, Path};
 use super::found::find_at;
 use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
-use super::search::{Stop, Target};
+use super::target::{Stop, Target};
 use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
 

@@ -14,8 +14,8 @@ use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::memory::Unlinked;
-use super::search::{Stop, Target, common_bytes, head_of, key_of, shortest_between};
 use super::separator::Separator;
+use super::target::{Stop, Target, common_bytes, head_of, key_of, shortest_between};
 use super::version::Lock;
 use super::{BPlusTree, Keys, NoDram};
 
@@ -26,7 +26,7 @@ const OFF_MIDDLE_COUNT_MAX: usize = 3;
 
 impl<D: Dram> BPlusTree<D> {
     /// Splits the first node on the way to the target that is full, if its parent was not.
-    pub(super) fn make_room<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
+    pub(super) fn make_space<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
         let (leaf, path) = self.descend(seek, |inner, path, level| {
             if inner.node.count() < SEPARATOR_COUNT_MAX {
                 return Ok(());

@@ -33,12 +33,12 @@ pub(super) struct Version<W = AtomicU64>(W);
 
 /// A version that was neither locked nor obsolete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Seen(u64);
+pub(super) struct ObservedVersion(u64);
 
-impl Seen {
+impl ObservedVersion {
     /// The version after one change.
-    pub(super) const fn next(self) -> Seen {
-        Seen(self.0 + COUNT_ONE)
+    pub(super) const fn next(self) -> ObservedVersion {
+        ObservedVersion(self.0 + COUNT_ONE)
     }
 }
 
@@ -51,21 +51,21 @@ impl<W: Word> Version<W> {
 
     /// The version now, unless it is locked or obsolete.
     #[inline(always)]
-    pub(super) fn try_read(&self) -> Option<Seen> {
+    pub(super) fn try_read(&self) -> Option<ObservedVersion> {
         let word = self.0.load(Ordering::Acquire);
-        (word & (LOCKED | OBSOLETE) == 0).then_some(Seen(word))
+        (word & (LOCKED | OBSOLETE) == 0).then_some(ObservedVersion(word))
     }
 
     /// True if nothing changed since the version was `seen`: what was read since then belongs together.
     #[inline(always)]
-    pub(super) fn is(&self, seen: Seen) -> bool {
+    pub(super) fn is(&self, seen: ObservedVersion) -> bool {
         W::fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == seen.0
     }
 
     /// Locks what has not changed since the version was `seen`; `None` if it has.
     #[inline(always)]
-    pub(super) fn try_lock(&self, seen: Seen) -> Option<Lock<'_, W>> {
+    pub(super) fn try_lock(&self, seen: ObservedVersion) -> Option<Lock<'_, W>> {
         if self.0.compare_exchange(seen.0, seen.0 | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return None;
         }
@@ -77,17 +77,17 @@ impl<W: Word> Version<W> {
 impl Version {
     /// The version, once it is not locked; `None` if it is obsolete.
     #[inline(always)]
-    pub(super) fn read(&self) -> Option<Seen> {
+    pub(super) fn read(&self) -> Option<ObservedVersion> {
         self.try_read().or_else(|| self.read_patiently())
     }
 
     #[cold]
-    fn read_patiently(&self) -> Option<Seen> {
+    fn read_patiently(&self) -> Option<ObservedVersion> {
         let mut backoff = Backoff::short();
         loop {
             match self.0.load(Ordering::Acquire) {
                 word if word & OBSOLETE != 0 => return None,
-                word if word & LOCKED == 0 => return Some(Seen(word)),
+                word if word & LOCKED == 0 => return Some(ObservedVersion(word)),
                 _ => backoff.relax(),
             }
         }

@@ -72,9 +72,9 @@ impl Entry {
 
 /// What a reader compares: the state as it was.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen(u64);
+pub(super) struct ObservedState(u64);
 
-impl Seen {
+impl ObservedState {
     /// A miss is an absence, as far as the bucket tells.
     #[inline(always)]
     pub(super) fn is_complete(self) -> bool {
@@ -122,14 +122,14 @@ impl<'a, W: Word> Bucket<'a, W> {
 
     /// What a look begins with; `None` while the bucket is being changed.
     #[inline(always)]
-    pub(super) fn see(self) -> Option<Seen> {
+    pub(super) fn see(self) -> Option<ObservedState> {
         let state = self.state.load(Acquire);
-        (state & LOCKED == 0).then_some(Seen(state))
+        (state & LOCKED == 0).then_some(ObservedState(state))
     }
 
     /// Whether all that was read since is of one moment.
     #[inline(always)]
-    pub(super) fn is_still(self, Seen(state): Seen) -> bool {
+    pub(super) fn is_still(self, ObservedState(state): ObservedState) -> bool {
         W::fence(Acquire);
         (self.state.load(Relaxed) ^ state) / LOCKED == 0
     }
@@ -155,7 +155,7 @@ impl<'a, W: Word> Bucket<'a, W> {
 
     /// Says that entry `i` was read; a store only where that is news.
     #[inline(always)]
-    pub(super) fn note_read(self, Seen(state): Seen, i: usize) {
+    pub(super) fn note_read(self, ObservedState(state): ObservedState, i: usize) {
         if state & 1 << i == 0 {
             self.state.fetch_or(1 << i, Relaxed);
         }
@@ -243,7 +243,7 @@ impl<W: Word> LockedBucket<'_, W> {
     }
 
     /// An entry for another copy: an empty one, else one that is not hidden and was not read since it was last passed over.
-    pub(super) fn room(&self) -> Option<usize> {
+    pub(super) fn free_entry(&self) -> Option<usize> {
         let may_go = |i: usize| !self.0.entry(i).is_hidden();
         let empty = (0..ENTRY_COUNT).find(|&i| !self.0.entry(i).is_there());
         empty.or_else(|| {

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use word::Word;
 
-use super::Sought;
+use super::LookupKey;
 use super::lines::{LINE_WORDS, Lines, Wide};
 use super::signals::HANDED_WORDS_MAX;
 
@@ -116,7 +116,7 @@ impl NewCopy<'_> {
     }
 
     /// Writes it. Nobody else writes there, and no reader believes what it finds there meanwhile.
-    pub(super) fn write<W: Word>(&self, copies: &Lines<W>, place: usize, key: Sought<'_>, capacity_words: usize) {
+    pub(super) fn write<W: Word>(&self, copies: &Lines<W>, place: usize, key: LookupKey<'_>, capacity_words: usize) {
         let head = Head::new(key.bytes, self, capacity_words);
         let Some(words) = copies.behind(place).and_then(|words| words.get(..head.words())) else { return };
         let store = |i: usize, word: u64| words[i].store(word, Relaxed);
@@ -185,7 +185,7 @@ pub(super) struct Met<'a, W> {
 
 /// What lies at `place`, if that is a copy of the key.
 #[inline(always)]
-pub(super) fn met<'a, W: Word>(copies: &'a Lines<W>, place: usize, key: Sought<'_>) -> Option<Met<'a, W>> {
+pub(super) fn met<'a, W: Word>(copies: &'a Lines<W>, place: usize, key: LookupKey<'_>) -> Option<Met<'a, W>> {
     let words = copies.behind(place)?;
     let Some(wanted) = two_words(key.bytes) else { return met_any(words, key) };
     // Where the value begins does not depend on the head: all lines are asked for at once.
@@ -202,7 +202,7 @@ pub(super) fn met<'a, W: Word>(copies: &'a Lines<W>, place: usize, key: Sought<'
 
 /// As [`met`], of a key of any length, and of copies that expire.
 #[inline(never)]
-fn met_any<'a, W: Word>(words: &'a [W], key: Sought<'_>) -> Option<Met<'a, W>> {
+fn met_any<'a, W: Word>(words: &'a [W], key: LookupKey<'_>) -> Option<Met<'a, W>> {
     let head = Head(words.get(1)?.load(Relaxed));
     let (key_start, value_start) = (head.body_start(), head.value_start());
     let mut pairs = words.get(key_start..value_start)?.iter().zip(words_of(key.bytes));
@@ -274,8 +274,8 @@ impl Own {
     }
 
     /// Its key.
-    pub(super) fn key(&self) -> Sought<'_> {
-        Sought { bytes: &self.bytes[self.head.body_start() * 8..][..self.head.key_bytes()], signature: self.word(0) }
+    pub(super) fn key(&self) -> LookupKey<'_> {
+        LookupKey { bytes: &self.bytes[self.head.body_start() * 8..][..self.head.key_bytes()], signature: self.word(0) }
     }
 
     /// All else of it.

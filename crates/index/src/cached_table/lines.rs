@@ -82,7 +82,7 @@ unsafe impl<W: Send + Sync> Sync for Lines<W> {}
 impl Drop for Lent {
     fn drop(&mut self) {
         // SAFETY: it was lent with this layout, and its only user is dropped.
-        unsafe { self.dram.give_back(self.memory, self.layout) }
+        unsafe { self.dram.deallocate(self.memory, self.layout) }
     }
 }
 
@@ -93,7 +93,7 @@ impl Lines<AtomicU64> {
         let bytes = count.checked_mul(LINE_BYTES)?;
         let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
         let layout = Layout::from_size_align(bytes, align).ok()?;
-        let lent = Lent { memory: dram.lend(layout)?, layout, dram: Arc::clone(dram) };
+        let lent = Lent { memory: dram.allocate(layout)?, layout, dram: Arc::clone(dram) };
         Some(Lines { first: lent.memory.cast(), count, _memory: Memory::Lent(lent) })
     }
 }

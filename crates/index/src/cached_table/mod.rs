@@ -66,7 +66,7 @@ use signals::Signals;
 
 pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
 pub use pool::CopyThreads;
-pub use read::{Look, Permit, Taken};
+pub use read::{Lookup, Permit, Taken};
 pub use write::{Clear, Write};
 
 /// The least that a cached table can have.
@@ -81,7 +81,7 @@ const ASKED_WORDS_MAX: usize = 8 * LINE_WORDS;
 
 /// A key, and its signature.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought<'a> {
+pub struct LookupKey<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
     /// Their signature.
@@ -120,11 +120,11 @@ impl CacheStats {
 
 /// Where a copy lies that was asked for, perhaps.
 #[derive(Clone, Copy, Debug)]
-pub struct Aimed(Option<usize>);
+pub struct PrefetchedCopy(Option<usize>);
 
-impl Aimed {
+impl PrefetchedCopy {
     /// No copy.
-    pub const NONE: Aimed = Aimed(None);
+    pub const NONE: PrefetchedCopy = PrefetchedCopy(None);
 
     /// True if there was a copy.
     #[inline(always)]
@@ -195,7 +195,7 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// The store may have an item of the key that is not taken in.
-    pub fn leave_out(&self, key: Sought<'_>) {
+    pub fn exclude(&self, key: LookupKey<'_>) {
         self.lock(key.signature).set_complete(false);
     }
 
@@ -211,33 +211,33 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// From now on writers hand copies over; any thread may [`Self::serve`] them.
-    pub fn take_hand_overs(&self) {
+    pub fn accept_handoffs(&self) {
         self.signals.get_or_init(Signals::new);
     }
 
     /// Asks the cache for what a write of the signature begins with.
     #[inline(always)]
-    pub fn aim(&self, signature: u64) {
+    pub fn prefetch(&self, signature: u64) {
         let line: *const Line<W> = &self.buckets[share(signature, self.buckets.len())];
         pmem::arch::prefetch(line.cast());
     }
 
-    /// Asks the cache for the beginning of the key's copy, if there is one: what comes after [`Self::aim`], of another key meanwhile.
+    /// Asks the cache for the beginning of the key's copy, if there is one: what comes after [`Self::prefetch`], of another key meanwhile.
     #[inline(always)]
-    pub fn aim_at_copy(&self, signature: u64) -> Aimed {
+    pub fn prefetch_copy(&self, signature: u64) -> PrefetchedCopy {
         let bucket = self.bucket(signature);
         let hits = bucket.hits(signature);
         if hits == 0 {
-            return Aimed(None);
+            return PrefetchedCopy(None);
         }
         let place = bucket.entry(hits.trailing_zeros() as usize).place();
         self.copies.prefetch(place);
-        Aimed(Some(place))
+        PrefetchedCopy(Some(place))
     }
 
     /// Asks for the rest of a copy whose beginning was asked for.
     #[inline(always)]
-    pub fn aim_at_rest(&self, Aimed(place): Aimed) {
+    pub fn prefetch_rest(&self, PrefetchedCopy(place): PrefetchedCopy) {
         let Some(place) = place else { return };
         let words = copy::head(&self.copies, place).words();
         (LINE_WORDS..words).step_by(LINE_WORDS).for_each(|word| self.copies.prefetch(place + word));
@@ -246,8 +246,8 @@ impl<W: Word> CachedTable<W> {
     /// Asks for what a write of the signature is going to store to, once its bucket is there: the key's copy, or else where the ring goes on; as
     /// many lines as an item of so many bytes takes, within bounds.
     #[inline(always)]
-    pub fn aim_at_room(&self, signature: u64, item_bytes: u64) {
-        let place = self.aim_at_copy(signature).0.unwrap_or_else(|| self.ring_of(signature).next_place());
+    pub fn prefetch_for_write(&self, signature: u64, item_bytes: u64) {
+        let place = self.prefetch_copy(signature).0.unwrap_or_else(|| self.ring_of(signature).next_place());
         let words = (item_bytes / 8) as usize + copy::HEAD_WORDS;
         let lines = (0..=words.min(ASKED_WORDS_MAX)).step_by(LINE_WORDS);
         lines.for_each(|word| self.copies.prefetch(place + word));
@@ -260,7 +260,7 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// True if there is no room for a copy of the key without eviction.
-    pub fn is_full_for(&self, key: Sought<'_>) -> bool {
+    pub fn is_full_for(&self, key: LookupKey<'_>) -> bool {
         self.ring_of(key.signature).is_wrapped()
     }
 

@@ -146,23 +146,23 @@ mod tests {
     use pmem::Backoff;
 
     use super::*;
-    use crate::cached_table::{LIMIT_BYTES_MIN, Look, NewCopy, Sought};
+    use crate::cached_table::{LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy};
     use pmem_sim::Lent;
 
-    const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
+    const KEY: LookupKey<'_> = LookupKey { bytes: b"key", signature: 7 };
     const COPY: NewCopy<'_> = NewCopy { value: b"value", version: [1, 2], expiry_ms: u64::MAX };
     /// Looks at other threads, each of which lets them run: seconds.
     const LOOK_COUNT_MAX: u32 = 10_000_000;
 
     fn table() -> CachedTable {
         let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-        table.take_hand_overs();
+        table.accept_handoffs();
         table
     }
 
     fn put(table: &CachedTable) {
         let mut write = table.begin(KEY);
-        write.hand_over(&COPY);
+        write.hand_off(&COPY);
         write.put(&COPY);
     }
 
@@ -177,11 +177,11 @@ mod tests {
     }
 
     fn is_hit(table: &CachedTable) -> bool {
-        matches!(table.look(KEY, || 0, |copied| copied.value.to_vec()), Look::Hit(value) if value == COPY.value)
+        matches!(table.lookup(KEY, || 0, |copied| copied.value.to_vec()), Lookup::Hit(value) if value == COPY.value)
     }
 
     #[test]
-    fn threads_sleep_while_nobody_writes_and_wake_for_those_who_do() {
+    fn threads_sleep_until_written_to() {
         let table = Arc::new(table());
         let threads = CopyThreads::start(&table, 2).unwrap();
         wait_until(|| threads.alive_count() == 2 && threads.awake_count() == 0);
@@ -199,7 +199,7 @@ mod tests {
 
     /// It holds the request, and stands before the bucket's lock, when it dies.
     #[test]
-    fn a_thread_that_dies_leaves_nobody_waiting() {
+    fn thread_that_dies_leaves_nobody_waiting() {
         fn dies(backoff: &mut Backoff) {
             assert!(thread::current().name() != Some("hikv-copies"), "meant to");
             backoff.relax();
@@ -207,7 +207,7 @@ mod tests {
         let table = Arc::new(CachedTable { relax: dies, ..table() });
         put(&table);
         let mut write = table.begin(KEY);
-        write.hand_over(&COPY);
+        write.hand_off(&COPY);
         let locked = table.lock(KEY.signature);
         let threads = CopyThreads::start(&table, 1).unwrap();
         wait_until(|| threads.threads[0].is_finished());

@@ -20,7 +20,7 @@ use super::bucket::Entry;
 use super::copy::head;
 use super::counts::Counted;
 use super::lines::LINE_WORDS;
-use super::{CachedTable, NewCopy, Sought};
+use super::{CachedTable, LookupKey, NewCopy};
 
 /// Copies that are moved to make room for one: some microseconds.
 const MOVED_MAX: usize = 64;
@@ -120,8 +120,8 @@ impl<W: Word> CachedTable<W> {
 
 impl<W: Word> Filling<'_, W> {
     /// Writes a copy where there is room for it, which is made; nobody finds it yet. `None` if the ring is too small.
-    pub(super) fn write(&self, key: Sought<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
-        let place = self.room(words)?;
+    pub(super) fn write(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
+        let place = self.find_space(words)?;
         copy.write(&self.table.copies, place, key, words);
         Some(place)
     }
@@ -137,7 +137,7 @@ impl<W: Word> Filling<'_, W> {
         self.ring.at.store(place, Relaxed);
     }
 
-    fn room(&self, words: usize) -> Option<usize> {
+    fn find_space(&self, words: usize) -> Option<usize> {
         let ring = self.ring;
         let (mut moves_left, mut wraps_left) = (MOVED_MAX, 2);
         loop {
@@ -229,7 +229,7 @@ mod tests {
     use pmem_sim::Lent;
 
     #[test]
-    fn a_thread_that_finds_a_ring_taken_leaves_it_so() {
+    fn thread_leaves_taken_ring() {
         let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
         let filling = table.fill(1).expect("nobody fills it");
         assert!(table.fill(1).is_none());

@@ -33,7 +33,7 @@ use word::Word;
 use super::copy::Own;
 use super::counts::Counted;
 use super::lines::{LINE_WORDS, Line, Lines};
-use super::{CachedTable, NewCopy, Sought};
+use super::{CachedTable, LookupKey, NewCopy};
 
 /// Writers that can have handed something over at once; others write their copies themselves.
 const SIGNAL_COUNT: usize = 16;
@@ -109,7 +109,7 @@ impl<W: Word> Signals<W> {
 
     /// Hands a copy over for the write of its bucket that was the `begun`th; `None` if it is too long, or the thread's signal is in
     /// use.
-    pub(super) fn hand_over(&self, key: Sought<'_>, copy: &NewCopy<'_>, begun: u64) -> Option<Handed<'_, W>> {
+    pub(super) fn hand_off(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, begun: u64) -> Option<Handed<'_, W>> {
         let words = copy.words(key.bytes).filter(|&words| words <= HANDED_WORDS_MAX)?;
         let signal = self.signal(epoch::thread_index() % self.count());
         signal.state.compare_exchange(FREE, CLAIMED, Acquire, Relaxed).ok()?;

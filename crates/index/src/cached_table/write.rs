@@ -6,13 +6,13 @@ use super::bucket::{Entry, LockedBucket};
 use super::copy::{self, head};
 use super::counts::Counted;
 use super::signals::{Ended, Handed};
-use super::{CachedTable, NewCopy, Sought};
+use super::{CachedTable, LookupKey, NewCopy};
 
 /// A write that began and is pending. Dropped, it leaves no copy of the key: nobody said what became of it.
 #[must_use]
 pub struct Write<'a, 'k, W: Word = std::sync::atomic::AtomicU64> {
     table: &'a CachedTable<W>,
-    key: Sought<'k>,
+    key: LookupKey<'k>,
     begun: u64,
     is_pending: bool,
     had_copy: bool,
@@ -29,7 +29,7 @@ pub struct Clear<'a, W: Word = std::sync::atomic::AtomicU64> {
 impl<W: Word> CachedTable<W> {
     /// Step 1. The caller holds what keeps other writes of the key away, and publishes before it lets go of that.
     #[inline]
-    pub fn begin<'a, 'k>(&'a self, key: Sought<'k>) -> Write<'a, 'k, W> {
+    pub fn begin<'a, 'k>(&'a self, key: LookupKey<'k>) -> Write<'a, 'k, W> {
         let bucket = self.lock(key.signature);
         let begun = bucket.begin();
         let old = self.entry_of(&bucket, key);
@@ -58,7 +58,7 @@ impl<W: Word> CachedTable<W> {
     /// is hidden makes room for it.
     pub(super) fn enter(
         &self,
-        key: Sought<'_>,
+        key: LookupKey<'_>,
         copy: &NewCopy<'_>,
         may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
     ) -> bool {
@@ -72,7 +72,7 @@ impl<W: Word> CachedTable<W> {
     /// As [`Self::enter`], but the bucket is not said to be incomplete; the entry is as `made` makes it.
     fn try_enter(
         &self,
-        key: Sought<'_>,
+        key: LookupKey<'_>,
         copy: &NewCopy<'_>,
         made: fn(Entry) -> Entry,
         may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
@@ -83,7 +83,7 @@ impl<W: Word> CachedTable<W> {
         let bucket = self.lock(key.signature);
         let old = self.entry_of(&bucket, key);
         let is_there = old.is_some_and(|(_, entry)| !entry.is_hidden());
-        let room = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.room()) };
+        let room = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.free_entry()) };
         let Some(i) = room.filter(|_| may(&bucket)) else {
             drop(bucket);
             filling.give_back(place);
@@ -96,7 +96,12 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// Writes a copy in the place of the key's own, if that has room; its entry.
-    fn write_over(&self, bucket: &LockedBucket<'_, W>, key: Sought<'_>, copy: &NewCopy<'_>) -> Option<(usize, Entry)> {
+    fn write_over(
+        &self,
+        bucket: &LockedBucket<'_, W>,
+        key: LookupKey<'_>,
+        copy: &NewCopy<'_>,
+    ) -> Option<(usize, Entry)> {
         let (i, entry) = self.entry_of(bucket, key)?;
         let capacity_words = head(&self.copies, entry.place()).capacity_words();
         copy.words(key.bytes).filter(|&words| words <= capacity_words)?;
@@ -105,7 +110,7 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// Writes a copy that stays hidden, for the write that was the `begun`th, if that is alone; true if it is there.
-    pub(super) fn write_hidden(&self, key: Sought<'_>, copy: &NewCopy<'_>, begun: u64) -> bool {
+    pub(super) fn write_hidden(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, begun: u64) -> bool {
         let bucket = self.lock(key.signature);
         let is_over = is_alone(&bucket, begun) && self.write_over(&bucket, key, copy).is_some();
         drop(bucket);
@@ -127,9 +132,9 @@ impl<W: Word> Write<'_, '_, W> {
     /// Between steps 1 and 2: leaves the copy to a thread that serves the table, if there is one. It is what [`Self::put`] is going to
     /// be told.
     #[inline]
-    pub fn hand_over(&mut self, copy: &NewCopy<'_>) {
+    pub fn hand_off(&mut self, copy: &NewCopy<'_>) {
         let Some(signals) = self.table.signals.get() else { return };
-        self.handed = signals.hand_over(self.key, copy, self.begun);
+        self.handed = signals.hand_off(self.key, copy, self.begun);
     }
 
     /// What became of the copy that was handed over, if one was.

@@ -6,7 +6,7 @@ use std::iter;
 use pmem::{Medium, Offset};
 
 use super::PartitionedHash;
-use super::layout::{Home, Way};
+use super::layout::{Home, OverflowPath};
 use super::salvage::chain_from;
 use super::segment::{Entry, Segment, chained};
 use super::walk::Cursor;
@@ -92,11 +92,11 @@ pub(super) fn is_reachable<M: Medium>(medium: &M, segment: Offset, entry: &Entry
     if line == home.offset(segment) {
         return true;
     }
-    let marked = |way| super::search::has_way(medium, home, way, segment);
-    let in_segment = [Way::Bucket, Way::Partner, Way::Further]
+    let marked = |way| super::find::has_way(medium, home, way, segment);
+    let in_segment = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
         .into_iter()
         .any(|way| marked(way) && home.lines(way, segment).any(|candidate| candidate == line));
     let base = Offset(line.0 / heap::layout::SEGMENT_BYTES * heap::layout::SEGMENT_BYTES);
     let mut chain = iter::successors(chained(medium, segment), |&segment| chained(medium, segment));
-    in_segment || marked(Way::Further) && chain.any(|chained| chained == base)
+    in_segment || marked(OverflowPath::Further) && chain.any(|chained| chained == base)
 }

@@ -3,7 +3,9 @@
 use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Medium, Offset, seal};
 
-use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
+use super::layout::{
+    Home, LINE_ENTRY_COUNT, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot,
+};
 use super::slot::Slot;
 use crate::Position;
 
@@ -62,7 +64,7 @@ impl SegmentDraft {
     }
 
     /// Sets the bit that sends a search of `home` on along `way`.
-    pub(super) fn set_overflow(&mut self, home: Home, way: Way) {
+    pub(super) fn set_overflow(&mut self, home: Home, way: OverflowPath) {
         let word = &mut self.0[overflow_word(home, way, Offset(0)).0 as usize / 8];
         *word = Position::from_word(*word).overflow().word();
     }
@@ -91,9 +93,9 @@ impl SegmentDraft {
 
 /// A free entry, and the way out of the home line that leads to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct FreeEntry {
     pub(super) slot: Slot,
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<OverflowPath>,
 }
 
 /// The entries of a line.
@@ -103,19 +105,19 @@ fn slots(line: Offset) -> impl Iterator<Item = Slot> {
 }
 
 /// The first free entry for `home` in pair and stash.
-pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<Room> {
+pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
     let free = |line| slots(line).find(|&slot| is_free(slot));
     if let Some(slot) = free(home.offset(segment)) {
-        return Some(Room { slot, way: None });
+        return Some(FreeEntry { slot, way: None });
     }
-    [Way::Bucket, Way::Partner, Way::Further].into_iter().find_map(|way| {
+    [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further].into_iter().find_map(|way| {
         let slot = home.lines(way, segment).find_map(free)?;
-        Some(Room { slot, way: Some(way) })
+        Some(FreeEntry { slot, way: Some(way) })
     })
 }
 
 /// The position word whose overflow bit stands for `way`.
-pub(super) fn overflow_word(home: Home, way: Way, segment: Offset) -> Offset {
+pub(super) fn overflow_word(home: Home, way: OverflowPath, segment: Offset) -> Offset {
     slot(home.offset(segment), way as u64).position
 }
 

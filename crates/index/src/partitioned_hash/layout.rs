@@ -48,7 +48,7 @@ const _: () = assert!(LINE_ENTRY_COUNT * 16 == LINE_BYTES);
 
 /// The ways out of a full home line; the number is that of the position word whose overflow bit stands for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum OverflowPath {
     /// The other lines of the bucket.
     Bucket = 0,
     /// The lines of the partner bucket.
@@ -83,15 +83,19 @@ impl Home {
 
     /// The lines of a way out, in the order in which they are filled and searched.
     #[inline]
-    pub fn lines(self, way: Way, segment: Offset) -> impl Iterator<Item = Offset> {
+    pub fn lines(self, way: OverflowPath, segment: Offset) -> impl Iterator<Item = Offset> {
         let pair = segment.plus((self.pair + 1) * (PAIR_LINE_COUNT * LINE_BYTES));
         let (first, count, rotate) = match way {
-            Way::Bucket => (self.line / BUCKET_LINE_COUNT * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT - 1, self.line + 1),
-            Way::Partner => (((self.line / BUCKET_LINE_COUNT) ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line),
-            Way::Further => (0, STASH_LINE_COUNT, 0),
+            OverflowPath::Bucket => {
+                (self.line / BUCKET_LINE_COUNT * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT - 1, self.line + 1)
+            }
+            OverflowPath::Partner => {
+                (((self.line / BUCKET_LINE_COUNT) ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line)
+            }
+            OverflowPath::Further => (0, STASH_LINE_COUNT, 0),
         };
         (0..count).map(move |i| match way {
-            Way::Further => stash_line(segment, i),
+            OverflowPath::Further => stash_line(segment, i),
             _ => pair.plus((first + (rotate + i) % BUCKET_LINE_COUNT) * LINE_BYTES),
         })
     }
@@ -136,11 +140,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_and_its_ways_out_cover_pair_and_stash_once() {
+    fn home_and_overflow_cover_pair_and_stash_once() {
         for signature in [0, 1, 7, u64::MAX, 0x1234_5678_9ABC_DEF0, 0xFFFF_FFFF_8000_0003] {
             let (home, segment) = (Home::of(signature), Offset(SEGMENT_BYTES));
-            let ways =
-                [Way::Bucket, Way::Partner, Way::Further].map(|way| home.lines(way, segment).collect::<Vec<_>>());
+            let ways = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
+                .map(|way| home.lines(way, segment).collect::<Vec<_>>());
             assert_eq!(ways.each_ref().map(Vec::len), [3, 4, 7]);
             let all: HashSet<_> = ways.into_iter().flatten().chain([home.offset(segment)]).collect();
             assert_eq!(all.len(), 15);

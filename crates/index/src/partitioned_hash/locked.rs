@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use pmem::{Medium, MediumError, Offset};
 
 use super::batch::Batches;
-use super::draft::{Room, overflow_word, room};
-use super::layout::{Home, Way, entry_lines, slot};
-use super::search::{Found, search};
+use super::draft::{FreeEntry, overflow_word, room};
+use super::find::{Found, find_entry};
+use super::layout::{Home, OverflowPath, entry_lines, slot};
 use super::segment::Segment;
 use super::settle::{Searcher, is_free};
 use super::slot::Slot;
@@ -64,7 +64,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
         let found =
-            search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
+            find_entry(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
         if found.is_none() {
             self.medium.check_lost_ranges()?;
         }
@@ -73,16 +73,16 @@ impl<'a, M: Medium> LockedHome<'a, M> {
 
     /// The first free entry in the pair.
     #[inline(always)]
-    pub(super) fn room(&self, free: impl Fn(Slot) -> bool) -> Option<Room> {
-        room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(Way::Further))
+    pub(super) fn free_entry(&self, free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
+        room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(OverflowPath::Further))
     }
 
     /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
-    pub(super) fn room_further(&self, free: impl Fn(Slot) -> bool) -> Option<(Room, bool)> {
+    pub(super) fn free_entry_in_stash(&self, free: impl Fn(Slot) -> bool) -> Option<(FreeEntry, bool)> {
         let segment = self.segment.offset();
         let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
-        let room = |slot| Room { slot, way: Some(Way::Further) };
-        let mut stash = self.home.lines(Way::Further, segment).enumerate();
+        let room = |slot| FreeEntry { slot, way: Some(OverflowPath::Further) };
+        let mut stash = self.home.lines(OverflowPath::Further, segment).enumerate();
         if let Some((line, slot)) = stash.find_map(|(i, line)| Some((i as u64, first_free(line)?))) {
             return Some((room(slot), line >= crowded_from_line(segment)));
         }
@@ -93,7 +93,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
     /// Sets the bit that leads to an entry outside its home line, and flushes it; true if the bit is new, and to be
     /// ordered before the entry.
     #[inline(always)]
-    pub(super) fn mark_way(&self, way: Option<Way>) -> bool {
+    pub(super) fn mark_way(&self, way: Option<OverflowPath>) -> bool {
         let Some(way) = way else { return false };
         let word = overflow_word(self.home, way, self.segment.offset());
         let mut seen = self.medium.load(word, Ordering::Acquire);

@@ -21,21 +21,21 @@
 //! keys, of several segments, and then stashes ([`batch`]). Every thread that looks into a segment is pinned (`epoch`), since
 //! splits retire segments.
 
-mod astray;
+mod absence;
 pub mod batch;
 mod check;
 mod clear;
 mod counts;
 mod draft;
 mod due;
+mod find;
 mod format;
-mod glance;
 pub mod layout;
 mod locked;
+mod lookup;
 mod open;
 mod ops;
 pub mod salvage;
-mod search;
 mod segment;
 mod settle;
 mod slot;
@@ -49,14 +49,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-pub use astray::Absence;
+pub use absence::Absence;
 pub use check::{EachEntry, SegmentDamage};
 pub use clear::Cleared;
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
-pub use glance::{Aim, Glance, Hint, Lead, Seen, Sight};
+pub use find::Found;
+pub use lookup::{BatchLookup, Candidate, LockedLookup, Lookup, Route, Target};
 pub use ops::{Bucket, Published};
-pub use search::Found;
 pub use segment::Entry;
 pub use slot::Slot;
 pub use walk::Cursor;

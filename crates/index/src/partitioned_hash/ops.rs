@@ -36,9 +36,9 @@ use heap::Heap;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::due::NEVER;
+use super::find::Found;
 use super::layout::Home;
 use super::locked::LockedHome;
-use super::search::Found;
 use super::segment::Segment;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
@@ -110,7 +110,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
 
     /// Publishes as one of many: the items of all were ordered together, and all entries will be committed together, by the caller
     /// that settles them. Until then the mark FRESH stands for all that is missing.
-    pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
+    pub fn in_group(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
     }
 
@@ -122,11 +122,11 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         let free = |slot: Slot| self.home.is_free(slot);
         let segment = self.home.segment();
         let stash;
-        let (room, is_crowded) = match self.home.room(free) {
+        let (room, is_crowded) = match self.home.free_entry(free) {
             Some(room) => (room, false),
             None => {
                 stash = segment.lock_stash();
-                let Some(room) = self.home.room_further(free) else {
+                let Some(room) = self.home.free_entry_in_stash(free) else {
                     drop(stash);
                     return Err(segment.offset());
                 };
@@ -163,7 +163,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
 
     /// As [`Bucket::replace`], of what a look found: the word as it is.
     #[inline(always)]
-    pub fn replace_seen(self, seen: &Found<()>, position: Position) -> Published {
+    pub fn replace_found(self, seen: &Found<()>, position: Position) -> Published {
         self.replace_word((seen.slot, seen.position), position)
     }
 
@@ -180,12 +180,12 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     #[inline(always)]
     pub fn remove<R>(self, found: &Found<R>) -> Published {
         let seen = Found { slot: found.slot, position: self.home.now(found.slot), value: () };
-        self.remove_seen(&seen)
+        self.remove_found(&seen)
     }
 
     /// As [`Bucket::remove`], of what a look found: the word as it is.
     #[inline(always)]
-    pub fn remove_seen(self, found: &Found<()>) -> Published {
+    pub fn remove_found(self, found: &Found<()>) -> Published {
         self.count(-1);
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();

@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering;
 
 use heap::BatchWord;
 use heap::layout::{BATCH_WORD_COUNT, SEGMENT_BYTES};
-use heap::salvage::Told;
+use heap::salvage::OnDamage;
 use pmem::{Medium, Offset, unseal};
 
 use super::batch::{Change, record};
-use super::layout::{Geometry, Home, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
-use super::search::has_way;
+use super::find::has_way;
+use super::layout::{Geometry, Home, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot};
 use super::segment::Entry;
 use crate::Position;
 use crate::segmented::open::states_of;
@@ -45,12 +45,12 @@ pub struct SplitStates(HashMap<Offset, State>);
 impl SplitStates {
     /// Reads every split record. A damaged one is told and taken for none: until a split has ended, the old segment has
     /// all that the new ones have.
-    pub fn read<M: Medium>(medium: &M, geometry: Geometry, told: &mut Told<'_>) -> SplitStates {
+    pub fn read<M: Medium>(medium: &M, geometry: Geometry, on_damage: &mut OnDamage<'_>) -> SplitStates {
         let mut states = HashMap::new();
         for partition in 0..geometry.partition_count() as u32 {
             match committed(medium, partition) {
                 Ok(split) => states.extend(split.iter().flat_map(states_of)),
-                Err(HeapError::Damaged { offset, what }) => told(Offset(offset), what),
+                Err(HeapError::Damaged { offset, what }) => on_damage(Offset(offset), what),
                 Err(_) => {}
             }
         }
@@ -121,7 +121,7 @@ pub fn entries<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = E
 
 /// Whether the home line of `signature`, in the segment at `segment`, says that an entry of its signatures may lie in the stash.
 pub fn leads_to_stash<M: Medium>(medium: &M, signature: u64, segment: Offset) -> bool {
-    has_way(medium, Home::of(signature), Way::Further, segment)
+    has_way(medium, Home::of(signature), OverflowPath::Further, segment)
 }
 
 /// The signatures that live segments cover: for each first one the last one.
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_has_the_signatures_that_the_directory_would_send_to_it() {
+    fn segment_holds_only_its_signatures() {
         for partition_count in [1, 4, 256] {
             let geometry = Geometry::new(partition_count).unwrap();
             for signature in [0, 1, 0x8000_0000_0000_0000, 0x0123_4567_89AB_CDEF, u64::MAX] {

@@ -19,7 +19,7 @@ use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
 
 use super::draft::SegmentDraft;
 use super::layout::{
-    DEPTH_MAX, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, Way, entry_lines, slot,
+    DEPTH_MAX, Home, NEXT_BYTES, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, entry_lines, slot,
 };
 use super::segment::{Entry, Segment, more};
 use super::settle::{is_free, settle_locked};
@@ -199,7 +199,7 @@ impl Half {
 
     #[cold]
     fn place_in_chain(&mut self, signature: u64, position: Position) {
-        self.drafts[0].set_overflow(Home::of(signature), Way::Further);
+        self.drafts[0].set_overflow(Home::of(signature), OverflowPath::Further);
         let full = |draft: &mut SegmentDraft| !draft.place_anywhere(signature, position);
         if self.drafts.len() == 1 || self.drafts.last_mut().is_some_and(full) {
             let mut draft = SegmentDraft::new();

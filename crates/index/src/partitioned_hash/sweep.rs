@@ -1,7 +1,7 @@
 //! The sweep after open: what an earlier process left undecided is settled, entries are counted, and the allocator is told what they
 //! reach.
 
-use heap::{HeapError, Misplaced, PlaceKind};
+use heap::{HeapError, InvalidPlace, PlaceKind};
 use pmem::{Dram, Level, Medium, Offset};
 
 use super::layout::{Home, PAIR_COUNT};
@@ -77,7 +77,7 @@ fn reach<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mu
         Some(place) if place.kind != PlaceKind::Segment => reach_place(cx, entry.slot.position, place, misplaced),
         _ => misplaced((
             entry.slot.position,
-            Misplaced { offset: entry.position.offset().0, what: "is of no size class" },
+            InvalidPlace { offset: entry.position.offset().0, what: "is of no size class" },
         )),
     }
 }
@@ -90,7 +90,7 @@ fn reach_place<M: Medium, D: Dram>(
 ) {
     match cx.heap.mark_reached(place) {
         Ok(true) => {}
-        Ok(false) => misplaced((named_at, Misplaced { offset: place.offset.0, what: "is named by two entries" })),
+        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two entries" })),
         Err(wrong) => misplaced((named_at, wrong)),
     }
 }

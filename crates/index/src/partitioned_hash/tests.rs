@@ -17,10 +17,10 @@ mod crash;
 mod deferred;
 #[cfg(not(miri))]
 mod given_up;
-mod glance;
 #[cfg(not(miri))]
 mod interleavings;
 mod large_batches;
+mod lookup;
 #[cfg(not(miri))]
 mod model;
 mod plain;

@@ -35,7 +35,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         let (context, bytes) = (*self, self.bytes_of(&garbage));
         let waiting_bytes = self.limbo.retire(garbage, bytes, move |free| context.free(free));
         if waiting_bytes > 0 {
-            self.heap.expect_loosened(waiting_bytes);
+            self.heap.expect_newly_free(waiting_bytes);
         }
     }
 
@@ -47,7 +47,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         });
         let waiting_bytes = self.limbo.retire_all(garbage, |free| self.free(free));
         if waiting_bytes > 0 {
-            self.heap.expect_loosened(waiting_bytes);
+            self.heap.expect_newly_free(waiting_bytes);
         }
     }
 

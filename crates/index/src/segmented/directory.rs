@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Dram, Medium, Offset};
 
+use super::counters::Tally;
 use super::layout::Geometry;
-use super::tally::Tally;
 use super::{Context, Cursor, Garbage, Segmented, Table};
 use crate::shared::{Pointer, Word};
 

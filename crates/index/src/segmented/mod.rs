@@ -6,13 +6,13 @@
 
 pub(crate) mod clear;
 mod context;
+pub(crate) mod counters;
 mod cursor;
 pub(crate) mod directory;
 pub mod layout;
 pub(crate) mod open;
 pub(crate) mod record;
 mod sweep;
-pub(crate) mod tally;
 
 use pmem::{Medium, Offset};
 

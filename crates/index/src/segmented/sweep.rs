@@ -3,13 +3,13 @@
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use heap::{HeapError, Misplaced};
+use heap::{HeapError, InvalidPlace};
 use pmem::{Dram, Medium, Offset};
 
 use super::{Context, Cursor};
 
 /// What the sweep found wrong in a segment.
-pub type Misplacement = (Offset, Misplaced);
+pub type Misplacement = (Offset, InvalidPlace);
 
 /// How far the sweep is; its holder sweeps.
 #[derive(Debug, Default)]

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_locks_guard_one_thread_changes_at_a_time() {
+    fn lock_guarded_data_has_one_writer() {
         explore(2, scene::<AsAsked>);
     }
 

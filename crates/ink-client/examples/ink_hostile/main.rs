@@ -98,7 +98,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
                 println!("wave {wave}: {ended} processes have ended, after {} s", start_time.elapsed().as_secs());
             }
         }
-        witness.look(&mut random)?;
+        witness.check(&mut random)?;
         let Witness { key_count, merged_count, .. } = witness;
         println!("wave {wave}: {PROCESS_COUNT} processes, {key_count} keys, {merged_count} nodes merged");
         if start_time.elapsed() > allowed {

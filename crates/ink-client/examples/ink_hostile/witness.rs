@@ -62,7 +62,7 @@ impl Witness {
     }
 
     /// Looks at everything.
-    pub(crate) fn look(&mut self, random: &mut Rng) -> Result<(), Box<dyn Error>> {
+    pub(crate) fn check(&mut self, random: &mut Rng) -> Result<(), Box<dyn Error>> {
         self.faults()?;
         let (key_count, damage_count) = self.ink.check()?;
         (self.key_count, self.merged_count) = (key_count, self.ink.stat()?.merged);

@@ -11,7 +11,7 @@ const YIELD_COUNT: usize = 10_000;
 
 /// A writer that has stored to memory and is about to append holds the buffer: what it stored may be in a copy already.
 #[test]
-fn who_is_about_to_append_is_waited_for() {
+fn appending_writer_is_waited_for() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let options =
         JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };

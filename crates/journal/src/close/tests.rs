@@ -75,7 +75,7 @@ fn is_read(operation: &Operation) -> bool {
 
 /// Nothing was appended to it.
 #[test]
-fn a_new_log_is_closed_without_a_write() {
+fn new_log_is_closed_without_write() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
     for file in [&files.base, &files.log] {
@@ -86,7 +86,7 @@ fn a_new_log_is_closed_without_a_write() {
 
 /// What the writer keeps of the log is a page, however long the log gets.
 #[test]
-fn a_writer_keeps_the_page_at_which_the_log_ends() {
+fn writer_keeps_page_of_log_end() {
     let options = JournalOptions { segment_bytes: 64 * PAGE_BYTES, log_bytes_max: 256 * PAGE_BYTES, ..options() };
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
@@ -99,7 +99,7 @@ fn a_writer_keeps_the_page_at_which_the_log_ends() {
 
 /// What is opened afterwards has all of it, and the log gets longer again.
 #[test]
-fn a_closed_log_is_as_short_as_a_new_one() {
+fn closed_log_is_as_short_as_new() {
     let options = JournalOptions { log_bytes_max: 40 * PAGE_BYTES, ..options() };
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let mut journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
@@ -118,7 +118,7 @@ fn a_closed_log_is_as_short_as_a_new_one() {
 
 /// Nobody is there to be given the error.
 #[test]
-fn what_fails_when_a_journal_is_dropped_is_in_the_log() {
+fn failure_on_journal_drop_is_logged() {
     for is_failing in [false, true] {
         let files = left(false);
         let journal = Journaled::open(files.handles(), options(), &|_| {}).unwrap();

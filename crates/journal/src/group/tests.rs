@@ -79,7 +79,7 @@ fn nothing_is_called_synced_before_the_sync() {
 
 /// A writer that has everything written out to have room, and does not wait itself.
 #[test]
-fn what_another_has_written_out_is_synced_within_the_interval_too() {
+fn foreign_writeback_is_synced_within_interval() {
     let (_files, journal) = create(JournalOptions { background: true, ..options(Durability::Buffered) });
     let position = publish(&journal, 7);
     journal.journal.write_out(Extent::Cached).unwrap();
@@ -128,7 +128,7 @@ fn owed(sync_interval: Duration) -> (Receipt, u64) {
 
 /// Or loss of power takes whatever comes while a disk syncs, however long it takes.
 #[test]
-fn who_writes_while_an_older_write_waits_too_long_for_its_sync_is_held_back() {
+fn writer_waits_for_overdue_sync() {
     let (receipt, position) = owed(Duration::ZERO);
     assert_eq!(receipt.synced_position(), position);
     let (receipt, _) = owed(NEVER);
@@ -137,7 +137,7 @@ fn who_writes_while_an_older_write_waits_too_long_for_its_sync_is_held_back() {
 
 /// The seal needs none, and the next segment's header is there before it is needed.
 #[test]
-fn a_writer_at_buffered_changes_segments_while_syncs_do_not_end() {
+fn buffered_writer_changes_segments_during_sync() {
     let options = JournalOptions { log_bytes_max: 64 * PAGE_BYTES, ..options(Durability::Buffered) };
     let (files, journal) = create(JournalOptions { background: true, ..options });
     let sync_count = Arc::new(AtomicU64::new(0));
@@ -164,7 +164,7 @@ fn a_writer_at_buffered_changes_segments_while_syncs_do_not_end() {
 }
 
 #[test]
-fn what_was_written_is_no_more_acknowledged_once_a_sync_has_failed() {
+fn failed_sync_ends_acknowledgements() {
     let (files, journal) = create(options(Durability::Buffered));
     let position = publish(&journal, 7);
     journal.journal.wait(position, Durability::Buffered).unwrap();
@@ -180,7 +180,7 @@ fn what_was_written_is_no_more_acknowledged_once_a_sync_has_failed() {
 
 /// The word's mark was taken away when the log was written, so nothing tells the reader that power may take it.
 #[test]
-fn who_reads_at_power_waits_for_what_was_acknowledged_with_less() {
+fn power_reader_waits_for_weaker_writes() {
     let (_files, journal) = create(options(Durability::Buffered));
     let position = publish(&journal, 7);
     journal.journal.wait(position, Durability::Buffered).unwrap();
@@ -190,7 +190,7 @@ fn who_reads_at_power_waits_for_what_was_acknowledged_with_less() {
 
 /// Until the newest header is durable replay begins where the one before says, and may write there.
 #[test]
-fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
+fn log_space_is_freed_after_durable_header() {
     let (files, journal) = create(options(Durability::Power));
     journal.journal.wait_synced(publish(&journal, 7)).unwrap();
     let page = Span { start: Offset(PAGE_BYTES), len_bytes: PAGE_BYTES };
@@ -224,7 +224,7 @@ fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
 
 /// Replay demands the frames before the newest header's mark, and begins with the number that this header says.
 #[test]
-fn a_header_says_what_was_durable_and_where_replay_begins() {
+fn header_records_durable_end_and_replay_begin() {
     let (files, journal) = create(options(Durability::Power));
     for word in 0..40 {
         journal.journal.wait_synced(publish(&journal, word)).unwrap();
@@ -250,7 +250,7 @@ fn a_header_says_what_was_durable_and_where_replay_begins() {
 
 /// A failure takes nothing back that was synced before.
 #[test]
-fn who_waits_for_what_is_synced_is_answered_after_a_failure_too() {
+fn sync_waiter_is_answered_after_failure() {
     let (_files, journal) = create(options(Durability::Power));
     let position = publish(&journal, 7);
     journal.journal.wait_synced(position).unwrap();

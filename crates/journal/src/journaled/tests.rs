@@ -10,7 +10,7 @@ use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
 #[test]
-fn who_grows_the_region_is_alone_until_the_base_has_it() {
+fn growing_writer_excludes_others() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let options =
         JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
@@ -31,7 +31,7 @@ fn who_grows_the_region_is_alone_until_the_base_has_it() {
 
 /// A crash after it leaves no log for a base that is not there yet.
 #[test]
-fn what_an_unfinished_making_left_of_the_log_is_gone_before_the_base_is_made() {
+fn unfinished_log_is_removed_before_base() {
     let (files, sync_count) =
         (Files { base: TestFile::default(), log: TestFile::default() }, Arc::new(AtomicUsize::new(0)));
     let options =
@@ -57,7 +57,7 @@ fn what_an_unfinished_making_left_of_the_log_is_gone_before_the_base_is_made() {
 
 /// It has neither the region nor a right to the files, which are its parent's.
 #[test]
-fn a_forked_child_grows_nothing() {
+fn forked_child_grows_nothing() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let options =
         JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };

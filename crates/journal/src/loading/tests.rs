@@ -77,12 +77,12 @@ fn assert_base(base: &TestFile, expected: impl Fn(u64) -> u64) {
 /// is dropped no read waits any more.
 fn hold_loader(base: &TestFile) -> (mpsc::Receiver<Range<u64>>, mpsc::Sender<()>) {
     let (reads, reading) = mpsc::channel();
-    let (go_on, told) = mpsc::channel::<()>();
-    let (reads, told) = (Mutex::new(reads), Mutex::new(told));
+    let (go_on, reported) = mpsc::channel::<()>();
+    let (reads, reported) = (Mutex::new(reads), Mutex::new(reported));
     base.interpose(move |operation| {
         if let (Operation::Read(range), Some("hikv-load")) = (operation, thread::current().name()) {
             let _ = reads.lock().send(range.clone());
-            let _ = told.lock().recv();
+            let _ = reported.lock().recv();
         }
         Ok(())
     });
@@ -104,7 +104,7 @@ fn closing(journal: Journaled<TestFile>) -> mpsc::Receiver<()> {
 }
 
 #[test]
-fn a_journal_that_is_closed_while_it_is_read_reads_one_piece_more_and_is_whole() {
+fn closing_loader_finishes_current_piece() {
     let files = left();
     let (reading, go_on) = hold_loader(&files.base);
     let journal = open(&files, true);
@@ -131,7 +131,7 @@ fn a_journal_that_is_closed_while_it_is_read_reads_one_piece_more_and_is_whole()
 }
 
 #[test]
-fn a_journal_that_is_closed_before_anything_is_wanted_ends() {
+fn loader_closed_before_use_ends() {
     let files = left();
     let journal = open(&files, true);
     closing(journal).recv_timeout(END_MAX).expect("closing ends");
@@ -139,7 +139,7 @@ fn a_journal_that_is_closed_before_anything_is_wanted_ends() {
 }
 
 #[test]
-fn a_reader_of_files_that_is_closed_meanwhile_ends_and_changes_nothing() {
+fn closed_file_reader_changes_nothing() {
     let files = left();
     let before = [files.base.bytes(), files.log.bytes()];
     let (reading, go_on) = hold_loader(&files.base);

@@ -6,7 +6,7 @@ mod interleavings;
 use super::*;
 
 #[test]
-fn a_key_is_found_and_never_earlier_than_it_was_published() {
+fn key_is_found_no_earlier_than_published() {
     let published: Published = Published::new();
     let keys: Vec<u64> = (1..100_000).map(|i| i * 16).collect();
     for (&key, position) in keys.iter().zip(1..) {

@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn who_connects_is_told(host_id in any::<[u8; 16]>(), controller in any::<u16>(), subsystem in name(), host in name()) {
+    fn connect_data_names_host(host_id in any::<[u8; 16]>(), controller in any::<u16>(), subsystem in name(), host in name()) {
         let data = ConnectData { host_id, controller, subsystem, host };
         prop_assert_eq!(ConnectData::decode(&data.encode()), Ok(data));
     }
@@ -136,7 +136,7 @@ fn options_that_are_not_known_are_refused() {
 }
 
 #[test]
-fn a_name_is_printable_and_ends() {
+fn name_is_printable_and_ends() {
     let field = |text: &[u8]| [text, &vec![0; 256 - text.len()]].concat();
     assert_eq!(nqn_of(&field(b"nqn.2024-01.org.example:a")).as_deref(), Some("nqn.2024-01.org.example:a"));
     for wrong in [&b""[..], b"two words", b"\xff", &[b'x'; 224]] {

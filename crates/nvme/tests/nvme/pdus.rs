@@ -126,7 +126,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(sent in sent(), digests in digests(), alignment in 0..32u8) {
+    fn written_values_are_read_back(sent in sent(), digests in digests(), alignment in 0..32u8) {
         let mut bytes = Vec::new();
         sent.write(writer(sent.reader(), digests, alignment), &mut bytes);
         prop_assert!(bytes.len() <= framing(sent.reader(), digests).len_bytes_max());
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_reads_what_is_for_the_other(sent in sent(), digests in digests()) {
+    fn pdus_of_other_side_are_refused(sent in sent(), digests in digests()) {
         let mut bytes = Vec::new();
         sent.write(writer(sent.reader(), digests, 0), &mut bytes);
         let other = if sent.reader() == Side::Host { Side::Controller } else { Side::Host };
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_bit_is_noticed_where_there_are_digests(entry in vec(any::<u8>(), 64), data in vec(any::<u8>(), 1..100), at in any::<prop::sample::Index>(), bit in 0..8u8) {
+    fn digests_notice_bit_flips(entry in vec(any::<u8>(), 64), data in vec(any::<u8>(), 1..100), at in any::<prop::sample::Index>(), bit in 0..8u8) {
         let digests = Digests { header: true, data: true };
         let mut bytes = Vec::new();
         writer(Side::Controller, digests, 0).command(&mut bytes, &Command(entry.try_into().expect("64 bytes")), &data);
@@ -198,7 +198,7 @@ fn refused(bytes: &[u8]) -> (FatalCause, u32) {
 }
 
 #[test]
-fn a_wrong_header_is_refused_as_soon_as_it_is_there() {
+fn wrong_header_is_refused_immediately() {
     let whole = command(10);
     let with = |at: usize, value: u8| {
         let mut bytes = whole.clone();

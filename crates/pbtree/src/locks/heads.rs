@@ -139,7 +139,7 @@ impl<D: Dram> LockTable<D> {
         key: impl Fn(usize) -> Result<&'k [u8], Error>,
     ) -> Option<NonNull<u8>> {
         let layout = layout(self.order());
-        let new = self.dram.lend(layout).filter(|_| count > 0)?;
+        let new = self.dram.allocate(layout).filter(|_| count > 0)?;
         // SAFETY: it was lent just now, for as many as a node may have.
         let filled = unsafe { fill(new, count, key) };
         let installed = filled.ok().filter(|&are_in_order| are_in_order).ok_or(None).and_then(|_| {
@@ -154,7 +154,7 @@ impl<D: Dram> LockTable<D> {
             }
             Err(others) => {
                 // SAFETY: lent just now with this layout, and shown to no thread.
-                unsafe { self.dram.give_back(new, layout) };
+                unsafe { self.dram.deallocate(new, layout) };
                 others
             }
         }
@@ -166,7 +166,7 @@ impl<D: Dram> LockTable<D> {
             let layout = layout(self.order());
             self.given_back(layout.size());
             // SAFETY: lent with this layout; threads that use it hold the node.
-            unsafe { self.dram.give_back(memory, layout) };
+            unsafe { self.dram.deallocate(memory, layout) };
         }
     }
 }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_clear_is_so_and_little_is_not() {
+    fn cleared_lines_hide_only_their_bits() {
         let table = LockTable::new(Lent, 1024).unwrap();
         for common in [0, 1, 8, 23, 24, 25, 40] {
             let (keys, lock) = (keys(common), NodeLock::default());

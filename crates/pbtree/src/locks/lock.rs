@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_of_those_who_had_it_alone() {
+    fn exclusive_version_is_never_shared() {
         let lock = NodeLock::default();
         let version = || try_lock(&lock, Mode::Shared).unwrap().version();
         let first = version();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_it_alone_keeps_new_readers_out() {
+    fn exclusive_waiter_keeps_new_readers_out() {
         let lock = NodeLock::default();
         let first = try_lock(&lock, Mode::Shared).unwrap();
         lock.latch.want();

@@ -156,7 +156,7 @@ fn gone_back_to<T: Twin>() {
 }
 
 #[test]
-fn a_version_tells_whether_a_node_was_changed() {
+fn version_tells_whether_node_was_changed() {
     explore(PREEMPTION_COUNT, gone_back_to::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, gone_back_to::<GoesBackBlindly>));
 }
@@ -168,7 +168,7 @@ fn locks_exclude_and_publish() {
 }
 
 #[test]
-fn who_couples_comes_to_no_freed_node() {
+fn coupled_descent_meets_no_freed_node() {
     explore(PREEMPTION_COUNT, root_replaced::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, root_replaced::<LetsGoEarly>));
     assert!(is_caught(PREEMPTION_COUNT, root_replaced::<ReadsOutside>));

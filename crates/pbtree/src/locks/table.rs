@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heap::HeapError;
 use heap::layout::{REGION_UNITS_MAX, UNIT_BYTES};
-use pmem::{Dram, Loan, Offset};
+use pmem::{Dram, DramBox, Offset};
 
 use crate::Error;
 use crate::layout::PAIR_BYTES;
@@ -28,7 +28,7 @@ pub(crate) struct LockTable<D: Dram> {
     pub(super) dram: D,
     /// The binary logarithm of a node's bytes.
     node_shift: u32,
-    groups: Loan<Groups, D>,
+    groups: DramBox<Groups, D>,
     lent_bytes: AtomicU64,
 }
 
@@ -36,7 +36,7 @@ impl<D: Dram + Clone> LockTable<D> {
     /// Of a tree whose nodes have so many bytes, a power of two.
     pub(crate) fn new(dram: D, node_bytes: u64) -> Result<LockTable<D>, HeapError> {
         // SAFETY: zeros are groups that nobody has borrowed yet.
-        let groups = unsafe { Loan::<Groups, D>::zeroed(dram.clone()) };
+        let groups = unsafe { DramBox::<Groups, D>::zeroed(dram.clone()) };
         let groups = groups.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Groups>() })?;
         let node_shift = node_bytes.trailing_zeros();
         Ok(LockTable { dram, node_shift, groups, lent_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
@@ -86,7 +86,7 @@ impl<D: Dram> LockTable<D> {
     #[cold]
     fn lend<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
         let no_dram = HeapError::NoDram { wanted_bytes: layout.size() };
-        let new = self.dram.lend(layout).ok_or(no_dram)?;
+        let new = self.dram.allocate(layout).ok_or(no_dram)?;
         let installed =
             part.compare_exchange(ptr::null_mut(), new.as_ptr().cast(), Ordering::AcqRel, Ordering::Acquire);
         match installed.err().and_then(NonNull::new) {
@@ -96,7 +96,7 @@ impl<D: Dram> LockTable<D> {
             }
             Some(others) => {
                 // SAFETY: lent just now with this layout, and shown to nobody.
-                unsafe { self.dram.give_back(new, layout) };
+                unsafe { self.dram.deallocate(new, layout) };
                 Ok(others)
             }
         }
@@ -116,9 +116,9 @@ impl<D: Dram> Drop for LockTable<D> {
                 for unit in group.as_ref().iter().filter_map(|unit| NonNull::new(unit.load(Ordering::Acquire))) {
                     let locks = slice::from_raw_parts(unit.as_ptr(), lock_count);
                     locks.iter().for_each(|lock| self.forget_heads(lock));
-                    self.dram.give_back(unit.cast(), self.unit_layout());
+                    self.dram.deallocate(unit.cast(), self.unit_layout());
                 }
-                self.dram.give_back(group.cast(), Layout::new::<Group>());
+                self.dram.deallocate(group.cast(), Layout::new::<Group>());
             }
         }
     }

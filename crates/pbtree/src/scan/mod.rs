@@ -4,7 +4,7 @@
 //! A scan remembers where it is (`place.rs`), so that the next page is seldom looked for from the root.
 
 mod place;
-mod show;
+mod visit;
 
 use core::ops::{Bound, Range};
 
@@ -93,7 +93,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Scan<'_, M, D, R> {
     pub fn page(&mut self, from: Bound<&[u8]>, items_max: usize, page: &mut impl Page) -> Result<Ended, Error> {
         assert!(items_max > 0, "a page of nothing would be one for ever");
         let (leaf, within) = self.find(from, page)?;
-        let shown = self.show(&leaf, within, items_max, page);
+        let shown = self.visit(&leaf, within, items_max, page);
         // What a damaged pair keeps from being shown is not gone by.
         let rest = shown.inspect_err(|_| self.parent = None)?;
         let ended = match (rest.is_empty(), self.has_more) {

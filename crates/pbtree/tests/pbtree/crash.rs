@@ -106,7 +106,7 @@ fn every_crash_is_recovered() {
 
 /// Readers who come by between two steps, and a second writer.
 #[test]
-fn what_others_see_and_write_meanwhile_survives() {
+fn met_writes_survive() {
     let visitors = vec![Visitor::ReaderAlways, Visitor::ReaderAfter(7), Visitor::WriterAlways];
     let visited = Settings { visitors, images_per_op_max: 20, ..settings() };
     let scripts = [vec![everyday(), packs(), clears()], merges()].concat();
@@ -121,7 +121,7 @@ fn every_crash_of_writes_in_place_is_recovered() {
 }
 
 #[test]
-fn what_a_killed_process_leaves_is_made_durable() {
+fn killed_process_leftovers_become_durable() {
     let killed = Settings { end: End::Kill, models: vec![Model::Line], ..settings() };
     passes::<Crashed>(&[vec![everyday(), packs(), clears()], splits(), merges()].concat(), &killed);
     passes::<Crashed<true>>(&[everyday()], &killed);
@@ -177,25 +177,25 @@ fn broken_merges_are_caught() {
 
 /// Of nodes that were split, or merged.
 #[test]
-fn what_was_known_of_separators_that_changed_is_caught() {
+fn stale_separator_knowledge_is_caught() {
     for scripts in [splits(), merges()] {
         caught::<Crashed>(pbtree::canary::HEADS_KEPT, &scripts, &settings());
     }
 }
 
 #[test]
-fn a_lock_let_go_of_before_the_commit_is_caught() {
+fn unlock_before_commit_is_caught() {
     let read = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
     caught::<Crashed>(pbtree::canary::UNLOCKED_BEFORE_COMMIT, &[everyday()], &read);
 }
 
 #[test]
-fn a_key_freed_under_a_separator_is_caught() {
+fn key_freed_under_separator_is_caught() {
     caught::<Crashed>(pbtree::canary::KEY_UNDER_SEPARATOR, &[packs()], &settings());
 }
 
 #[test]
-fn a_word_that_a_killed_process_left_is_caught() {
+fn killed_process_word_is_caught() {
     let killed = Settings { end: End::Kill, ..settings() };
     caught::<Crashed>(undo_log::canary::WORD_LEFT_AS_FOUND, &[everyday()], &killed);
 }

@@ -17,11 +17,11 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
     let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());
     KEYS.iter().for_each(|key| store.put(key, b"the first").unwrap());
     let (found, looked_at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (live, told, count) = (Arc::clone(&store), Arc::clone(&found), Arc::clone(&looked_at));
+    let (live, reported, count) = (Arc::clone(&store), Arc::clone(&found), Arc::clone(&looked_at));
     let look = Mutex::new(move |image: &Image| {
         let left = Crashed::<false>::open(Sim::from_image(image, Model::Line)).unwrap();
         for place in KEYS.iter().filter_map(|key| left.0.get(key, |value| value.place).unwrap()) {
-            told.fetch_or(live.0.heap().is_free(place), Ordering::Relaxed);
+            reported.fetch_or(live.0.heap().is_free(place), Ordering::Relaxed);
             count.fetch_add(1, Ordering::Relaxed);
         }
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pbtree::layout::node_bytes;
-use pbtree::{AtOnce, Change, Direction, Options, Tree};
+use pbtree::{Change, Direction, FreeImmediately, Options, Tree};
 use pmem_sim::{Lent, Model, Sim};
 use std::ops::Bound;
 use testkit::{Operations, Shape, Subject, conformance};
@@ -33,7 +33,7 @@ fn key(i: u32) -> Vec<u8> {
 fn trees_of_every_order_split_pack_and_stay_sound() {
     for order in [7, 15, 63, 255] {
         let sim = Sim::new(0, Model::Span);
-        let tree = Tree::format(sim, &parameters(), Options { order, in_place: false }, Lent, AtOnce).unwrap();
+        let tree = Tree::format(sim, &parameters(), Options { order, in_place: false }, Lent, FreeImmediately).unwrap();
         let mut map = BTreeMap::new();
         for i in 0..4000 {
             let (key, value) = (key(i), i.to_le_bytes());
@@ -58,7 +58,7 @@ fn trees_of_every_order_split_pack_and_stay_sound() {
 }
 
 #[test]
-fn a_tree_that_is_opened_again_is_the_same_and_sweeps_to_the_same_space() {
+fn reopened_tree_sweeps_to_same_space() {
     let sim = Sim::new(0, Model::Line);
     let store = Crashed::<false>::format(sim.clone()).unwrap();
     (0..300).for_each(|i| store.put(&key(i), &[i as u8; 40]).unwrap());

@@ -8,13 +8,13 @@ use std::thread;
 
 use heap::{Place, Reservation};
 use pbtree::layout::node_bytes;
-use pbtree::{AtOnce, Change, Error, Merged, Options, Tree};
+use pbtree::{Change, Error, FreeImmediately, Merged, Options, Tree};
 use pmem::Canary;
 use pmem_sim::{Image, Lent, Model, Sim};
 
 use crate::subject::{merge_all, parameters, put};
 
-type Store = Tree<Sim, Lent, AtOnce>;
+type Store = Tree<Sim, Lent, FreeImmediately>;
 
 const KEY_COUNT: u32 = 600;
 
@@ -24,7 +24,8 @@ fn key(i: u32) -> Vec<u8> {
 
 fn store_of(order: usize, canary: Option<Canary>) -> (Sim, Store) {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
-    let tree = Tree::format(sim.clone(), &parameters(), Options { order, in_place: false }, Lent, AtOnce).unwrap();
+    let tree =
+        Tree::format(sim.clone(), &parameters(), Options { order, in_place: false }, Lent, FreeImmediately).unwrap();
     (0..KEY_COUNT).for_each(|i| _ = tree.write(0, &key(i), put(&i.to_le_bytes()), &mut |_| true).unwrap());
     (sim, tree)
 }
@@ -34,7 +35,7 @@ fn delete(tree: &Store, i: u32) {
 }
 
 #[test]
-fn a_tree_shrinks_with_its_keys() {
+fn tree_shrinks_with_its_keys() {
     for order in [7, 15, 63] {
         let (_, tree) = store_of(order, None);
         let mut map: BTreeMap<Vec<u8>, u32> = (0..KEY_COUNT).map(|i| (key(i), i)).collect();
@@ -95,7 +96,7 @@ fn full() -> (Store, u32, Vec<Place>) {
 
 /// A clear makes its root before it lets go of the old tree.
 #[test]
-fn a_full_region_is_cleared() {
+fn full_region_is_cleared() {
     let (tree, count, _) = full();
     tree.clear(0).unwrap();
     assert_eq!(tree.check(&mut |damage| panic!("{damage:?}")).unwrap().key_count, 0);
@@ -104,7 +105,7 @@ fn a_full_region_is_cleared() {
 
 /// A merge needs a node before it lets go of two, and a full region has none but the one that splits leave.
 #[test]
-fn what_is_deleted_from_a_full_region_makes_room_for_others() {
+fn deletes_in_full_region_free_space() {
     let (tree, count, taken) = full();
     (0..count).filter(|i| i % 4 > 0).for_each(|i| {
         let deleted = tree.write(0, format!("old {i:06}").as_bytes(), Change::Delete, &mut |_| true);
@@ -135,7 +136,7 @@ fn merges_stand_back_for_the_sweep_and_for_walks() {
     assert_eq!(tree.check_while(&mut |damage| panic!("{damage:?}"), &mut meanwhile), Err(Error::Stopped));
     assert_eq!((looks, merge(&tree)), (9, Merged::Fewer));
     drop(tree);
-    let tree = Tree::open(sim, Options::default(), Lent, AtOnce).unwrap();
+    let tree = Tree::open(sim, Options::default(), Lent, FreeImmediately).unwrap();
     assert_eq!((merge(&tree), tree.vacated_count()), (Merged::NotNow, 0));
     tree.sweep().unwrap();
     assert!(tree.vacated_count() > 0, "the sweep has seen how few pairs there are");
@@ -195,12 +196,12 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
     (0..KEY_COUNT - 3).for_each(|i| delete(&tree, i));
     let tree = Arc::new(tree);
     let (found, looked_at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (live, told, count) = (Arc::clone(&tree), Arc::clone(&found), Arc::clone(&looked_at));
+    let (live, reported, count) = (Arc::clone(&tree), Arc::clone(&found), Arc::clone(&looked_at));
     let look = Mutex::new(move |image: &Image| {
-        let left = Tree::open(Sim::from_image(image, Model::Line), Options::default(), Lent, AtOnce).unwrap();
+        let left = Tree::open(Sim::from_image(image, Model::Line), Options::default(), Lent, FreeImmediately).unwrap();
         let mut named_count = 0;
         left.each_named(&mut |place| {
-            told.fetch_or(live.heap().is_free(place), Ordering::Relaxed);
+            reported.fetch_or(live.heap().is_free(place), Ordering::Relaxed);
             named_count += 1;
         })
         .unwrap();
@@ -221,7 +222,7 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
 }
 
 #[test]
-fn nothing_is_free_that_a_crash_within_a_merge_might_bring_back() {
+fn crashed_merge_frees_nothing_needed() {
     assert!(!something_named_is_free(None));
     assert!(something_named_is_free(Some(pbtree::canary::MERGED_FREED_EARLY)));
 }

@@ -52,7 +52,7 @@ fn met<S: Subject<Medium = Sim> + Send + Sync + 'static>(look: fn(&S) -> Option<
 }
 
 #[test]
-fn what_is_met_is_durable_and_waited_for_once() {
+fn met_write_is_durable_and_awaited_once() {
     let expected = (b"new".to_vec(), true, 0);
     assert_eq!(met::<Crashed>(get), expected, "a value of its own, read");
     assert_eq!(met::<Crashed>(scanned), expected, "a value of its own, scanned");
@@ -63,7 +63,7 @@ fn what_is_met_is_durable_and_waited_for_once() {
 /// A split takes a value to a new node while the value's writer waits for the log. The look at the value comes before the thread that splits
 /// waits itself: in its second look at the half that it writes to.
 #[test]
-fn what_a_split_has_moved_is_durable_when_it_is_met() {
+fn split_items_are_durable_when_met() {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());
     // With KEY, as many as a leaf holds.
@@ -75,7 +75,7 @@ fn what_a_split_has_moved_is_durable_when_it_is_met() {
         let mut allowed = |_: Option<&Value<'_>>| {
             asked += 1;
             if asked == 2 {
-                noted.lock().unwrap().push(seen_and_left(&theirs, sim));
+                noted.lock().unwrap().push(values_before_and_after_crash(&theirs, sim));
             }
             true
         };
@@ -93,7 +93,7 @@ fn what_a_split_has_moved_is_durable_when_it_is_met() {
 
 /// A merge takes a value to a new node while the value's writer waits for the log, and waits for nothing itself.
 #[test]
-fn what_a_merge_has_moved_is_durable_when_it_is_met() {
+fn merged_items_are_durable_when_met() {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());
     // A leaf more than one holds, of which two leaves with few pairs stay.
@@ -104,7 +104,7 @@ fn what_a_merge_has_moved_is_durable_when_it_is_met() {
     sim.observe(Box::new(move |sim, kind| {
         if kind == StepKind::WaitBegin {
             assert_eq!(theirs.0.merge(1, 1, None, &mut |_| ()).unwrap(), Merged::Fewer);
-            noted.lock().unwrap().push(seen_and_left(&theirs, sim));
+            noted.lock().unwrap().push(values_before_and_after_crash(&theirs, sim));
         }
     }));
     store.put(KEY, b"new").unwrap();
@@ -116,7 +116,7 @@ fn what_a_merge_has_moved_is_durable_when_it_is_met() {
 }
 
 /// What a look at KEY shows, and what losses of power then leave of it.
-fn seen_and_left(store: &Crashed, sim: &Sim) -> (Option<Vec<u8>>, Vec<Option<Vec<u8>>>) {
+fn values_before_and_after_crash(store: &Crashed, sim: &Sim) -> (Option<Vec<u8>>, Vec<Option<Vec<u8>>>) {
     let seen = get(store);
     let left = sim.images(16, 1).into_iter().map(|image| get(&reopened(&image)));
     (seen, left.collect())
@@ -127,7 +127,7 @@ fn reopened(image: &Image) -> Crashed {
 }
 
 #[test]
-fn a_batch_is_durable_when_it_returns() {
+fn batch_is_durable_when_it_returns() {
     let sim = Sim::new(0, Model::Line);
     let store = Crashed::<false>::format(sim.clone()).unwrap();
     [&b"before"[..], KEY, b"zzz"].iter().for_each(|key| store.put(key, b"old").unwrap());

@@ -5,13 +5,13 @@ use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
 use pbtree::layout::ROOT;
-use pbtree::{AtOnce, Change, Direction, Ended, Error, Options, Scan, Tree};
+use pbtree::{Change, Direction, Ended, Error, FreeImmediately, Options, Scan, Tree};
 use pmem::{Bytes, Canary};
 use pmem_sim::{Lent, Model, Sim};
 
 use crate::subject::{Copied, merge_all, parameters, put};
 
-type Store = Tree<Sim, Lent, AtOnce>;
+type Store = Tree<Sim, Lent, FreeImmediately>;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
@@ -28,7 +28,7 @@ fn stays(i: u32) -> bool {
 
 fn store_with(canary: Option<Canary>) -> Store {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
-    let tree = Tree::format(sim, &parameters(), Options { order: 7, in_place: false }, Lent, AtOnce).unwrap();
+    let tree = Tree::format(sim, &parameters(), Options { order: 7, in_place: false }, Lent, FreeImmediately).unwrap();
     (0..KEY_COUNT).filter(|i| i % 3 == 0).for_each(|i| write(&tree, i, put(b"value")));
     tree
 }
@@ -108,7 +108,7 @@ fn all_are_right(canary: Option<Canary>, between: Between) -> bool {
 }
 
 #[test]
-fn no_change_between_two_pages_hides_a_key_or_shows_one_twice() {
+fn changes_between_pages_hide_no_key() {
     for between in [split_around, merge_around, replace_around, |_: &Store, _: u32| ()] {
         assert!(all_are_right(None, between));
     }
@@ -119,7 +119,7 @@ fn no_change_between_two_pages_hides_a_key_or_shows_one_twice() {
 
 /// Takes pages until one is an error or the last; how many were taken. `page` is that of the page before.
 fn pages(
-    scan: &mut Scan<'_, Sim, Lent, AtOnce>,
+    scan: &mut Scan<'_, Sim, Lent, FreeImmediately>,
     page: &mut Copied,
     mut from: Bound<Vec<u8>>,
     direction: Direction,
@@ -137,7 +137,7 @@ fn pages(
 
 /// With a root that cannot be read a scan goes on through its leaf, and through what else the leaf's parent has.
 #[test]
-fn a_scan_goes_on_without_the_root() {
+fn scan_goes_on_without_root() {
     for direction in DIRECTIONS {
         let tree = store_with(None);
         let (mut scan, mut page) = (tree.scanning(direction), Copied::default());
@@ -159,7 +159,7 @@ fn a_scan_goes_on_without_the_root() {
 
 /// A page that a damaged key ends is not gone by, however often it is asked for.
 #[test]
-fn a_scan_does_not_go_by_what_it_could_not_show() {
+fn scan_stops_at_unreadable_item() {
     let tree = store_with(None);
     let mut place = None;
     tree.get(&key(6), |value| place = Some(value.place)).unwrap();

@@ -4,25 +4,25 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use heap::{Heap, Place};
-use pbtree::{AtOnce, Change, NewValue, Options, Retire, Tree};
+use pbtree::{Change, FreeImmediately, NewValue, Options, Retire, Tree};
 use pmem::Canary;
 use pmem_sim::{Lent, Model, Sim};
 
 use crate::subject::{parameters, put};
 
-type Store = Tree<Sim, Lent, AtOnce>;
+type Store = Tree<Sim, Lent, FreeImmediately>;
 /// How long the first is held up, in looks at what the second has found.
 const LOOK_COUNT: usize = 20_000;
 
 /// A tree that was opened, in which there is a value that nothing names any more.
 fn reopened(canary: Option<Canary>) -> (Sim, Arc<Store>) {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Span), Sim::with_canary);
-    let tree: Store = Tree::format(sim.clone(), &parameters(), Options::default(), Lent, AtOnce).unwrap();
+    let tree: Store = Tree::format(sim.clone(), &parameters(), Options::default(), Lent, FreeImmediately).unwrap();
     let change = Change::Put(NewValue { bytes: &[7; 100_000], expiry: None });
     tree.write(0, b"key", change, &mut |_| true).unwrap();
     tree.heap().reserve_extent(tree.medium(), 200_000).unwrap().publish();
     drop(tree);
-    (sim.clone(), Arc::new(Tree::open(sim, Options::default(), Lent, AtOnce).unwrap()))
+    (sim.clone(), Arc::new(Tree::open(sim, Options::default(), Lent, FreeImmediately).unwrap()))
 }
 
 /// What the second finds, which begins while the first gives space back: it returns without that space being known.
@@ -48,7 +48,7 @@ fn returns_early(canary: Option<Canary>) -> bool {
 }
 
 #[test]
-fn a_sweep_returns_when_all_free_space_is_known() {
+fn sweep_returns_when_free_space_is_known() {
     assert!(!returns_early(None));
     assert!(returns_early(Some(pbtree::canary::SWEEP_NOT_AWAITED)));
 }

@@ -49,7 +49,7 @@ fn only_the_opener_is_the_owner() {
 }
 
 #[test]
-fn the_child_has_neither_the_region_nor_the_reserved_addresses() {
+fn child_has_no_region_or_reservation() {
     let _alone = alone();
     let (_place, medium) = region();
     medium.grow(2 << 20).unwrap();
@@ -64,7 +64,7 @@ fn the_child_has_neither_the_region_nor_the_reserved_addresses() {
 }
 
 #[test]
-fn the_child_can_neither_grow_the_region_nor_unmap_what_took_its_place() {
+fn child_cannot_grow_or_unmap_region() {
     let _alone = alone();
     let (place, medium) = region();
     put(&medium, 0, b"kept");

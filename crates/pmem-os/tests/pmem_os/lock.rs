@@ -72,17 +72,17 @@ fn holder_of(refused: Result<StoreLock, LockError>) -> String {
 }
 
 #[test]
-fn a_writer_in_another_process_is_named() {
+fn writer_in_another_process_is_named() {
     if hold_if_started_for_it() {
         return;
     }
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("lock");
-    let writer = Holder::start("a_writer_in_another_process_is_named", &path, "w");
+    let writer = Holder::start("writer_in_another_process_is_named", &path, "w");
     let program = env::current_exe().unwrap().file_name().unwrap().to_string_lossy().into_owned();
     let named =
-        format!("process {} ({program} lock::a_writer_in_another_process_is_named --exact --nocapture)", writer.pid());
+        format!("process {} ({program} lock::writer_in_another_process_is_named --exact --nocapture)", writer.pid());
     let named: String = named.chars().take(100).collect();
     for refused in [StoreLock::exclusive(&path), StoreLock::shared(&path)] {
         let holder = holder_of(refused);
@@ -96,14 +96,14 @@ fn a_writer_in_another_process_is_named() {
 }
 
 #[test]
-fn a_killed_writer_holds_nothing() {
+fn killed_writer_holds_nothing() {
     if hold_if_started_for_it() {
         return;
     }
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("lock");
-    let writer = Holder::start("a_killed_writer_holds_nothing", &path, "w");
+    let writer = Holder::start("killed_writer_holds_nothing", &path, "w");
     let left = format!("{} ", writer.pid());
     assert!(StoreLock::exclusive(&path).is_err());
     writer.kill();
@@ -138,7 +138,7 @@ fn readers_share_and_keep_a_writer_out() {
 }
 
 #[test]
-fn a_lock_file_is_for_its_owner_and_must_exist_for_readers() {
+fn lock_file_is_private_and_required() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("lock");
@@ -156,13 +156,13 @@ fn why_not(refused: Result<StoreLock, LockError>) -> String {
 }
 
 #[test]
-fn what_is_no_lock_file_is_not_touched() {
+fn foreign_file_is_not_used_as_lock() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let [path, letter] = ["lock", "letter"].map(|name| place.path().join(name));
     let refused_for = |why: &str| {
-        for told in [StoreLock::exclusive(&path), StoreLock::shared(&path)].map(why_not) {
-            assert!(told.contains(why) && told.contains("/lock: "), "{told}");
+        for reported in [StoreLock::exclusive(&path), StoreLock::shared(&path)].map(why_not) {
+            assert!(reported.contains(why) && reported.contains("/lock: "), "{reported}");
         }
     };
     fs::write(&letter, "dear").unwrap();
@@ -215,7 +215,7 @@ fn an_open_file_is_locked_whatever_its_name() {
 
 /// As device-DAX is, which few machines have.
 #[test]
-fn a_character_device_is_locked_itself() {
+fn character_device_is_locked_itself() {
     let _alone = alone();
     let path = Path::new("/dev/full");
     let open = || fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -252,7 +252,7 @@ fn one_node_of_a_device_is_one_lock_and_two_are_two() {
 }
 
 #[test]
-fn a_full_file_system_does_not_keep_the_store_locked() {
+fn full_file_system_leaves_store_unlocked() {
     let _alone = alone();
     common::on_mount("tmpfs", c"size=4k", |dir| {
         fs::write(dir.join("filler"), [1; 4096]).unwrap();

@@ -20,7 +20,7 @@ fn read_only() -> MapOptions {
 }
 
 #[test]
-fn what_was_stored_is_there_after_reopening() {
+fn stored_bytes_are_there_after_reopening() {
     for place in places() {
         let path = place.path().join("region");
         let medium = Mapped::create(&path, 1 << 20, options()).unwrap();
@@ -103,7 +103,7 @@ fn growth_ends_at_the_limit_that_was_asked_for() {
 }
 
 #[test]
-fn a_region_opened_for_reading_refuses_every_store() {
+fn region_opened_for_reading_refuses_every_store() {
     for place in places() {
         let path = place.path().join("region");
         put(&Mapped::create(&path, PAGE, options()).unwrap(), 64, b"kept");
@@ -166,7 +166,7 @@ fn populating_any_span_is_harmless() {
 }
 
 #[test]
-fn a_region_survives_being_renamed() {
+fn region_survives_being_renamed() {
     for place in places() {
         let (early, late) = (place.path().join("region.new"), place.path().join("region"));
         let medium = Mapped::create(&early, PAGE, options()).unwrap();
@@ -197,7 +197,7 @@ fn durability_is_detected_and_explained() {
 }
 
 #[test]
-fn what_cannot_be_mapped_is_told() {
+fn unmappable_file_is_reported() {
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
     fs::write(path("short"), b"no page").unwrap();

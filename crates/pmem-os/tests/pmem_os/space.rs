@@ -10,7 +10,7 @@ use pmem_os::{MapError, MapOptions, Mapped, probe};
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn a_full_tmpfs_is_an_error_and_what_exists_still_works() {
+fn full_tmpfs_is_an_error() {
     for huge_pages in [false, true] {
         on_mount("tmpfs", c"size=8m", |dir| {
             let options = MapOptions { huge_pages, ..MapOptions::default() };
@@ -32,7 +32,7 @@ fn a_full_tmpfs_is_an_error_and_what_exists_still_works() {
 }
 
 #[test]
-fn a_region_that_does_not_fit_leaves_no_file() {
+fn region_that_does_not_fit_leaves_no_file() {
     on_mount("tmpfs", c"size=2m", |dir| {
         let path = dir.join("region");
         let refused = Mapped::create(&path, 4 * MIB, MapOptions::default()).unwrap_err();
@@ -43,7 +43,7 @@ fn a_region_that_does_not_fit_leaves_no_file() {
 }
 
 #[test]
-fn holes_that_cannot_be_filled_are_an_error_and_not_a_signal() {
+fn unfillable_holes_are_errors_not_signals() {
     on_mount("tmpfs", c"size=2m", |dir| {
         let path = dir.join("region");
         File::create(&path).unwrap().set_len(4 * MIB).unwrap();
@@ -57,7 +57,7 @@ fn holes_that_cannot_be_filled_are_an_error_and_not_a_signal() {
 }
 
 #[test]
-fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
+fn released_space_is_reusable_by_others() {
     on_mount("tmpfs", c"size=4m", |dir| {
         let medium = Mapped::create(&dir.join("region"), 3 * MIB, MapOptions::default()).unwrap();
         put(&medium, MIB, b"kept");
@@ -78,7 +78,7 @@ fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
 /// Where the mount gives huge pages, the last one of a file may reach past its end: what it takes there is no sign that all of the file is
 /// backed.
 #[test]
-fn a_huge_page_past_the_end_hides_no_hole() {
+fn huge_page_past_end_hides_no_hole() {
     on_mount("tmpfs", c"size=64m,huge=always", |dir| {
         let path = dir.join("region");
         let medium = Mapped::create(&path, 3 * MIB, MapOptions::default()).unwrap();
@@ -107,13 +107,13 @@ fn the_probe_makes_do_with_little_room() {
 }
 
 #[test]
-fn a_tmpfs_with_huge_pages_gives_them() {
+fn tmpfs_with_huge_pages_gives_them() {
     on_mount("tmpfs", c"size=64m,huge=always", |dir| shows_huge_pages(&dir.join("region")));
 }
 
 /// The mount refuses huge pages on its own; putting pages together does not ask it (Linux 6.1).
 #[test]
-fn a_tmpfs_without_huge_pages_gives_them_when_asked_to_collapse() {
+fn tmpfs_collapses_huge_pages_on_request() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         if !collapses() {
             return skipped("this kernel does not put pages of tmpfs together");
@@ -175,7 +175,7 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
 
 /// The worker looks about between two calls, which takes longer than such a page.
 #[test]
-fn several_pages_that_stay_as_they_are_are_gone_through_at_once() {
+fn unchanged_pages_are_skipped_together() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         if !collapses() {
             return skipped("this kernel does not put pages of tmpfs together");
@@ -191,7 +191,7 @@ fn several_pages_that_stay_as_they_are_are_gone_through_at_once() {
 }
 
 #[test]
-fn a_region_for_reading_keeps_its_pages() {
+fn region_for_reading_keeps_its_pages() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         let path = dir.join("region");
         fs::write(&path, vec![1; 4 << 20]).unwrap();

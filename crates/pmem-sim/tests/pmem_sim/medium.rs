@@ -108,7 +108,7 @@ fn every_call_is_a_step() {
 }
 
 #[test]
-fn an_observer_may_use_the_medium_and_is_not_called_for_that() {
+fn observer_may_use_medium_without_recursion() {
     let sim = Sim::new(4096, Model::Line);
     let calls = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&calls);
@@ -125,7 +125,7 @@ fn an_observer_may_use_the_medium_and_is_not_called_for_that() {
 }
 
 #[test]
-fn a_large_pending_state_is_sampled_and_images_stay_apart_from_the_medium() {
+fn large_pending_state_is_sampled() {
     let sim = Sim::new(2 << 20, Model::Line);
     // SAFETY: nobody else uses the region.
     unsafe { sim.write(Offset(0), &vec![7; 1 << 20]) };

@@ -57,15 +57,15 @@ fn transfer<W: Words + Send + Sync + 'static>() {
 }
 
 /// A writer that stages, in the midst of words, and tells of some of it, and of the rest: what it has told of is there, and no more.
-fn stages_and_tells<W: Words + Send + Sync + 'static>() {
+fn stages_and_publishes<W: Words + Send + Sync + 'static>() {
     let owned = Arc::new(Owned::<W>::new(4));
     let shared = Arc::clone(&owned);
     let writer = thread::spawn(move || {
         let (ring, mut sender) = (shared.ring(), Sender::default());
         assert_eq!(sender.stage(&ring, &[1, 2, 3, 4]), Ok(true));
         assert_eq!(sender.stage(&ring, &[5, 6, 7, 8, 9, 10]), Ok(true));
-        sender.tell(&ring, 5);
-        sender.tell(&ring, 5);
+        sender.publish(&ring, 5);
+        sender.publish(&ring, 5);
     });
     let (ring, mut receiver, mut at) = (owned.ring(), Receiver::default(), 0);
     for _ in 0..2 {
@@ -205,14 +205,14 @@ fn looks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> boo
 /// A twin: it takes each place for one behind whose fence it has looked.
 fn looks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
     let is_woken = receiver.wakes(ring);
-    receiver.looked = receiver.head;
+    receiver.read_head = receiver.head;
     is_woken
 }
 
 #[test]
-fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
+fn no_early_read_and_no_lost_wakeup() {
     explore(PREEMPTION_COUNT, transfer::<Modelled>);
-    explore(PREEMPTION_COUNT, stages_and_tells::<Modelled>);
+    explore(PREEMPTION_COUNT, stages_and_publishes::<Modelled>);
     explore(PREEMPTION_COUNT, reader_sleeps::<Modelled>);
     explore(PREEMPTION_COUNT, || reader_looks_and_sleeps::<Modelled>(says_so_and_looks));
     explore(PREEMPTION_COUNT, || reader_is_woken_late::<Modelled>(says_it_anew));
@@ -224,7 +224,7 @@ fn no_byte_is_read_before_it_is_there_and_nobody_sleeps_for_ever() {
 fn twins_are_caught() {
     let is_caught = |scene| is_caught(PREEMPTION_COUNT, scene);
     assert!(is_caught(transfer::<Weakened<PlacesRelaxed>>), "places without release");
-    assert!(is_caught(stages_and_tells::<Weakened<PlacesRelaxed>>), "places without release");
+    assert!(is_caught(stages_and_publishes::<Weakened<PlacesRelaxed>>), "places without release");
     assert!(is_caught(reader_sleeps::<Weakened<NoFence>>), "a reader that nobody sees");
     assert!(is_caught(|| reader_looks_and_sleeps::<Modelled>(says_so)), "a reader that believes its last look");
     assert!(is_caught(|| reader_looks_and_sleeps::<Weakened<NoFence>>(says_so_and_looks)), "a reader that nobody sees");

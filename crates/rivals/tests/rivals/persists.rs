@@ -77,7 +77,7 @@ fn level_hashing_logs_updates_of_full_buckets_alone() {
 }
 
 #[test]
-fn what_fits_no_slot_is_refused() {
+fn value_too_large_for_slot_is_refused() {
     let table = Pfht::format(Sim::new(0, Model::Line), SLOT_COUNT).unwrap();
     assert_eq!(table.insert(b"short", b""), Err(Error::Length));
     assert_eq!(table.insert(&key(1), &[0; 16]), Err(Error::Length));

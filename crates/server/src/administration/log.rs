@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_waits_for_the_lines_before_it() {
+    fn flush_waits_for_lines_before_it() {
         const COUNT: usize = 1_000;
         let counted = Arc::new((Mutex::new(()), AtomicUsize::new(0)));
         let (_layer, filter) = reload::Layer::new(LevelFilter::INFO);

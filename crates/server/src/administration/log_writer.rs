@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_that_nobody_reads_keeps_nobody_waiting() {
+    fn pipe_that_nobody_reads_keeps_nobody_waiting() {
         let (reader, writer) = io::pipe().expect("a pipe");
         let sender = LineSender::to(writer).expect("a thread");
         let count = 3 * LINE_COUNT_MAX;

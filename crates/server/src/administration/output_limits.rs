@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_changes_the_classes_that_it_names() {
+    fn text_changes_classes_that_it_names() {
         let limits = OutputLimits::default();
         assert_eq!(limits.with(&limits.to_string()), Some(limits));
         let changed = limits.with("normal 1kb 0 0 replica 3 2 1").unwrap();

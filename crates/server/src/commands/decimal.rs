@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn invalid_number_is_refused() {
         for text in ["", " 1", "1 ", "1\0", "nan", "abc", "1e", "--1", "0x10"] {
             assert!(Number::parse(text.as_bytes()).is_none(), "{text:?}");
         }

@@ -68,7 +68,7 @@ mod tests {
     use crate::table::Action;
 
     #[test]
-    fn every_command_has_one_function_and_every_function_a_command() {
+    fn commands_and_functions_match() {
         for entry in table::entries() {
             let name = entry.command.name;
             let count = FAMILIES.iter().copied().flatten().filter(|(known, _)| *known == name).count();

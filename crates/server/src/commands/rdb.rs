@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dumped_is_restored() {
+    fn dumped_value_is_restored() {
         for len in [0, 1, 63, 64, 16_383, 16_384, 100_000] {
             let value: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
             let mut dumped = dump(&value);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_redis_dumps_is_restored() {
+    fn redis_dump_is_restored() {
         let restored = |body: &[u8]| restore(&sealed(body.to_vec()), 1000).ok();
         assert_eq!(restored(b"\x00\xC0\x7B").as_deref(), Some(&b"123"[..]));
         assert_eq!(restored(b"\x00\xC1\x39\x30").as_deref(), Some(&b"12345"[..]));

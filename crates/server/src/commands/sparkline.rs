@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_all_the_same_is_flat() {
+    fn constant_samples_are_flat() {
         assert_eq!(graph(&[(7, "1s"), (7, "0s")], 80), "  \n  \n  \n__\n  \n10\nss\n");
     }
 

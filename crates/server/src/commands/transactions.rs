@@ -82,7 +82,7 @@ impl Drop for UntilWritten<'_> {
 /// Says that a watched key was changed.
 fn overtaken(call: &mut Call<'_>) {
     // It tells of another client's write, which was not read here and may not be durable yet.
-    call.session.heard = call.session.heard.and(call.shared.keyspace.store.deferred_so_far());
+    call.session.heard = call.session.heard.merge(call.shared.keyspace.store.deferred_so_far());
     call.reply.null_array();
 }
 

@@ -129,7 +129,7 @@ mod tests {
 
     /// The loop that has the role does nothing any more, as in a command that takes long.
     #[test]
-    fn a_loop_that_stalls_in_its_role_leaves_no_queue_unserved() {
+    fn stalled_loop_leaves_no_queue_unserved() {
         let (server, _dir) = testing::server_with(Sharing::default());
         let shared = Arc::clone(server.shared());
         let [mut stalled, mut other] = [0, 1].map(|index| Duty::of(&shared, index));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_in_the_role_applies_one_group() {
+    fn round_in_role_applies_one_group() {
         let (server, _dir) = testing::server_with(Sharing::default());
         let shared = Arc::clone(server.shared());
         let mut duty = Duty::of(&shared, 0);
@@ -160,7 +160,7 @@ mod tests {
 
     /// It was bound and never ran.
     #[test]
-    fn a_server_that_is_gone_leaves_its_changes_to_the_stores_threads() {
+    fn stopped_server_leaves_changes_to_store_threads() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Options::new().durability(Durability::Buffered).open(dir.path()).expect("it opens");
         let config = Config { addrs: vec!["127.0.0.1:0".into()], split: Sharing::default(), ..Config::default() };
@@ -169,14 +169,14 @@ mod tests {
         drop(server);
         let is_idle = |_| {
             std::thread::yield_now();
-            store.upkeep().expect("this process has opened it").queued_count == 0
+            store.queue_stats().expect("this process has opened it").queued_count == 0
         };
         assert!((0..10_000_000).any(is_idle));
     }
 
     /// As after a thread that was in its way for long; its next round has no requests.
     #[test]
-    fn a_loop_that_has_looked_in_vain_looks_again_once_it_has_slept() {
+    fn idle_loop_checks_again_after_sleep() {
         let (server, _dir) = testing::server_with(Sharing::default());
         let shared = Arc::clone(server.shared());
         let mut duty = Duty::of(&shared, 0);

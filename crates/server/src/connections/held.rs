@@ -28,9 +28,9 @@ struct Part {
 impl Held {
     /// What lies from `start` on, and behind all parts so far, waits for `ticket`.
     pub(crate) fn add(&mut self, start: usize, ticket: Ticket) {
-        self.all = self.all.and(ticket);
+        self.all = self.all.merge(ticket);
         match self.parts.back_mut() {
-            Some(last) if last.ticket == ticket || last.start == start => last.ticket = last.ticket.and(ticket),
+            Some(last) if last.ticket == ticket || last.start == start => last.ticket = last.ticket.merge(ticket),
             _ => self.parts.push_back(Part { start, ticket }),
         }
     }
@@ -93,7 +93,7 @@ impl Holders {
 
     /// Replies are held behind `ticket`, for which the loop asks before it sleeps.
     pub(crate) fn owe(&mut self, ticket: Ticket) {
-        self.owed = self.owed.and(ticket);
+        self.owed = self.owed.merge(ticket);
     }
 
     /// Connection number `key` begins to hold replies, whose ticket is owed.
@@ -104,7 +104,7 @@ impl Holders {
     /// Asks for what is owed, and says whether it is durable already, or never will be.
     pub(crate) fn ask(&mut self) -> bool {
         let owed = std::mem::take(&mut self.owed);
-        owed != Ticket::default() && self.waker.ask(owed).unwrap_or(true)
+        owed != Ticket::default() && self.waker.request(owed).unwrap_or(true)
     }
 
     /// Has `release` look at each connection, and say whether it goes on waiting.

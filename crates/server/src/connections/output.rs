@@ -91,7 +91,7 @@ impl Output {
             self.hold(start, ticket);
         } else {
             message.iter().for_each(|part| self.pushed.extend_from_slice(part));
-            self.pushed_ticket = self.pushed_ticket.and(ticket);
+            self.pushed_ticket = self.pushed_ticket.merge(ticket);
         }
     }
 
@@ -129,7 +129,7 @@ impl Output {
 
     /// What has to be durable until nothing is held.
     pub(crate) fn held_ticket(&self) -> Ticket {
-        self.held.ticket().and(self.pushed_ticket)
+        self.held.ticket().merge(self.pushed_ticket)
     }
 
     /// Lets go what is durable, and says whether that was anything.
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_behind_a_value_is_held_before_the_value_has_been_sent() {
+    fn message_after_unsent_value_is_held() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::open(dir.path()).expect("it opens");
         store.put("value", vec![b'x'; 3 * PIECE_BYTES_MAX as usize]).expect("the store takes it");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_behind_a_value_is_let_go_before_the_value_has_been_sent() {
+    fn message_after_unsent_value_is_released() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::open(dir.path()).expect("it opens");
         store.put("value", "x").expect("the store takes it");

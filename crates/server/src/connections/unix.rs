@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stale_socket_is_replaced_and_nothing_else() {
+    fn stale_socket_is_replaced_and_nothing_else() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("socket");
         let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_took_the_place_stays() {
+    fn file_that_took_place_stays() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("socket");
         let bound = bind(&path, None).expect("there is nothing");

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_wait_for_each_other_who_would_see_half_of_a_command() {
+    fn conflicting_commands_wait_for_each_other() {
         let cases: [(&[&str], &[&str], bool); 14] = [
             (&["RENAME", "a", "b"], &["GET", "b"], true),
             (&["RENAME", "a", "b"], &["GET", "c"], false),

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_alone_sees_nobody_half_way() {
+    fn exclusive_command_sees_no_partial_state() {
         let (gate, halves) = (Gate::new(2), [AtomicU32::new(0), AtomicU32::new(0)]);
         thread::scope(|scope| {
             for (lane, half) in halves.iter().enumerate() {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_an_errand_whose_claim_does_not_keep_it_out() {
+    fn disjoint_background_job_is_not_waited_for() {
         let gate = Gate::new(1);
         let claimed = gate.claim(Claim::default());
         assert!(gate.has_claim());

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_whole_partial_or_wrong() {
+    fn request_is_whole_partial_or_wrong() {
         let Parsed::Whole(request) = parse(b"GET /live.json?after=7 HTTP/1.1\r\nHost: x\r\n\r\n") else {
             panic!("it is whole");
         };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_named_once() {
+    fn host_is_named_once() {
         let host_of = |head: &[u8], wanted: Host<'_>| {
             let Parsed::Whole(request) = parse(head) else { panic!("it is whole") };
             assert_eq!(request.host, wanted);

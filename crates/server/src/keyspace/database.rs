@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_outside_names_no_database() {
+    fn number_outside_names_no_database() {
         for number in [-1, 16, 17, 255, 256, 272, i64::MIN, i64::MAX] {
             assert_eq!(Database::of(number), None, "{number}");
         }

@@ -178,7 +178,7 @@ mod tests {
     /// Of two namespaces that are used for the first time at once the table would otherwise lose one. A table that had expired has the
     /// callback for such keys called at the end of the write.
     #[test]
-    fn a_namespace_is_noted_while_no_other_is() {
+    fn namespace_is_noted_while_no_other_is() {
         let (dir, clock) = (tempfile::tempdir().expect("a directory"), Clock::manual(1));
         let options = Options::new().durability(Durability::Buffered).background(false).clock(clock.clone());
         let store = options.open(dir.path()).expect("it opens");

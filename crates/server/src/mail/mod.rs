@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn who_publishes_waits_while_a_loop_takes_no_letters() {
+    fn publisher_waits_for_full_mailbox() {
         let (mut server, _dir) = testing::server();
         let shared = Arc::clone(server.shared());
         let (subscriber, mut publisher) = (Place { loop_index: 1, key: 0, client_id: 2 }, Publisher::new(&shared));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_what_is_written() {
+    fn arguments_round_trip() {
         assert!(syntax::ROWS.is_sorted());
         for (command, line) in syntax::ROWS {
             let arguments = of(command);

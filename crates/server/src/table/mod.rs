@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_comes_twice_and_subcommands_bear_their_commands_name() {
+    fn command_names_are_unique() {
         assert!(entries().is_sorted_by(|a, b| a.command.name < b.command.name));
         for command in commands() {
             assert!(!matches!(command.action, Action::Subcommands) || !command.subcommands.is_empty());

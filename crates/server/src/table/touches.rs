@@ -245,7 +245,7 @@ mod tests {
 
     /// A new command of these flags must say which keys it concerns, or that all of them.
     #[test]
-    fn a_command_that_reads_or_writes_says_what() {
+    fn command_that_reads_or_writes_says_what() {
         // A picture, and functions, of which there are none.
         let is_exempt = |name: &str| name == "lolwut" || name.starts_with("function|");
         for command in table::entries().iter().map(|entry| entry.command) {

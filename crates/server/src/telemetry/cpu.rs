@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_works_takes_time() {
+    fn thread_that_works_takes_time() {
         let own = rustix::thread::gettid().as_raw_nonzero().get();
         let before = times(&[own])[Role::Serving as usize];
         let began = std::time::Instant::now();

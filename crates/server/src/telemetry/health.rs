@@ -1,6 +1,6 @@
 //! Whether the server serves, and if it does not, why.
 
-use hikv::{Error, MediumError, Standing, Stats};
+use hikv::{Error, FilesStatus, MediumError, Stats};
 use serde::Serialize;
 
 use crate::shared::Shared;
@@ -85,8 +85,8 @@ impl Health {
         });
         let lacking = shared.telemetry.space.lacking(stats, disk_free_bytes);
         let health = Health::judged(shared.keyspace.store.health().err(), lacking, order, stats.counted);
-        match shared.keyspace.store.look_at_files() {
-            Standing::Moved if health.reason.is_empty() => Health { reason: MOVED.into(), ..health },
+        match shared.keyspace.store.check_files() {
+            FilesStatus::Moved if health.reason.is_empty() => Health { reason: MOVED.into(), ..health },
             _ => health,
         }
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keys_wait_for_is_told() {
+    fn key_wait_reason_is_reported() {
         let health = Health::judged(None, None, order(false), false);
         assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "keys are being put in order: 33 %"));
         assert_eq!((health.ready.as_slice(), health.waiting.as_slice()), (&[READS, WRITES][..], &[RANGES, COUNTS][..]));
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_store_without_order_has_nothing_to_wait_for() {
+    fn store_without_order_never_waits_for_order() {
         let health = Health::judged(None, None, None, true);
         assert_eq!((health.status, health.ready.as_slice()), (Status::Serving, &[READS, WRITES, COUNTS][..]));
         assert!(health.is_serving() && health.waiting.is_empty());
     }
 
     #[test]
-    fn a_failed_disk_leaves_reads() {
+    fn failed_disk_leaves_reads() {
         let poison = Error::Medium(MediumError::Poisoned { errno: 5 });
         let health = Health::judged(Some(poison), None, order(true), true);
         assert_eq!((health.status, health.waiting.as_slice()), (Status::Poisoned, &[WRITES][..]));

@@ -15,7 +15,7 @@ fn wrong_password() -> Value {
 }
 
 #[test]
-fn a_password_is_wanted_first() {
+fn password_is_wanted_first() {
     let server = protected();
     let mut client = server.client();
     client.converse([
@@ -95,7 +95,7 @@ fn users_are_kept_in_a_file() {
 }
 
 #[test]
-fn nobody_listens_beyond_the_host_without_a_password() {
+fn remote_listen_requires_password() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = Store::open(dir.path()).expect("the store opens");
     let bind = |config: Config| {
@@ -259,7 +259,7 @@ fn no_command_tells_of_keys_that_a_user_may_not_read() {
 }
 
 #[test]
-fn who_may_not_listen_any_more_is_closed() {
+fn subscriber_losing_permission_is_closed() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("users.acl");
     fs::write(&path, "user eve on nopass &* +@all\nuser max on nopass &* +@all\n").expect("the file is written");

@@ -39,7 +39,7 @@ fn answers_pipelines(server: &TestServer, client_count: usize, request_count: us
 }
 
 #[test]
-fn a_pipeline_is_answered_that_is_sent_before_a_reply_is_read() {
+fn pipeline_is_answered_before_replies_are_read() {
     let server = TestServer::start();
     answers_pipelines(&server, 1, 32_000);
     answers_pipelines(&server, 8, 16_000);
@@ -77,7 +77,7 @@ fn writes_within_such_a_pipeline_are_answered_in_order() {
 
 /// Three take three quarters of what there is, and the fourth needs more than a quarter.
 #[test]
-fn a_client_that_never_reads_makes_room_for_one_that_will() {
+fn non_reading_client_makes_way() {
     let mut parameters = Parameters::default();
     parameters.set("maxmemory-clients", "32mb").expect("a parameter");
     let server = TestServer::with(Config { threads: 2, parameters, ..Config::default() });
@@ -111,7 +111,7 @@ fn a_client_that_never_reads_makes_room_for_one_that_will() {
 }
 
 #[test]
-fn a_pipeline_is_given_up_at_the_limit_for_its_client() {
+fn pipeline_over_client_limit_is_dropped() {
     let server = TestServer::single();
     let (mut client, mut other) = (server.client(), server.client());
     assert_eq!(other.call(&["CONFIG", "SET", "client-output-buffer-limit", "normal 1mb 0 0"]), ok());

@@ -75,7 +75,7 @@ fn integers_of_any_width() {
 }
 
 #[test]
-fn a_range_of_too_many_words_is_refused_before_it_is_read() {
+fn oversized_bit_range_is_refused_unread() {
     let server = TestServer::start();
     server.client().converse([
         ("SET k v", ok()),

@@ -57,7 +57,7 @@ fn clients_are_killed() {
 
 /// The victim sends pipelines without end, on another loop and on the same, until it is closed.
 #[test]
-fn no_request_of_a_killed_client_is_executed_after_the_reply() {
+fn killed_client_executes_nothing_after_reply() {
     const ROUNDS: usize = 40;
     let server = TestServer::start();
     let mut killer = server.client();
@@ -190,7 +190,7 @@ fn shutdown_ends_the_server() {
 }
 
 #[test]
-fn what_needs_room_is_refused_beyond_the_limit() {
+fn memory_growth_over_limit_is_refused() {
     let server = TestServer::start();
     let mut client = server.client();
     let refused = "OOM command not allowed when used memory > 'maxmemory'.";
@@ -207,7 +207,7 @@ fn what_needs_room_is_refused_beyond_the_limit() {
 }
 
 #[test]
-fn a_client_that_tracks_is_told_once() {
+fn client_that_tracks_is_reported_once() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
     let invalid = |keys: Value| Value::Push(vec![bulk("invalidate"), keys]);
@@ -229,7 +229,7 @@ fn a_client_that_tracks_is_told_once() {
 
 /// By the store's clock, which stands still until the client has read it.
 #[test]
-fn a_client_that_tracks_is_told_of_a_key_that_expires() {
+fn tracking_client_learns_of_expired_key() {
     let clock = Clock::manual(1);
     let server = TestServer::of(&Options::new().clock(clock.clone()), Config { threads: 2, ..Config::default() });
     let (mut client, mut other) = (server.client(), server.client());
@@ -266,7 +266,7 @@ fn writes_wait_for_the_end_of_a_pause() {
 }
 
 #[test]
-fn a_pause_of_everything_ends_by_itself_or_when_the_server_stops() {
+fn pause_ends_by_timeout_or_stop() {
     let server = TestServer::start();
     let (mut admin, mut other) = (server.client(), server.client());
     let asked = std::time::Instant::now();
@@ -281,7 +281,7 @@ fn a_pause_of_everything_ends_by_itself_or_when_the_server_stops() {
 
 /// As in Redis a later pause makes an earlier one no shorter, and lets nothing through that the earlier one holds.
 #[test]
-fn a_pause_is_not_weakened_by_another() {
+fn pause_is_not_weakened_by_another() {
     let server = TestServer::start();
     let (mut admin, mut writer) = (server.client(), server.client());
     admin.converse([("CLIENT PAUSE 1000000 WRITE", ok()), ("CLIENT PAUSE 1 WRITE", ok())]);

@@ -244,7 +244,7 @@ fn keys_and_values_are_any_bytes() {
 }
 
 #[test]
-fn a_key_that_is_too_long_is_refused() {
+fn key_that_is_too_long_is_refused() {
     let server = TestServer::start();
     let mut client = server.client();
     let key = vec![b'k'; 65_536];
@@ -262,7 +262,7 @@ fn a_key_that_is_too_long_is_refused() {
 
 /// In the words of a Redis that is no cluster, which clients look for.
 #[test]
-fn a_probe_for_a_cluster_finds_none() {
+fn probe_for_cluster_finds_none() {
     let server = TestServer::start();
     let mut client = server.client();
     let none = || error("ERR This instance has cluster support disabled");
@@ -301,7 +301,7 @@ fn containers_have_help() {
 }
 
 #[test]
-fn what_there_is_not_is_told_as_redis_would() {
+fn missing_commands_are_reported_like_redis() {
     let server = TestServer::start();
     server.client().converse([
         ("MODULE LIST", array([])),

@@ -45,7 +45,7 @@ fn value(client: &mut Client, name: &str) -> String {
 }
 
 #[test]
-fn what_the_file_says_is_so() {
+fn config_file_is_applied() {
     let file = File::new(
         "# a server\nslowlog-max-len 7\nMaxMemory 100mb\nmaxclients 12\nnotify-keyspace-events \"KEA\"\n\
          client-output-buffer-limit pubsub 1mb 0 0\nrequirepass 'two words'\nsave 900 1\n",
@@ -91,7 +91,7 @@ fn the_stock_file_of_debian_is_served() {
 }
 
 #[test]
-fn a_rewritten_file_keeps_what_was_not_changed_and_says_the_rest() {
+fn rewritten_config_keeps_unchanged_lines() {
     let file = File::new("# top\nio-threads 2\n\n# slow\nslowlog-max-len 7\n  timeout 0\n# end\n");
     let server = TestServer::with(file.config());
     let mut client = server.client();
@@ -144,7 +144,7 @@ fn users_are_rewritten_with_the_hashes_of_their_passwords() {
 }
 
 #[test]
-fn a_value_of_an_included_file_is_overruled_and_the_link_to_a_file_stays() {
+fn rewrite_overrides_included_value_and_keeps_link() {
     let file = File::new("timeout 5\ninclude part.conf\n");
     let part = file.path.with_file_name("part.conf");
     fs::write(&part, "timeout 7\n").expect("the file is written");
@@ -191,7 +191,7 @@ fn every_value_that_can_be_set_comes_back_from_the_file() {
 }
 
 #[test]
-fn a_file_that_cannot_be_replaced_is_named_and_stays() {
+fn unreplaceable_config_file_is_named_and_stays() {
     let file = File::new("timeout 1\n");
     let server = TestServer::with(file.config());
     let mut client = server.client();

@@ -42,7 +42,7 @@ fn an_argument_over_the_limit_is_refused_when_announced() {
 }
 
 #[test]
-fn a_thousand_idle_connections_and_one_that_works() {
+fn thousand_idle_connections_and_one_that_works() {
     let server = TestServer::start();
     let mut idle: Vec<Client> = (0..1_000).map(|_| server.client()).collect();
     idle.iter_mut().for_each(|client| client.send(b"*2\r\n$4\r\nECHO\r\n$3\r\nab"));
@@ -59,7 +59,7 @@ fn a_thousand_idle_connections_and_one_that_works() {
 }
 
 #[test]
-fn who_does_not_read_stalls_nobody_else() {
+fn non_reading_client_stalls_no_other() {
     let server = TestServer::single();
     let (mut slow, mut other) = (server.client(), server.client());
     let (large, small) = (patterned(32 << 20), patterned(10_000));
@@ -78,7 +78,7 @@ fn who_does_not_read_stalls_nobody_else() {
 const UNREAD_BYTES_MAX: usize = 32 << 20;
 
 #[test]
-fn who_does_not_read_is_not_read_from() {
+fn non_reading_client_is_not_read_from() {
     let mut parameters = Parameters::default();
     parameters.set("maxmemory-clients", "1mb").expect("a parameter");
     let server = TestServer::with(Config { threads: 1, parameters, ..Config::default() });
@@ -97,7 +97,7 @@ fn who_does_not_read_is_not_read_from() {
 }
 
 #[test]
-fn a_value_replaced_while_it_is_sent_ends_the_connection() {
+fn value_replaced_while_sent_ends_connection() {
     let server = TestServer::single();
     let (mut slow, mut other) = (server.client(), server.client());
     let large = patterned(64 << 20);
@@ -126,7 +126,7 @@ fn one_client_too_many() {
 }
 
 #[test]
-fn a_busy_port_is_an_error() {
+fn busy_port_is_error() {
     let server = TestServer::start();
     let config = Config { addrs: vec![server.addr.to_string()], ..Config::default() };
     let outcome = server::Server::bind(server.store.clone(), config, server::StopHandle::new()).map(|_| ());
@@ -134,7 +134,7 @@ fn a_busy_port_is_an_error() {
 }
 
 #[test]
-fn strangers_may_send_little_and_become_somebody_in_one_pipeline() {
+fn unauthenticated_client_may_authenticate_in_pipeline() {
     let server = TestServer::with(Config { threads: 1, password: Some("secret".into()), ..Config::default() });
     for (bytes, what) in [(&b"*11\r\n"[..], "multibulk"), (b"*1\r\n$16385\r\n", "bulk")] {
         let mut stranger = server.client();
@@ -162,7 +162,7 @@ fn from_a_page(method: &str, body: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_web_page_has_nothing_executed() {
+fn web_page_has_nothing_executed() {
     let server = TestServer::start();
     let body = "\r\nSET planted yes\r\n*3\r\n$3\r\nSET\r\n$7\r\nplanted\r\n$3\r\nyes\r\n";
     for method in ["POST", "post", "GET", "PUT", "OPTIONS", "HEAD"] {

@@ -5,7 +5,7 @@ use crate::common::{TestServer, Value, array, bulk, encode, error, int, ok};
 use hikv::Durability;
 
 #[test]
-fn a_pipeline_is_answered_in_order_whoever_wrote_what_it_reads() {
+fn pipeline_is_answered_in_order() {
     let server = TestServer::start();
     let (mut one, mut other) = (server.client(), server.client());
     for i in 0..50 {
@@ -34,7 +34,7 @@ fn a_pipeline_is_answered_in_order_whoever_wrote_what_it_reads() {
 }
 
 #[test]
-fn messages_come_in_order_and_before_the_reply_to_what_follows() {
+fn messages_precede_following_reply() {
     let server = TestServer::single();
     let (mut listener, mut writer) = (server.client(), server.client());
     writer.converse([("CONFIG SET notify-keyspace-events E$", ok())]);
@@ -50,7 +50,7 @@ fn messages_come_in_order_and_before_the_reply_to_what_follows() {
 }
 
 #[test]
-fn what_was_accepted_is_answered_when_the_server_stops() {
+fn accepted_requests_are_answered_at_stop() {
     let mut server = TestServer::start();
     let mut clients: Vec<_> = (0..20).map(|_| server.client()).collect();
     clients.iter_mut().for_each(|client| assert_eq!(client.say("PING"), Value::Simple("PONG".into())));
@@ -67,7 +67,7 @@ fn what_was_accepted_is_answered_when_the_server_stops() {
 }
 
 #[test]
-fn a_write_may_ask_for_what_the_medium_gives() {
+fn write_may_request_offered_durability() {
     let server = TestServer::start();
     let mut client = server.client();
     for level in [Durability::Process, Durability::Buffered, Durability::Power] {

@@ -10,7 +10,7 @@ fn server_on(engine: EngineKind) -> TestServer {
 }
 
 #[test]
-fn a_command_that_needs_what_the_engine_lacks_is_refused() {
+fn unsupported_command_is_refused() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
         let server = server_on(engine);
         let (mut client, features) = (server.client(), server.store.features());
@@ -36,7 +36,7 @@ fn a_command_that_needs_what_the_engine_lacks_is_refused() {
 
 /// Keys of several databases are counted in order, where there is one.
 #[test]
-fn a_store_of_several_databases_is_served_again() {
+fn store_of_several_databases_is_served_again() {
     for &engine in EngineKind::ALL {
         let server = server_on(engine);
         server.client().converse([("SELECT 1", ok()), ("SET k v", ok()), ("SWAPDB 0 1", ok())]);
@@ -46,7 +46,7 @@ fn a_store_of_several_databases_is_served_again() {
 
 /// An engine without order counts no keys of several databases: only a key in another one may make it refuse that.
 #[test]
-fn what_puts_no_key_uses_no_database() {
+fn commands_without_put_use_no_database() {
     let server = server_on(EngineKind::RewoHash);
     let mut client = server.client();
     client.converse([
@@ -92,7 +92,7 @@ fn queued() -> Value {
 }
 
 #[test]
-fn what_is_refused_does_nothing_and_is_counted() {
+fn refused_command_does_nothing_and_counts() {
     let server = server_on(EngineKind::RewoHash);
     let mut client = server.client();
     let refused = || error("ERR engine rewo-hash has no order");

@@ -10,7 +10,7 @@ use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, 
 const FOR_EVER: &str = "DEBUG SLEEP 100000";
 
 #[test]
-fn a_long_command_keeps_its_client_waiting_and_nobody_else() {
+fn long_command_delays_only_its_client() {
     let server = TestServer::debugging();
     let (mut long, mut other) = (server.client(), server.client());
     let Value::Integer(id) = long.say("CLIENT ID") else { panic!("not a number") };
@@ -32,7 +32,7 @@ fn a_long_command_keeps_its_client_waiting_and_nobody_else() {
 }
 
 #[test]
-fn what_cannot_be_read_behind_a_long_command_is_answered_after_it() {
+fn requests_behind_long_command_are_answered() {
     let server = TestServer::start();
     let mut client = server.client();
     client.send(b"SETBIT k 4294967296 1\r\n*2\r\n$3\r\nGET\r\n$x\r\n");
@@ -42,7 +42,7 @@ fn what_cannot_be_read_behind_a_long_command_is_answered_after_it() {
 }
 
 #[test]
-fn a_server_that_stops_waits_for_nobody_who_sleeps() {
+fn stopping_server_waits_for_no_sleeper() {
     let mut server = TestServer::debugging();
     let (mut long, mut other) = (server.client(), server.client());
     long.send(format!("{FOR_EVER}\r\n").as_bytes());
@@ -114,7 +114,7 @@ fn transactions_are_alone_beside_errands() {
 
 /// A transaction that sleeps, and holds its keys meanwhile.
 #[test]
-fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
+fn long_transaction_blocks_only_its_keys() {
     let mut server = TestServer::debugging();
     let (mut long, mut other, mut kept_out) = (server.client(), server.client(), server.client());
     long.send(format!("MULTI\r\nSET mine 1\r\n{FOR_EVER}\r\nEXEC\r\n").as_bytes());
@@ -142,7 +142,7 @@ fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
 
 /// What the client has watched is written by the program that embeds the server, while the transaction sleeps.
 #[test]
-fn a_transaction_is_not_written_over_what_was_written_past_the_server_meanwhile() {
+fn transaction_respects_direct_store_write() {
     let mut server = TestServer::debugging();
     let (mut long, mut other, store) = (server.client(), server.client(), server.store.clone());
     store.put("k", "1").expect("there is room");
@@ -178,7 +178,7 @@ fn errands_are_done_in_the_order_in_which_they_come() {
 
 /// As many clients as there are give long commands without end; a transaction has its turn each time.
 #[test]
-fn a_stream_of_long_commands_starves_no_transaction() {
+fn stream_of_long_commands_starves_no_transaction() {
     let (server, stops) = (TestServer::single(), AtomicBool::new(false));
     server.client().say("SET k v");
     std::thread::scope(|scope| {
@@ -219,7 +219,7 @@ fn errands_of_transactions_and_of_clients_without_replies() {
 
 /// What a client subscribes to and watches is where it was when the client comes back, and is gone otherwise.
 #[test]
-fn a_client_that_was_away_is_who_it_was() {
+fn client_state_survives_background_job() {
     let mut server = TestServer::debugging();
     let (mut client, mut other) = (server.client(), server.client());
     client.send(b"HELLO 3\r\nSUBSCRIBE news\r\nKEYS *\r\nWATCH k\r\nKEYS *\r\n");

@@ -91,7 +91,7 @@ fn contents(client: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn a_transaction_does_what_its_commands_do() {
+fn transaction_does_what_its_commands_do() {
     EngineKind::ALL.iter().for_each(|&engine| does_what_its_commands_do(engine));
 }
 
@@ -121,7 +121,7 @@ fn does_what_its_commands_do(engine: EngineKind) {
 }
 
 #[test]
-fn a_transaction_changes_as_many_keys_as_it_likes() {
+fn transaction_has_no_key_limit() {
     const KEY_COUNT: i64 = 5000;
     let server = TestServer::start();
     let mut client = server.client();
@@ -152,7 +152,7 @@ fn is_refused_for_want_of_room(reply: &Value) -> bool {
 }
 
 #[test]
-fn a_transaction_for_which_there_is_no_room_changes_nothing() {
+fn transaction_without_space_changes_nothing() {
     let server = small();
     let mut client = server.client();
     client.converse([("SET k before", ok()), ("SELECT 1", ok()), ("MULTI", ok()), ("SET k other", queued())]);
@@ -167,7 +167,7 @@ fn a_transaction_for_which_there_is_no_room_changes_nothing() {
 
 /// Two keys need a record, for which there is no room; one needs none, whatever the transaction has seen of it.
 #[test]
-fn a_transaction_that_deletes_one_key_needs_no_room() {
+fn transaction_of_one_delete_needs_no_space() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
         let server = TestServer::of(
             &Options::new().engine(engine).region_bytes_max(16 << 20),
@@ -193,7 +193,7 @@ fn a_transaction_that_deletes_one_key_needs_no_room() {
 /// What it would change is not gathered beyond the limit, which the error names; what is queued afterwards is not, either.
 #[test]
 #[ignore = "a gigabyte of memory"]
-fn a_transaction_of_too_many_bytes_changes_nothing() {
+fn transaction_of_too_many_bytes_changes_nothing() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([("SET k before", ok()), ("MULTI", ok()), ("SET k after", queued())]);

@@ -118,7 +118,7 @@ fn databases_are_apart_and_can_be_swapped() {
 }
 
 #[test]
-fn a_dump_is_restored() {
+fn dump_is_restored() {
     let server = TestServer::start();
     let mut client = server.client();
     client.say("SET k value");
@@ -193,7 +193,7 @@ fn ranges_tell_what_is_asked() {
 }
 
 #[test]
-fn databases_that_are_swapped_back_have_as_many_keys_as_before() {
+fn swapped_databases_keep_their_counts() {
     let server = TestServer::start();
     let mut client = server.client();
     for swaps in [&["SWAPDB 0 0"][..], &["SWAPDB 0 1", "SWAPDB 0 1"], &["SWAPDB 3 4", "SWAPDB 4 3"]] {

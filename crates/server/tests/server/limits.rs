@@ -25,7 +25,7 @@ fn limits_of_classes_are_set_one_by_one() {
 }
 
 #[test]
-fn a_subscriber_that_does_not_read_is_given_up() {
+fn non_reading_subscriber_is_dropped() {
     let server = TestServer::single();
     let (mut slow, mut other) = (server.client(), server.client());
     other.call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"]);
@@ -38,7 +38,7 @@ fn a_subscriber_that_does_not_read_is_given_up() {
 }
 
 #[test]
-fn a_client_is_given_up_whose_one_reply_is_too_long() {
+fn client_with_oversized_reply_is_dropped() {
     let server = TestServer::single();
     let (mut slow, mut other) = (server.client(), server.client());
     let value = "x".repeat(15 << 20);
@@ -51,7 +51,7 @@ fn a_client_is_given_up_whose_one_reply_is_too_long() {
 }
 
 #[test]
-fn who_says_nothing_is_closed_after_the_timeout_but_for_subscribers() {
+fn idle_client_is_closed_subscribers_stay() {
     let server = TestServer::start();
     let (mut idle, mut subscriber, mut other) = (server.client(), server.client(), server.client());
     let began = Instant::now();
@@ -114,7 +114,7 @@ fn waiting_bytes(client: &mut Client) -> usize {
 
 /// A loop is kept busy while messages for its client come, more than that may leave unread.
 #[test]
-fn messages_that_wait_for_a_loop_count_for_their_subscribers() {
+fn queued_messages_count_for_subscribers() {
     const MESSAGE_BYTES: usize = 1 << 20;
     let options = Options::new().durability(Durability::Buffered);
     let server = TestServer::of(&options, Config { threads: 2, ..Config::default() });
@@ -160,7 +160,7 @@ fn stall_who_finds_expired_keys(server: &TestServer, stalled: &Arc<RwLock<()>>) 
 
 /// Nothing happens on the connection, but time goes by.
 #[test]
-fn a_subscriber_over_its_soft_limit_is_given_up_though_nothing_more_comes() {
+fn soft_limit_drops_idle_subscriber() {
     let server = TestServer::single();
     let (mut slow, mut other) = (server.client(), server.client());
     other.call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 1mb 1"]);

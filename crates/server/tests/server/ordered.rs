@@ -36,7 +36,7 @@ fn both_ends_of_a_range_are_within() {
 }
 
 #[test]
-fn a_range_in_reverse_begins_at_its_upper_end() {
+fn reverse_range_begins_at_upper_end() {
     let server = TestServer::start();
     let mut client = filled(&server);
     assert_eq!(client.say("RANGE b/2 - REV"), items(&[("b/2", "32"), ("b/1", "31"), ("a", "1")]));
@@ -45,7 +45,7 @@ fn a_range_in_reverse_begins_at_its_upper_end() {
 }
 
 #[test]
-fn a_prefix_and_a_limit() {
+fn prefix_and_limit() {
     let server = TestServer::start();
     let mut client = filled(&server);
     assert_eq!(client.say("PREFIX b/"), items(&[("b/1", "31"), ("b/2", "32"), ("b/3", "33")]));
@@ -59,7 +59,7 @@ fn a_prefix_and_a_limit() {
 
 /// The least key above another is that key and a zero byte.
 #[test]
-fn a_range_is_read_page_by_page() {
+fn range_is_read_page_by_page() {
     let server = TestServer::start();
     let mut client = server.client();
     let keys: Vec<String> = (0..1_000).map(|number| format!("key-{number:04}")).collect();
@@ -75,7 +75,7 @@ fn a_range_is_read_page_by_page() {
 }
 
 #[test]
-fn a_range_sees_what_was_acknowledged_before_it() {
+fn range_sees_what_was_acknowledged_before_it() {
     let server = TestServer::start();
     let (mut writer, mut reader) = (server.client(), server.client());
     for number in 0..500 {
@@ -104,7 +104,7 @@ fn wrong_arguments_are_refused() {
 }
 
 #[test]
-fn a_reply_that_would_be_too_long_is_refused_and_one_item_never_is() {
+fn oversized_range_reply_is_refused() {
     let server = TestServer::start();
     let mut client = server.client();
     for key in ["a", "b", "c"] {
@@ -121,7 +121,7 @@ fn a_reply_that_would_be_too_long_is_refused_and_one_item_never_is() {
 
 /// Nobody works in the background here, so the order comes about when the test builds it.
 #[test]
-fn a_range_that_comes_early_is_refused_and_points_are_served() {
+fn early_range_is_refused_points_are_served() {
     let options = Options::new().background(false);
     let server = TestServer::of(&options, Config { threads: 1, ..Config::default() });
     let mut client = server.client();
@@ -147,7 +147,7 @@ fn order_of(client: &mut Client) -> String {
 }
 
 #[test]
-fn a_store_without_order_has_no_ranges() {
+fn store_without_order_has_no_ranges() {
     let server = TestServer::of(&Options::new().ordered(false), Config { threads: 1, ..Config::default() });
     let mut client = server.client();
     assert_eq!(

@@ -35,7 +35,7 @@ fn transaction(client: &mut Client, lines: &[&str]) -> Value {
 
 /// The number of the database is first looked at where the transaction is weighed.
 #[test]
-fn a_transaction_selects_no_database_that_is_missing() {
+fn transaction_selects_no_database_that_is_missing() {
     let server = TestServer::start();
     let mut client = server.client();
     assert_eq!(client.say("SET k value"), ok());
@@ -58,7 +58,7 @@ fn a_transaction_selects_no_database_that_is_missing() {
 }
 
 #[test]
-fn a_request_that_panics_ends_its_client_alone() {
+fn request_that_panics_ends_its_client_alone() {
     let server = server();
     let mut others: Vec<Client> = (0..4).map(|_| server.client()).collect();
     for round in 1..=5 {
@@ -83,7 +83,7 @@ fn a_request_that_panics_ends_its_client_alone() {
 
 /// `KEYS` makes it an errand, whose thread and whose claim others need afterwards.
 #[test]
-fn a_transaction_that_panics_has_written_nothing() {
+fn transaction_that_panics_has_written_nothing() {
     let server = server();
     let mut other = server.client();
     other.converse([("SET k old", ok()), ("SELECT 1", ok()), ("SET k one", ok()), ("SELECT 0", ok())]);
@@ -105,7 +105,7 @@ fn a_transaction_that_panics_has_written_nothing() {
 }
 
 #[test]
-fn a_write_that_panics_leaves_reads() {
+fn write_that_panics_leaves_reads() {
     let mut parameters = Parameters::default();
     parameters.set("enable-debug-command", "local").expect("a parameter");
     let http = Some("127.0.0.1:0".into());

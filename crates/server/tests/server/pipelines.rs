@@ -74,7 +74,7 @@ fn long_runs_of_reads_keep_their_order() {
 }
 
 #[test]
-fn a_value_of_64_mib() {
+fn value_of_64_mib() {
     let server = TestServer::start();
     let mut client = server.client();
     let value = patterned(64 << 20);
@@ -107,7 +107,7 @@ fn large_values_among_small_ones() {
 }
 
 #[test]
-fn a_key_too_long_spoils_no_other_read() {
+fn key_too_long_spoils_no_other_read() {
     let server = TestServer::start();
     let mut client = server.client();
     client.say("SET k v");
@@ -120,7 +120,7 @@ fn a_key_too_long_spoils_no_other_read() {
 }
 
 #[test]
-fn a_pipeline_larger_than_all_buffers() {
+fn pipeline_larger_than_all_buffers() {
     let server = TestServer::start();
     let mut client = server.client();
     let value = patterned(1_000);
@@ -134,7 +134,7 @@ fn a_pipeline_larger_than_all_buffers() {
 }
 
 #[test]
-fn what_was_sent_before_the_end_is_answered() {
+fn requests_before_close_are_answered() {
     let server = TestServer::start();
     let mut client = server.client();
     let large = patterned(20 << 20);

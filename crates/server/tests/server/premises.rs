@@ -43,7 +43,7 @@ fn long(byte: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_write_past_the_server_stops_a_transaction() {
+fn write_past_server_stops_transaction() {
     for engine in ENGINES {
         let server = server_on(engine);
         let (mut client, store) = (server.client(), &server.store);
@@ -81,7 +81,7 @@ fn outcome(client: &mut Client) -> Value {
 }
 
 #[test]
-fn what_is_added_past_the_server_meanwhile_is_not_lost() {
+fn direct_store_write_is_not_lost() {
     const ROUND_COUNT: i64 = 300;
     for engine in ENGINES {
         let server = server_on(engine);

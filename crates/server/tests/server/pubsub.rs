@@ -35,7 +35,7 @@ fn messages_reach_subscribers_on_every_loop() {
 }
 
 #[test]
-fn a_subscribed_client_of_resp2_may_say_little() {
+fn subscribed_client_of_resp2_may_say_little() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([
@@ -55,7 +55,7 @@ fn a_subscribed_client_of_resp2_may_say_little() {
 }
 
 #[test]
-fn a_client_of_resp3_gets_pushes_between_replies() {
+fn client_of_resp3_gets_pushes_between_replies() {
     let server = TestServer::start();
     let (mut client, mut publisher) = (server.client(), server.client());
     client.say("HELLO 3");
@@ -103,7 +103,7 @@ fn changes_of_keys_are_told() {
 }
 
 #[test]
-fn a_monitor_sees_requests() {
+fn monitor_sees_requests() {
     let server = TestServer::start();
     let (mut monitor, mut client) = (server.client(), server.client());
     assert_eq!(monitor.say("MONITOR"), ok());
@@ -114,7 +114,7 @@ fn a_monitor_sees_requests() {
 
 /// Redis shows a request once it is executed: `EXEC` behind its commands, `SELECT` in the database that it has chosen.
 #[test]
-fn a_monitor_sees_the_order_of_redis() {
+fn monitor_sees_order_of_redis() {
     let server = TestServer::start();
     let (mut monitor, mut client) = (server.client(), server.client());
     assert_eq!(monitor.say("MONITOR"), ok());

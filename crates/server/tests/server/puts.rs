@@ -56,7 +56,7 @@ fn one_that_is_refused_spoils_no_other() {
 
 /// What stands beside one that finds no room is done, and done once: what others have written meanwhile would be gone again.
 #[test]
-fn one_that_finds_no_room_spoils_no_other_and_none_is_done_twice() {
+fn failed_put_spoils_no_other() {
     let options = Options::new().region_bytes_max(16 << 20).durability(Durability::Buffered);
     let server = TestServer::of(&options, Config { threads: 1, ..Config::default() });
     let (ordered, mut client) = (server.store.ordered().expect("order is kept"), server.client());
@@ -68,7 +68,7 @@ fn one_that_finds_no_room_spoils_no_other_and_none_is_done_twice() {
     }
     let change_count = || {
         ordered.first().expect("all changes are applied");
-        server.store.upkeep().expect("this process has opened it").applied_count
+        server.store.queue_stats().expect("this process has opened it").applied_count
     };
     let before = change_count();
     client.send(&sets(&[("a", "1"), ("c", &"x".repeat(4_000)), ("b", "2")]));
@@ -111,7 +111,7 @@ fn each_is_told_of_to_who_listens_or_watches() {
 }
 
 #[test]
-fn a_database_is_there_again_that_they_used_first() {
+fn first_used_database_returns() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([("SELECT 5", ok())]);

@@ -42,7 +42,7 @@ fn the_last_backup_is_of_the_last_save() {
 }
 
 #[test]
-fn a_save_that_fails_is_said_and_leaves_the_last_backup() {
+fn failed_save_keeps_last_backup() {
     let place = tempfile::tempdir().unwrap();
     let backup = place.path().join("there");
     let mut server = TestServer::with(Config { backup_dir: Some(backup.clone()), ..Config::default() });
@@ -68,7 +68,7 @@ fn config(backup_dir: PathBuf) -> Config {
 }
 
 #[test]
-fn a_place_that_can_never_be_right_is_refused_at_start() {
+fn unusable_backup_place_is_refused_at_start() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data/store");
     let store = Store::open(&path).unwrap();

@@ -46,7 +46,7 @@ fn every_key_comes_once() {
 }
 
 #[test]
-fn a_cursor_survives_growth_and_restart() {
+fn cursor_survives_growth_and_restart() {
     let server = TestServer::start();
     let keys = fill(&server, 0..5_000);
     let mut client = server.client();
@@ -99,7 +99,7 @@ fn wrong_arguments_are_refused() {
 }
 
 #[test]
-fn a_cursor_that_nobody_gave_out_does_no_harm() {
+fn invented_cursor_is_harmless() {
     let server = TestServer::start();
     let keys = fill(&server, 0..3_000);
     let mut client = server.client();

@@ -225,7 +225,7 @@ fn the_split_is_told_as_it_was_given() {
 }
 
 #[test]
-fn a_fixed_split_is_of_all_threads() {
+fn fixed_split_is_of_all_threads() {
     let config = |pairs: &[(&str, &str)]| {
         let mut parameters = Parameters::default();
         pairs.iter().for_each(|(name, value)| parameters.set(name, value).expect("a parameter"));

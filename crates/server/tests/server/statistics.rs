@@ -32,7 +32,7 @@ fn slow_requests(client: &mut Client) -> Vec<Vec<Value>> {
 }
 
 #[test]
-fn reads_that_are_answered_together_are_in_the_slow_log_one_by_one() {
+fn grouped_reads_are_logged_separately() {
     let server = TestServer::single();
     let mut client = server.client();
     client.converse([
@@ -51,7 +51,7 @@ fn reads_that_are_answered_together_are_in_the_slow_log_one_by_one() {
 }
 
 #[test]
-fn a_read_of_many_keys_is_as_slow_as_all_its_groups() {
+fn multi_key_read_latency_covers_all_groups() {
     let server = TestServer::single();
     let mut client = server.client();
     client.converse([("SET k v", ok()), ("CONFIG SET latency-monitor-threshold 1 slowlog-log-slower-than 1000", ok())]);
@@ -93,7 +93,7 @@ fn commands_are_counted_by_their_names_alone_and_together() {
 }
 
 #[test]
-fn a_reset_has_info_count_anew() {
+fn reset_has_info_count_again() {
     let server = TestServer::single();
     let mut client = server.client();
     client.say("SET k v");
@@ -153,7 +153,7 @@ fn distribution(name: &str, calls: i64) -> (String, i64, i64) {
 }
 
 #[test]
-fn latencies_are_told_by_command_and_forgotten_when_told_to() {
+fn latencies_are_reported_and_reset() {
     let server = TestServer::start();
     // Each has its own loop.
     let (mut client, mut other) = (server.client(), server.client());
@@ -173,7 +173,7 @@ fn latencies_are_told_by_command_and_forgotten_when_told_to() {
 }
 
 #[test]
-fn a_command_that_takes_long_is_in_a_late_bucket() {
+fn slow_command_is_in_late_bucket() {
     let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([("DEBUG SLEEP 0.02", ok())]);
@@ -200,7 +200,7 @@ fn percentiles_are_told_unless_they_are_not_wanted() {
 }
 
 #[test]
-fn a_graph_shows_the_samples_of_an_event() {
+fn graph_shows_samples_of_event() {
     let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([
@@ -236,7 +236,7 @@ fn memory_stats_are_those_of_info() {
 }
 
 #[test]
-fn whoever_asks_about_memory_is_answered() {
+fn memory_commands_are_answered() {
     let server = TestServer::single();
     let mut client = server.client();
     client.converse([

@@ -6,7 +6,7 @@ use crate::common::{TestServer, Value, bulk, error, ok, patterned};
 use server::Config;
 
 #[test]
-fn what_arrived_is_answered() {
+fn received_requests_are_answered_at_stop() {
     let drain_max = Duration::from_secs(3_600);
     let mut server = TestServer::with(Config { drain_max, ..Config::default() });
     let mut idle = server.client();
@@ -28,7 +28,7 @@ fn what_arrived_is_answered() {
 }
 
 #[test]
-fn who_never_reads_is_let_go() {
+fn non_reading_client_is_closed_at_stop() {
     let mut server = TestServer::with(Config { drain_max: Duration::from_millis(50), ..Config::default() });
     let mut client = server.client();
     client.call(&[b"SET", &b"large"[..], &patterned(64 << 20)]);

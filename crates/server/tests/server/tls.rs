@@ -150,7 +150,7 @@ fn large_values_and_long_pipelines_pass_whole() {
 
 /// What the client does not read fills the sockets while the other client is served.
 #[test]
-fn a_client_that_does_not_read_keeps_no_other_waiting() {
+fn non_reading_tls_client_stalls_no_other() {
     let authority = Authority::new();
     let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::No));
     let server = TestServer::with(Config { threads: 1, tls: Some(tls), ..Config::default() });
@@ -162,7 +162,7 @@ fn a_client_that_does_not_read_keeps_no_other_waiting() {
 }
 
 #[test]
-fn clients_without_a_good_certificate_are_refused_where_one_is_wanted() {
+fn clients_without_valid_certificate_are_refused() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let server = authority.serve(ClientCertificate::Yes);
     let mut known = client(&server, authority.certified_config(&authority));
@@ -178,7 +178,7 @@ fn clients_without_a_good_certificate_are_refused_where_one_is_wanted() {
 }
 
 #[test]
-fn who_speaks_no_tls_is_refused_and_who_never_speaks_is_closed() {
+fn plain_text_is_refused_silence_is_closed() {
     let authority = Authority::new();
     // Time enough for the handshake of the established client on a machine that does much else.
     let handshake_max = Duration::from_secs(3);
@@ -299,7 +299,7 @@ fn the_http_port_is_served_with_the_same_certificate() {
 }
 
 #[test]
-fn the_http_port_wants_certificates_of_clients_where_the_other_port_does() {
+fn http_port_requires_client_certificates() {
     let authority = Authority::new();
     let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::Yes));
     let http = Some("127.0.0.1:0".into());
@@ -338,7 +338,7 @@ fn logged() -> String {
 }
 
 #[test]
-fn certificates_that_are_not_for_now_or_not_for_clients_are_refused_and_logged() {
+fn invalid_certificates_are_refused_and_logged() {
     logged();
     let authority = Authority::new();
     let server = authority.serve(ClientCertificate::Yes);
@@ -365,7 +365,7 @@ fn certificates_that_are_not_for_now_or_not_for_clients_are_refused_and_logged()
 }
 
 #[test]
-fn a_handshake_goes_on_with_the_certificate_that_it_began_with() {
+fn handshake_keeps_its_first_certificate() {
     let (authority, renewed) = (Authority::new(), Authority::new());
     let server = authority.serve(ClientCertificate::Yes);
     let mut admin = server.client();

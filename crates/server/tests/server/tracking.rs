@@ -166,7 +166,7 @@ fn another_client_is_told() {
 }
 
 #[test]
-fn a_lost_receiver_is_reported() {
+fn lost_receiver_is_reported() {
     let (server, mut client, mut other) = scene();
     let mut receiver = server.client();
     let Value::Integer(id) = receiver.say("CLIENT ID") else { panic!("no number") };
@@ -188,7 +188,7 @@ fn a_lost_receiver_is_reported() {
 }
 
 #[test]
-fn a_full_table_forgets_some_keys() {
+fn full_table_forgets_some_keys() {
     let (_server, mut client, mut other) = scene();
     assert_eq!(other.say("CONFIG SET tracking-table-max-keys 1"), ok());
     client.converse([("CLIENT TRACKING ON", ok()), ("GET a", Value::Null)]);

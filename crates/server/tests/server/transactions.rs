@@ -68,7 +68,7 @@ fn an_exec_that_is_refused_ends_the_transaction() {
 }
 
 #[test]
-fn a_watched_key_that_changes_stops_a_transaction() {
+fn watched_key_that_changes_stops_transaction() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
     for (change, is_stopped) in [
@@ -93,7 +93,7 @@ fn a_watched_key_that_changes_stops_a_transaction() {
 
 /// Two accounts, and clients that move money between them; a client who looks sees the same sum.
 #[test]
-fn nobody_sees_half_of_a_transaction() {
+fn transaction_is_never_half_visible() {
     let server = TestServer::start();
     server.client().say("MSET a 1000 b 0");
     thread::scope(|scope| {
@@ -126,7 +126,7 @@ fn number(value: &Value) -> i64 {
 
 /// A key is watched in a database, whatever that is made of.
 #[test]
-fn what_is_watched_stays_in_its_database() {
+fn watch_is_per_database() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
     // What is there before, what another client does between WATCH and EXEC in database 0, and whether EXEC is carried out.

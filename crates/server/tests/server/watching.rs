@@ -107,7 +107,7 @@ fn metrics_count_what_was_done() {
 }
 
 #[test]
-fn a_journaled_store_tells_what_its_log_did() {
+fn journaled_store_tells_what_its_log_did() {
     let server = watched();
     let journal = server.store.stats().journal.expect("this directory needs a journal");
     assert_eq!(server.client().say("SET key value"), ok());
@@ -234,7 +234,7 @@ fn health_says_what_is_ready() {
 }
 
 #[test]
-fn a_password_protects_all_but_health() {
+fn password_protects_all_but_health() {
     let server = TestServer::with(Config {
         http: Some("127.0.0.1:0".into()),
         password: Some(PASSWORD.into()),
@@ -325,7 +325,7 @@ fn it_is_asked_for_by_its_own_names_alone() {
 }
 
 #[test]
-fn a_reset_of_statistics_leaves_the_metrics() {
+fn reset_of_statistics_leaves_metrics() {
     let server = watched();
     let mut client = server.client();
     for request in ["SET k v", "GET k", "GET absent", "NONSENSE"] {

@@ -67,7 +67,7 @@ fn found_at(store: &Store, at: Moment) -> Result<Contents, Error> {
 }
 
 #[test]
-fn a_snapshot_shows_what_nobody_has_read_yet() {
+fn snapshot_shows_what_nobody_has_read_yet() {
     for is_closed in [false, true] {
         for show in [walked_at, found_at] {
             let (store, journal) = opened(&filled(is_closed));
@@ -79,7 +79,7 @@ fn a_snapshot_shows_what_nobody_has_read_yet() {
 }
 
 #[test]
-fn a_snapshot_shows_what_was_there_before_it_was_written_over() {
+fn snapshot_shows_overwritten_values() {
     for is_closed in [false, true] {
         for show in [walked_at, found_at] {
             let (store, journal) = opened(&filled(is_closed));
@@ -96,7 +96,7 @@ fn a_snapshot_shows_what_was_there_before_it_was_written_over() {
 
 /// Two writers change what nobody has read, each its own keys, while a reader looks at what was there before.
 #[test]
-fn a_snapshot_shows_what_was_there_before_two_writers_came() {
+fn snapshot_shows_values_before_two_writers() {
     for is_closed in [false, true] {
         for show in [walked_at, found_at] {
             let (store, _) = opened(&filled(is_closed));
@@ -119,7 +119,7 @@ fn a_snapshot_shows_what_was_there_before_two_writers_came() {
 }
 
 #[test]
-fn a_snapshot_of_what_lacks_the_log_is_caught() {
+fn snapshot_without_log_is_caught() {
     let disk = filled(false).with_canary(journal::canary::LOADED_WITHOUT_REDO);
     let journal = Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap();
     let shown = HiKv::open(journal, HostDram).map(|store: Store| {

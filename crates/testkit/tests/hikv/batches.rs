@@ -206,7 +206,7 @@ fn they_survive_a_split() {
 
 /// A writer who relies on what a batch flushed that was given up has ordered it.
 #[test]
-fn a_batch_that_is_given_up_leaves_others_what_they_rely_on() {
+fn abandoned_batch_keeps_others_data() {
     let at_marks = vec![Visitor::WriterAt(StepKind::CompareExchange)];
     // All that is pending is lost, or nothing, at each of some hundred steps.
     let few = Settings { images_per_step_max: 2, images_per_op_max: 2000, nested_images_max: 0, ..sparing() };
@@ -224,7 +224,7 @@ fn they_survive_for_long() {
 }
 
 #[test]
-fn a_batch_for_which_there_is_no_room_changes_nothing() {
+fn batch_without_space_changes_nothing() {
     passes::<Crashed>(&[where_it_is_full()], &sparing());
     passes::<InOrder>(&[where_it_is_full()], &sparing());
 }

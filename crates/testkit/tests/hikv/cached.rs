@@ -76,7 +76,7 @@ fn it_tells_nothing_that_nobody_waited_for() {
 
 /// A put that nobody has waited for; then a read of its key. Whether the read may be told at once, and how many images of a crash
 /// then lack the key. (A visitor of the explorer walks, too, which waits for everything.)
-fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
+fn acknowledged_deferred_put(canary: Option<Canary>) -> (bool, usize) {
     let disk = SimDisk::new(0, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], small_journal()).unwrap();
@@ -96,11 +96,11 @@ fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
 }
 
 #[test]
-fn who_reads_a_put_that_nobody_waited_for_waits_for_it() {
-    let (is_told, lost_count) = told_of_a_deferred_put(None);
-    assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
-    let (is_told, lost_count) = told_of_a_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));
-    assert!(is_told && lost_count > 0, "the twin was not caught");
+fn reader_waits_for_unawaited_put() {
+    let (is_acknowledged, lost_count) = acknowledged_deferred_put(None);
+    assert!(!is_acknowledged && lost_count > 0, "all was durable, which shows nothing");
+    let (is_acknowledged, lost_count) = acknowledged_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));
+    assert!(is_acknowledged && lost_count > 0, "the twin was not caught");
 }
 
 const FEW_KEYS: Contention =

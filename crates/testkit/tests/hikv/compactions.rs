@@ -76,12 +76,12 @@ fn compactions_survive() {
 }
 
 #[test]
-fn a_compaction_where_there_is_no_space_loses_nothing() {
+fn compaction_without_space_loses_nothing() {
     passes::<Crashed>(&[full()], &sparing());
 }
 
 #[test]
-fn what_is_in_order_stays_so_when_it_is_moved() {
+fn moved_items_stay_in_order() {
     passes::<InOrder>(&[in_order()], &sparing());
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Deferring<O: Kept = HashOnly>(Crashed<O, OnDisk>);
 
 impl<O: Kept> Deferring<O> {
     /// What `operate` returns, once it may be told.
-    fn told<R>(&self, operate: impl FnOnce(&Crashed<O, OnDisk>) -> Result<R, Failure>) -> Result<R, Failure> {
+    fn acknowledged<R>(&self, operate: impl FnOnce(&Crashed<O, OnDisk>) -> Result<R, Failure>) -> Result<R, Failure> {
         let medium = self.0.0.medium();
         let journal = medium.inner().acknowledger();
         let (result, receipt) = journal.deferred(|| operate(&self.0));
@@ -39,56 +39,56 @@ impl<O: Kept> Deferring<O> {
 
 impl<O: Kept> Operations for Deferring<O> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        self.told(|store| store.get(key))
+        self.acknowledged(|store| store.get(key))
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        self.told(|store| store.put(key, value))
+        self.acknowledged(|store| store.put(key, value))
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
-        self.told(|store| store.multi_put(items))
+        self.acknowledged(|store| store.multi_put(items))
     }
 
     fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
-        self.told(|store| store.put_expiring(key, value, at_ms))
+        self.acknowledged(|store| store.put_expiring(key, value, at_ms))
     }
 
     fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
-        self.told(|store| store.expire(key, at_ms))
+        self.acknowledged(|store| store.expire(key, at_ms))
     }
 
     fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
-        self.told(|store| store.batch(changes))
+        self.acknowledged(|store| store.batch(changes))
     }
 
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         // No key expires here; to look when one does would be a read that says itself what it met.
-        self.told(|store| store.scan_values(from, direction, each))
+        self.acknowledged(|store| store.scan_values(from, direction, each))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
-        self.told(|store| store.delete(key))
+        self.acknowledged(|store| store.delete(key))
     }
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
-        self.told(|store| store.compare_and_swap(key, expected, new))
+        self.acknowledged(|store| store.compare_and_swap(key, expected, new))
     }
 
     fn clear(&self) -> Result<(), Failure> {
-        self.told(Operations::clear)
+        self.acknowledged(Operations::clear)
     }
 
     fn compact(&self) -> Result<(), Failure> {
-        self.told(Operations::compact)
+        self.acknowledged(Operations::compact)
     }
 
     fn len(&self) -> Result<u64, Failure> {
-        self.told(Operations::len)
+        self.acknowledged(Operations::len)
     }
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
-        self.told(|store| store.for_each(each))
+        self.acknowledged(|store| store.for_each(each))
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
@@ -155,19 +155,19 @@ fn split_among_many() -> Script {
 }
 
 #[test]
-fn what_is_told_survives() {
+fn acknowledged_writes_survive() {
     let counts = passes::<HashOnly>(&everyday(), &settings());
     assert!(counts.reach(300, 0, 50), "{counts:?}");
     passes::<HashOnly>(&[vec![several_at_once(), batches()], compared()].concat(), &settings());
 }
 
 #[test]
-fn what_is_told_around_a_split_survives() {
+fn acknowledged_writes_around_split_survive() {
     passes::<HashOnly>(&[around_a_split(), split_among_many()], &sparing());
 }
 
 #[test]
-fn what_is_told_in_order_survives() {
+fn acknowledged_ordered_writes_survive() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::ScannerAt(PAUSE)];
     passes::<WithOrder>(&in_order(), &Settings { visitors, ..sparing() });
 }
@@ -205,7 +205,7 @@ fn scans_that_tell_too_early_are_caught() {
 /// and how many images of a crash then lack the key.
 ///
 /// The log is so large that the split does not fill it: a checkpoint would sync what it copies, and nothing would be seen.
-fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
+fn acknowledged_copy(canary: Option<Canary>) -> (bool, usize) {
     let disk = SimDisk::new(0, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
     let roomy = || JournalOptions { log_bytes_max: 3 << 20, segment_bytes: 1 << 20, ..small_journal() };
@@ -232,9 +232,9 @@ fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
 }
 
 #[test]
-fn who_reads_what_a_split_has_copied_waits_until_it_is_durable() {
-    let (is_told, lost_count) = told_of_a_copy(None);
-    assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
-    let (is_told, lost_count) = told_of_a_copy(Some(index::canary::SPLIT_SETTLES_FRESH));
-    assert!(is_told && lost_count > 0, "the twin was not caught");
+fn reader_waits_for_split_copies() {
+    let (is_acknowledged, lost_count) = acknowledged_copy(None);
+    assert!(!is_acknowledged && lost_count > 0, "all was durable, which shows nothing");
+    let (is_acknowledged, lost_count) = acknowledged_copy(Some(index::canary::SPLIT_SETTLES_FRESH));
+    assert!(is_acknowledged && lost_count > 0, "the twin was not caught");
 }

@@ -70,7 +70,7 @@ fn clears_reopens_and_several_puts_at_once_survive() {
 }
 
 #[test]
-fn a_log_that_fills_again_and_again_survives() {
+fn log_that_fills_again_and_again_survives() {
     let counts = passes(&[filling(), filling_at_once()], &sparing());
     assert!(counts.reach(300, 0, 0), "{counts:?}");
 }
@@ -82,7 +82,7 @@ fn growth_and_a_full_disk_survive() {
 }
 
 #[test]
-fn a_split_survives() {
+fn split_survives() {
     passes(&[around_a_split()], &sparing());
 }
 

@@ -109,7 +109,7 @@ fn whichever_read_fails(is_closed: bool) {
 /// While some of the base cannot be read one caller asks for everything, and another writes: the writer is told of no write that is
 /// not there when the store is opened again.
 #[test]
-fn what_another_writes_meanwhile_is_kept_or_refused() {
+fn concurrent_write_is_kept_or_refused() {
     const WRITTEN_COUNT: u8 = 8;
     let (mut refused_count, mut kept_count) = (0, 0);
     for number in (1..).step_by(3) {

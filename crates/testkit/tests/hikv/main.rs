@@ -103,7 +103,7 @@ fn broken_expiry_is_caught() {
 }
 
 #[test]
-fn what_is_kept_in_order_survives_and_is_in_order_again() {
+fn ordered_keys_survive_in_order() {
     passes::<InOrder>(&in_order(), &settings());
 }
 
@@ -113,13 +113,13 @@ fn growth_survives() {
 }
 
 #[test]
-fn a_full_medium_at_every_step_loses_nothing() {
+fn full_medium_at_every_step_loses_nothing() {
     passes::<Crashed>(&full_and_room_again(), &sparing());
     passes::<InOrder>(&[several_where_it_is_full()], &sparing());
 }
 
 #[test]
-fn a_split_survives() {
+fn split_survives() {
     let counts = passes::<Crashed>(&[reopened_after_a_split()], &at_a_glance());
     assert!(counts.reach(100, 0, 0), "{counts:?}");
     let counts = passes::<InOrder>(&[around_a_split()], &at_a_glance());

@@ -113,7 +113,7 @@ fn snapshots_stay_for_long() {
 }
 
 #[test]
-fn what_is_kept_too_late_is_caught() {
+fn late_kept_version_is_caught() {
     let violation = caught(engine_hikv::canary::KEPT_AFTER_PUBLISH, Model::Line, &[replaced_and_removed()], sampled());
     assert!(matches!(violation.problem, Problem::Snapshot(_)), "{violation}");
 }
@@ -190,7 +190,7 @@ fn taken_between_stamp_and_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn a_stamp_that_is_not_looked_at_again_is_caught() {
+fn unchecked_stamp_is_caught() {
     let [early, late] = taken_between_stamp_and_lock(None);
     assert_eq!(early, late);
     let [early, late] = taken_between_stamp_and_lock(Some(engine_hikv::canary::STALE_STAMP));
@@ -203,20 +203,20 @@ fn a_stamp_that_is_not_looked_at_again_is_caught() {
 /// for the writer; the twin has read the key.
 fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
     let store = store(canary);
-    let (told, has_read) = mpsc::channel();
+    let (acknowledged, has_read) = mpsc::channel();
     let (taking, mut taker) = (Arc::clone(&store), None);
     let (joined, join) = mpsc::channel();
     store.medium().observe(Box::new(move |sim, kind| {
         if kind != StepKind::Order || taker.is_some() {
             return;
         }
-        let (taking, told) = (Arc::clone(&taking), told.clone());
+        let (taking, acknowledged) = (Arc::clone(&taking), acknowledged.clone());
         taker = Some(());
         let handle = thread::spawn(move || {
             let at = taking.take_snapshot().unwrap();
             let early = get_at(&taking, at);
             // Nobody listens to the sound one, which is here when the writer is done.
-            let _ = told.send(());
+            let _ = acknowledged.send(());
             (at, early)
         });
         joined.send(handle).unwrap();
@@ -234,7 +234,7 @@ fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn a_snapshot_that_does_not_wait_for_writers_is_caught() {
+fn snapshot_not_awaiting_writers_is_caught() {
     let [early, late] = taken_under_the_lock(None);
     assert_eq!(early, late);
     let [early, late] = taken_under_the_lock(Some(engine_hikv::canary::SNAPSHOT_BEFORE_WRITERS));

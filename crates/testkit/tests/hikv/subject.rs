@@ -79,12 +79,13 @@ impl<O: Kept, M: Over> Made for OfHiKv<O, M> {
     }
 
     fn needed_bytes(engine: &Self::Engine, contents: &Contents) -> Option<u64> {
-        let items: u64 = contents.iter().map(|(key, value)| room_bytes(HEADER_BYTES + key.len() + value.len())).sum();
+        let items: u64 =
+            contents.iter().map(|(key, value)| capacity_bytes(HEADER_BYTES + key.len() + value.len())).sum();
         Some(items + engine.stats().figure("segment_count")? as u64 * SEGMENT_BYTES)
     }
 }
 
-fn room_bytes(item_bytes: usize) -> u64 {
+fn capacity_bytes(item_bytes: usize) -> u64 {
     match Class::for_bytes(item_bytes as u64) {
         Some(class) => class.bytes(),
         None => (item_bytes as u64 + CHUNK_HEADER_BYTES).next_multiple_of(UNIT_BYTES) - CHUNK_HEADER_BYTES,

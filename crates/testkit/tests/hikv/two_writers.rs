@@ -35,7 +35,7 @@ fn two_writers_survive_wherever_both_are() {
 
 /// Snapshots are taken and let go of while another one writes, and the log is waited for.
 #[test]
-fn a_second_writer_survives_beside_snapshots() {
+fn second_writer_survives_beside_snapshots() {
     let ops = [put("a", "1"), Op::Snapshot, put("a", "2"), delete("a"), Op::Snapshot, put("b", "3"), Op::Release];
     let few = Settings { models: vec![Model::Line], images_per_op_max: 25, ..both(Visitor::WriterAlways) };
     passes::<Crashed>(&[Script::fresh(90, ops)], &few);
@@ -71,7 +71,7 @@ fn two_writers_survive_where_they_are_told_later() {
 
 /// Images of the second writer's steps alone.
 #[test]
-fn what_is_lost_at_the_second_writers_steps_is_seen() {
+fn loss_at_second_writer_is_noticed() {
     let beside_alone = Settings { images_per_step_max: 0, ..both(Visitor::WriterAlways) };
     caught(engine_hikv::canary::ITEM_NOT_ORDERED, Model::Line, &everyday(), beside_alone);
 }

@@ -194,7 +194,7 @@ fn examine((image, pages): &Crash) {
 }
 
 #[test]
-fn what_is_given_back_while_nobody_has_read_it_leaves_its_neighbours_whole() {
+fn discarding_unread_blocks_keeps_adjacent_blocks() {
     let mut image_count = 0;
     for seed in 0..SEED_COUNT {
         let mut rng = Rng::with_seed(seed);

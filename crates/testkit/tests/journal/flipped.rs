@@ -107,19 +107,19 @@ fn salvaged(disk: &SimDisk) {
 }
 
 #[test]
-fn a_flipped_bit_takes_nothing_that_was_durable_when_another_frame_was_written() {
+fn bit_flip_spares_frames_durable_before() {
     let ends = flip_all(None);
     assert!(ends.wrong == 0 && ends.refused > 500 && ends.whole > 500 && ends.without_the_last > 0, "{ends:?}");
 }
 
 #[test]
-fn a_log_cut_in_the_middle_that_passes_as_an_end_is_caught() {
+fn log_cut_taken_as_end_is_caught() {
     let ends = flip_all(Some(journal::canary::CUT_TAKEN_FOR_END));
     assert!(ends.wrong > 50, "{ends:?}");
 }
 
 #[test]
-fn a_log_whose_file_is_cut_within_a_segment_is_refused() {
+fn log_file_cut_in_segment_is_refused() {
     let image = left();
     let whole = SimDisk::from_image(&image, Model::Disk);
     let mut bytes = vec![0; whole.files().log.len().expect("a disk without faults") as usize];

@@ -84,7 +84,7 @@ impl Life {
             level: self.level,
             log_bytes_max: 3 * self.segment_bytes,
             segment_bytes: self.segment_bytes,
-            room_bytes: 2 * PAGE_BYTES,
+            capacity_bytes: 2 * PAGE_BYTES,
             block_bytes: PAGE_BYTES,
             background: false,
             ..JournalOptions::default()

@@ -50,7 +50,7 @@ fn first_word(journal: &Journaled<SimFile>, page: u64) -> u64 {
 }
 
 #[test]
-fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
+fn unreadable_block_ends_writing() {
     let disk = disk();
     let journal = open(&disk);
     assert_eq!((first_word(&journal, 0), journal.check_lost_ranges()), (100, Ok(())));
@@ -77,7 +77,7 @@ fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
 }
 
 #[test]
-fn a_peek_that_fails_has_the_block_read() {
+fn peek_that_fails_has_block_read() {
     let disk = disk();
     let journal = open(&disk);
     assert_eq!(journal.peek(place(LOST_PAGE)), 100 + LOST_PAGE);

@@ -62,12 +62,12 @@ fn caught(canary: Canary, faults: bool) {
 }
 
 #[test]
-fn what_was_waited_for_survives_and_the_rest_is_a_prefix() {
+fn acknowledged_frames_survive_as_prefix() {
     passes(Course { level: Durability::Power, canary: None, faults: false }, 100);
 }
 
 #[test]
-fn what_was_only_written_survives_a_kill_and_is_a_prefix_after_loss_of_power() {
+fn written_frames_survive_kill_and_power_loss() {
     passes(Course { level: Durability::Buffered, canary: None, faults: false }, 70);
 }
 

@@ -77,7 +77,7 @@ fn compared(habit: Habit) -> Result<u64, Problem> {
 }
 
 #[test]
-fn a_map_conforms() {
+fn map_conforms() {
     assert_eq!(compared(Habit::Honest), Ok(1000));
 }
 

@@ -59,7 +59,7 @@ fn passes(scripts: &[Script], settings: &Settings) -> Counts {
 }
 
 #[test]
-fn a_sound_store_passes_on_both_models() {
+fn sound_store_passes_on_both_models() {
     for model in [Model::Line, Model::Span] {
         let counts = passes(&scripts(), &on(model));
         let Counts { steps, images, nested_images, visits } = counts;
@@ -76,7 +76,7 @@ fn an_exploration_repeats_exactly() {
 }
 
 #[test]
-fn what_a_second_writer_was_told_counts() {
+fn second_writers_acknowledgement_counts() {
     let writer = Settings { visitors: vec![Visitor::WriterAlways], ..settings() };
     let counts = passes(&scripts(), &writer);
     assert!(counts.visits > 100 && counts.images > 1000, "{counts:?}");
@@ -128,7 +128,7 @@ fn every_broken_twin_is_caught_on_a_log() {
 }
 
 #[test]
-fn a_log_has_an_order_of_its_own() {
+fn log_has_order_of_its_own() {
     assert!(!hunt::<SlotTable>(engine_hikv::canary::ITEM_NOT_ORDERED, &scripts(), &on(Model::Span)).is_caught());
 }
 
@@ -152,7 +152,7 @@ fn objection_to<T: Twist>(settings: &Settings) -> Result<Counts, Box<Violation>>
 }
 
 #[test]
-fn only_a_crash_inside_recovery_shows_that_it_cannot_be_repeated() {
+fn only_nested_crash_finds_unrepeatable_recovery() {
     let violation = objection_to::<RootTakenAway>(&settings()).expect_err("the root is away for a moment");
     assert_eq!(violation.images.len(), 2, "{violation}");
     assert!(matches!(violation.problem, Problem::Contents(_)), "{violation}");
@@ -161,19 +161,19 @@ fn only_a_crash_inside_recovery_shows_that_it_cannot_be_repeated() {
 }
 
 #[test]
-fn a_leak_is_a_violation() {
+fn leak_is_violation() {
     let violation = objection_to::<Leaky>(&settings()).expect_err("a byte leaks");
     assert!(matches!(violation.problem, Problem::Leak(_)), "{violation}");
 }
 
 #[test]
-fn a_lookup_that_disagrees_with_the_list_is_a_violation() {
+fn lookup_contradicting_list_is_violation() {
     let violation = objection_to::<Embroidering>(&settings()).expect_err("values are longer than they were");
     assert!(matches!(violation.problem, Problem::Lookup(_)), "{violation}");
 }
 
 #[test]
-fn a_scan_that_disagrees_with_lookups_is_a_violation() {
+fn scan_contradicting_lookups_is_violation() {
     assert!(objection_to::<InOrder>(&settings()).is_ok());
     for violation in [objection_to::<EndsEarly>(&settings()), objection_to::<Repeats>(&settings())] {
         let violation = violation.expect_err("the last item is not shown once");
@@ -190,13 +190,13 @@ fn an_interposed_reader_is_told_from_what_was_put() {
 }
 
 #[test]
-fn a_panic_in_recovery_is_a_violation() {
+fn panic_in_recovery_is_violation() {
     let violation = objection_to::<Panicking>(&settings()).expect_err("recovery panics");
     assert!(matches!(violation.problem, Problem::Panicked(_)), "{violation}");
 }
 
 #[test]
-fn a_second_deleter_may_not_say_absent_before_it_is_durable() {
+fn second_deleter_waits_for_durability() {
     let deleter = Settings { visitors: vec![Visitor::Deleter], ..on(Model::Span) };
     assert!(passes(&[written_script()], &deleter).visits > 0);
     assert!(hunt::<SlotTable>(index::canary::UNSETTLED_READ, &[written_script()], &deleter).is_caught());

@@ -42,7 +42,7 @@ fn every_crash_leaves_each_change_whole_or_undone() {
 }
 
 #[test]
-fn what_a_killed_process_leaves_is_made_durable() {
+fn killed_process_leftovers_become_durable() {
     let (objection, image_count) = explore(Model::Line, None, true);
     assert_eq!(objection, None);
     assert!(image_count >= 60, "{image_count} images show nothing");

@@ -10,7 +10,7 @@ use undo_log::{Lanes, Recovered, layout};
 use crate::scene::{LANE_COUNT, Scene};
 
 #[test]
-fn a_lane_has_one_holder_and_the_next_is_taken() {
+fn lane_has_one_holder() {
     let scene = Scene::format(Model::Line, None, false);
     let (first, second) = (scene.lanes.take(1), scene.lanes.take(1));
     assert_eq!((first.index(), second.index()), (1, 0));
@@ -19,7 +19,7 @@ fn a_lane_has_one_holder_and_the_next_is_taken() {
 }
 
 #[test]
-fn a_change_has_three_fences() {
+fn change_has_three_fences() {
     let scene = Scene::format(Model::Line, None, false);
     scene.sim.unobserve();
     let counted = Counted::new(scene.sim.clone());
@@ -37,7 +37,7 @@ fn a_change_has_three_fences() {
 
 /// What a caller means by "the words behind the last one", which is within a line.
 #[test]
-fn a_range_without_words_is_logged_and_restores_nothing() {
+fn empty_range_is_logged() {
     for model in [Model::Line, Model::Span] {
         let scene = Scene::format(model, None, false);
         scene.sim.unobserve();

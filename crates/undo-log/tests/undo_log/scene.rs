@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use heap::{EngineNumber, Heap, Parameters};
-use pmem::{Bytes, Canary, Loan, Offset, Persist, Span};
+use pmem::{Bytes, Canary, DramBox, Offset, Persist, Span};
 use pmem_sim::{Image, Lent, Model, Sim};
 use undo_log::{Lane, Lanes};
 
@@ -58,10 +58,10 @@ pub(crate) struct Explorer {
 impl Explorer {
     fn watch(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let explorer = Arc::clone(self);
-        sim.observe(Box::new(move |sim, _| explorer.look(sim, is_nested)));
+        sim.observe(Box::new(move |sim, _| explorer.examine(sim, is_nested)));
     }
 
-    fn look(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+    fn examine(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let oracle = self.oracle.lock().unwrap().clone();
         if !oracle.is_formatted || self.objection().is_some() {
             return;
@@ -118,7 +118,7 @@ impl Explorer {
 /// The script's side of it.
 pub(crate) struct Scene {
     pub(crate) sim: Sim,
-    pub(crate) lanes: Loan<Lanes, Lent>,
+    pub(crate) lanes: DramBox<Lanes, Lent>,
     explorer: Arc<Explorer>,
     cells: Offset,
 }

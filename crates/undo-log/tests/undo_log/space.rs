@@ -22,7 +22,7 @@ fn sim(canary: Option<Canary>) -> Sim {
     canary.into_iter().fold(Sim::new(4 << 20, Model::Line), Sim::with_canary)
 }
 
-fn format(sim: &Sim) -> (Heap<Lent>, pmem::Loan<Lanes, Lent>) {
+fn format(sim: &Sim) -> (Heap<Lent>, pmem::DramBox<Lanes, Lent>) {
     let parameters =
         Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 4 << 20 };
     let heap = Heap::format(sim, EngineNumber::INK, &parameters, Lent).unwrap();
@@ -81,7 +81,7 @@ fn after_a_value(canary: Option<Canary>) -> usize {
 }
 
 #[test]
-fn what_lay_there_before_is_no_run() {
+fn stale_bytes_are_no_run() {
     assert_eq!((after_a_store_before(None), after_a_value(None)), (0, 0));
 }
 
@@ -99,7 +99,7 @@ fn rooms(sim: &Sim, heap: &Heap<Lent>) -> Vec<Offset> {
 /// A sweep comes by when the lane has its new log already, and ends before the old one is freed; others ask for room then, and
 /// again later.
 #[test]
-fn a_log_that_makes_way_under_a_sweep_gets_one_next_owner() {
+fn replaced_log_gets_one_owner_under_sweep() {
     let sim = sim(None);
     drop(format(&sim));
     let heap = Arc::new(Heap::open(&sim, EngineNumber::INK, Lent).unwrap());

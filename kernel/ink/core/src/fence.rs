@@ -36,7 +36,7 @@ impl Fence {
     pub(crate) fn set(&mut self, key: &[u8]) -> Result<(), i64> {
         assert!(key.len() <= KEY_BYTES_MAX);
         if key.len() > SHORT_BYTES && self.longest.is_none() {
-            self.longest = Some(Kernel.lend(LONGEST).ok_or(ENOMEM)?);
+            self.longest = Some(Kernel.allocate(LONGEST).ok_or(ENOMEM)?);
         }
         self.len = key.len();
         let place = match self.longest {
@@ -63,7 +63,7 @@ impl Drop for Fence {
     fn drop(&mut self) {
         if let Some(memory) = self.longest {
             // SAFETY: lent with this layout, and nobody uses it any more.
-            unsafe { Kernel.give_back(memory, LONGEST) }
+            unsafe { Kernel.deallocate(memory, LONGEST) }
         }
     }
 }

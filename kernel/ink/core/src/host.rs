@@ -25,13 +25,13 @@ pub(crate) struct Kernel;
 
 // SAFETY: `ink_host_lend` gives zeroed memory of at least this length and alignment, nobody else's, until it is given back; or null.
 unsafe impl Dram for Kernel {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: the function takes any length and alignment.
         NonNull::new(unsafe { ink_host_lend(layout.size(), layout.align()) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, _layout: Layout) {
-        // SAFETY: the caller promises that it came from `lend`, and that nobody uses it.
+    unsafe fn deallocate(&self, memory: NonNull<u8>, _layout: Layout) {
+        // SAFETY: the caller promises that it came from `allocate`, and that nobody uses it.
         unsafe { ink_host_give_back(memory.as_ptr()) }
     }
 }

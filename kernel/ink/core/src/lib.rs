@@ -16,7 +16,7 @@
 //! - *Memory that is asked for under a lock* may be reclaimed from others for it (`GFP_KERNEL`). Reclaim never comes back here: the module
 //!   has no file system and no shrinker, and holds the device exclusively, so no file system lies on it.
 //! - *Signals* do not end a wait: a holder waits for no user and no disk, so a wait is short. Scans and checks of a task that is killed end.
-//! - *Values are freed under the leaf's lock*, and copied under it, so no reader has one that is free (`pbtree::AtOnce`).
+//! - *Values are freed under the leaf's lock*, and copied under it, so no reader has one that is free (`pbtree::FreeImmediately`).
 //! - *Long walks* (check, sweep, scan) hold one node at a time, and let others run between two (`Medium::breathe`); so does a
 //!   clear, under all lanes.
 //! - *Interrupts* never come here.

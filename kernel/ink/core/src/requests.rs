@@ -93,11 +93,11 @@ impl Store {
     /// Reads everything, and counts what contradicts itself.
     pub(crate) fn check(&self) -> Result<(Figures, u64), i64> {
         let mut damage_count = 0;
-        let mut told = |damage: pbtree::Damage| {
+        let mut on_damage = |damage: pbtree::Damage| {
             damage_count += 1;
             crate::host::say(&format_args!("damage at offset {:#x}: {}", damage.offset, damage.what));
         };
-        let checked = self.tree.check_while(&mut told, &mut || !crate::host::is_killed());
+        let checked = self.tree.check_while(&mut on_damage, &mut || !crate::host::is_killed());
         Ok((checked.map_err(errno::of)?, damage_count))
     }
 }
@@ -105,7 +105,7 @@ impl Store {
 fn copy(value: &Value<'_>, room: &mut Room) -> Result<(u64, i64), i64> {
     match () {
         () if !is_live(value) => Err(ENOENT),
-        () if !value.is_whole() => Err(EUCLEAN),
+        () if !value.is_intact() => Err(EUCLEAN),
         () if value.bytes.len() > room.len() => Ok((value.bytes.len() as u64, EMSGSIZE)),
         () => {
             room.copy(0, value.bytes);

@@ -44,7 +44,7 @@ impl Page for Answer<'_> {
         if self.is_full || is_past(value.expiry) {
             return;
         }
-        self.is_damaged |= !value.is_whole();
+        self.is_damaged |= !value.is_intact();
         let (at, len) = (self.found.used_bytes, HEAD_BYTES + key.len() + value.bytes.len());
         if len > self.room.len() - at {
             self.is_full = true;

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 use heap::{Found, HeapError, Parameters, Region as HeapRegion};
-use pbtree::{AtOnce, Error, Options, Tree};
+use pbtree::{Error, FreeImmediately, Options, Tree};
 use pmem::{Bytes, Dram};
 
 use crate::errno;
@@ -16,7 +16,7 @@ use crate::merging::Merging;
 
 /// What C has a pointer to.
 pub(crate) struct Store {
-    pub(crate) tree: Tree<Region, Kernel, AtOnce>,
+    pub(crate) tree: Tree<Region, Kernel, FreeImmediately>,
     pub(crate) merging: Merging,
 }
 
@@ -32,7 +32,7 @@ impl Store {
     /// Opens the region's store, or makes one where there is nothing.
     pub(crate) fn open(region: Region, new: &New) -> Result<NonNull<Store>, HeapError> {
         pmem::relax_by(host::relax);
-        let memory = Kernel.lend(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?.cast::<Store>();
+        let memory = Kernel.allocate(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?.cast::<Store>();
         let opened = match HeapRegion::probe(&region) {
             Ok(Found::Formatted) => open_in(memory, region),
             Ok(Found::Fresh) => make_in(memory, region, new),
@@ -40,7 +40,7 @@ impl Store {
         };
         if opened.is_err() {
             // SAFETY: lent with this layout just now, and nobody uses it.
-            unsafe { Kernel.give_back(memory.cast(), LAYOUT) };
+            unsafe { Kernel.deallocate(memory.cast(), LAYOUT) };
         }
         opened.map(|()| memory)
     }
@@ -53,7 +53,7 @@ impl Store {
         // SAFETY: the caller's promise.
         unsafe {
             store.drop_in_place();
-            Kernel.give_back(store.cast(), LAYOUT);
+            Kernel.deallocate(store.cast(), LAYOUT);
         }
     }
 
@@ -75,7 +75,7 @@ impl Store {
 
 #[inline(never)]
 fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
-    let tree = Tree::open(region, Options::default(), Kernel, AtOnce)?;
+    let tree = Tree::open(region, Options::default(), Kernel, FreeImmediately)?;
     let merging = Merging::of(tree.options().order);
     // SAFETY: the memory was lent for a store.
     unsafe { memory.write(Store { tree, merging }) };
@@ -86,7 +86,7 @@ fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
 fn make_in(memory: NonNull<Store>, region: Region, new: &New) -> Result<(), HeapError> {
     let region_bytes = Parameters::REGION_BYTES_DEFAULT.min(region.len_bytes());
     let parameters = Parameters { uuid: new.uuid, hash_seed: 0, partition_count: new.lane_count, region_bytes };
-    let tree = Tree::format(region, &parameters, options(), Kernel, AtOnce)?;
+    let tree = Tree::format(region, &parameters, options(), Kernel, FreeImmediately)?;
     let merging = Merging::of(tree.options().order);
     // SAFETY: the memory was lent for a store.
     unsafe { memory.write(Store { tree, merging }) };

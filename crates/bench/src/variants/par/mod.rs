@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use hikv::Upkeep;
+use hikv::QueueStats;
 use parking_lot::{Mutex, RwLock};
 
 use self::range::{Change, Leaf, Range};
@@ -181,13 +181,13 @@ impl Way for Par {
         self.ranges.is_kept.load(Ordering::Acquire).then(|| self.ranges.queued_count())
     }
 
-    fn help(&self, _store: &Candidate) -> Result<u64, hikv::Error> {
+    fn step(&self, _store: &Candidate) -> Result<u64, hikv::Error> {
         Ok(self.ranges.drain_all())
     }
 
-    fn upkeep(&self, _store: &Candidate) -> Upkeep {
+    fn queue_stats(&self, _store: &Candidate) -> QueueStats {
         let applied_count = self.ranges.all.iter().map(Range::applied_count).sum();
-        Upkeep { queued_count: self.ranges.queued_count(), applied_count, updated_count: 0 }
+        QueueStats { queued_count: self.ranges.queued_count(), applied_count, updated_count: 0 }
     }
 }
 

@@ -72,7 +72,7 @@ fn threads_that_write_while_keys_migrate_lose_none() {
 }
 
 #[test]
-fn a_queue_holds_what_it_is_told_to() {
+fn queue_holds_what_it_is_reported_to() {
     let par = Par::new(2, 8, 0);
     par.ranges.load((0..100).map(key).collect());
     for number in 0..100 {

@@ -67,7 +67,7 @@ fn settles<W: Word + Send + Sync + 'static>(from: usize, to: usize) {
 }
 
 #[test]
-fn a_role_is_one_threads_at_a_time() {
+fn role_is_one_threads_at_time() {
     one_at_a_time::<Modelled>();
 }
 
@@ -80,12 +80,12 @@ fn as_many_have_the_role_as_are_wanted_in_the_end() {
 
 #[test]
 #[should_panic(expected = "two have the role of one")]
-fn a_role_that_is_taken_in_two_steps_is_caught() {
+fn two_step_role_taking_is_caught() {
     one_at_a_time::<InTwoSteps>();
 }
 
 #[test]
 #[should_panic(expected = "a count is lost")]
-fn a_role_that_is_left_in_two_steps_is_caught() {
+fn two_step_role_leaving_is_caught() {
     settles::<InTwoSteps>(2, 0);
 }

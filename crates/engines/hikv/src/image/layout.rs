@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_comes_back_and_no_flipped_bit_passes() {
+    fn image_header_round_trip_and_bit_flips() {
         let header = Header {
             generation: 0x0102,
             number: 3,

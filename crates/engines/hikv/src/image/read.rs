@@ -14,8 +14,8 @@ impl CleanImage {
     pub(crate) fn adopt<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, index: &PartitionedHash) -> CleanImage {
         let Some(named) = heap.named_image() else { return CleanImage::default() };
         debug_assert_eq!(named.place.kind, PlaceKind::Extent);
-        let room_bytes = heap.check_place(named.place).unwrap_or(0);
-        let found = Found::read(medium, named, room_bytes);
+        let capacity_bytes = heap.check_place(named.place).unwrap_or(0);
+        let found = Found::read(medium, named, capacity_bytes);
         let adopted = found.filter(|found| found.fits(heap, index)).map(|found| {
             heap.adopt_free_words(found.free_words());
             index.adopt_count_words(found.count_words());
@@ -33,12 +33,12 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The image that is named, if it lies in `room_bytes`.
-    pub(crate) fn read<M: Medium>(medium: &M, named: heap::NamedImage, room_bytes: u64) -> Option<Found> {
+    /// The image that is named, if it lies in `capacity_bytes`.
+    pub(crate) fn read<M: Medium>(medium: &M, named: heap::NamedImage, capacity_bytes: u64) -> Option<Found> {
         let start = named.place.offset;
         let header = Header::from_bytes(bytes(medium, start, HEADER_BYTES as u64)?.first_chunk()?)?;
         let is_this = header.number == named.number || medium.breaks(canary::STALE_IMAGE);
-        if !is_this || header.image_bytes().is_none_or(|image_bytes| image_bytes > room_bytes) {
+        if !is_this || header.image_bytes().is_none_or(|image_bytes| image_bytes > capacity_bytes) {
             return None;
         }
         let space = bytes(medium, start.plus(HEADER_BYTES as u64), header.space_bytes())?;

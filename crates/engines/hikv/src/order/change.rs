@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_survives_the_queue() {
+    fn change_survives_queue() {
         let [old, new] = [64, 4096].map(|word| Some(Position::from_word(word)));
         for len in [0, 1, 16, INLINE_BYTES, INLINE_BYTES + 1, 300] {
             let key: Vec<u8> = (0..len).map(|i| i as u8 ^ 0xA5).collect();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_order_has_every_key() {
+    fn sound_order_has_every_key() {
         let store = filled();
         (0..KEY_COUNT).step_by(3).for_each(|number| assert!(store.delete(&number.to_be_bytes()).unwrap()));
         let count = store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_and_is_not_reaped_yet_is_no_damage() {
+    fn unreaped_expired_item_is_no_damage() {
         let clock = Clock::manual(0);
         let store = filled().by_clock(clock.clone());
         store.put_until(b"expires", b"value", clock.after(Duration::from_secs(1))).unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_the_tree_lacks_is_missed() {
+    fn key_that_tree_lacks_is_missed() {
         let store = filled();
         change_tree(&store, 500, Edit::Remove(position(&store, 500)));
         assert_eq!(damage(&store), ["the ordered index has 999 keys, the hash index has 1000"]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_out_of_order_is_found() {
+    fn tree_out_of_order_is_found() {
         let store = filled();
         change_tree(&store, 500, Edit::Replace { old: position(&store, 500), new: position(&store, 7) });
         assert!(damage(&store).iter().any(|what| what.starts_with("in the ordered index")));
@@ -165,7 +165,7 @@ mod tests {
 
     /// The tree does not take a change, and is given up: what the change replaced is free all the same.
     #[test]
-    fn what_a_tree_that_fell_was_told_of_is_freed() {
+    fn failed_tree_changes_are_freed() {
         let store = filled();
         let taken_bytes = || {
             while store.stats().garbage_count > 0 {

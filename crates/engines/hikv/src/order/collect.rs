@@ -9,7 +9,7 @@ use pmem::{Dram, Medium};
 
 use super::items::Items;
 use engine::Error;
-use items::in_time;
+use items::prefetch_ahead;
 
 /// Keys of a part, about: sorted within the L2 cache, and enough parts for every thread.
 pub(super) const PART_COUNT: u64 = 1 << 16;
@@ -149,7 +149,7 @@ impl Plan {
         let entries = entries.sorted(&items)?;
         let low = part.checked_sub(1).map_or(&[][..], |i| &self.splitters[i]);
         let high = self.splitters.get(part).map(|splitter| &**splitter);
-        let keys = in_time(&entries, |&position| items.prefetch(position))
+        let keys = prefetch_ahead(&entries, |&position| items.prefetch(position))
             .map(|&position| items.key(position).map(|key| (position, key)));
         let loaded = loader.part(low, high, keys).map_err(|error| match error {
             LoadError::Keys(error) => error,
@@ -199,7 +199,7 @@ fn each_key<M: Medium>(
     positions: &[Position],
     mut each: impl FnMut(Position, &[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut positions = in_time(positions, |&position| items.prefetch(position));
+    let mut positions = prefetch_ahead(positions, |&position| items.prefetch(position));
     positions.try_for_each(|&position| each(position, items.key(position)?))
 }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keys_part_is_where_its_splitters_say() {
+    fn keys_part_is_where_its_splitters_say() {
         let keys: Vec<Box<[u8]>> = (0..4_000u32)
             .map(|i| match i % 3 {
                 0 => format!("user{i:08}").into_bytes().into(),

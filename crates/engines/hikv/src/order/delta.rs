@@ -17,11 +17,11 @@ impl Delta {
     /// Takes the changes; false, and none of them, if there are too many already and nobody insists.
     pub(super) fn push(&self, changes: &[Change], insist: bool) -> bool {
         let mut waiting = self.0.lock();
-        let has_room = insist || waiting.len() + changes.len() <= COUNT_MAX;
-        if has_room {
+        let has_space = insist || waiting.len() + changes.len() <= COUNT_MAX;
+        if has_space {
             waiting.extend(changes);
         }
-        has_room
+        has_space
     }
 
     /// The oldest changes, at most `count`.

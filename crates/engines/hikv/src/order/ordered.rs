@@ -30,7 +30,7 @@ use super::{Ticket, Written};
 use crate::Memory;
 use crate::canary;
 use crate::snapshots::Disposal;
-use engine::{OrderState, OrderStats, Wanted};
+use engine::{OrderState, OrderStats, WantedThreads};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
@@ -110,7 +110,7 @@ impl<D: Dram + Clone> Ordered<D> {
             delta: Delta::default(),
             build: Mutex::new(Build::default()),
             progress: BuildProgress::default(),
-            wanted: AtomicU8::new(Wanted::Nobody as u8),
+            wanted: AtomicU8::new(WantedThreads::None as u8),
             is_callers: AtomicBool::new(false),
             next_queue: AtomicUsize::new(0),
             dram,
@@ -139,16 +139,16 @@ impl<D: Dram> Ordered<D> {
     }
 
     /// Workers should look.
-    pub(super) fn ask(&self, wanted: Wanted) {
+    pub(super) fn ask(&self, wanted: WantedThreads) {
         self.wanted.store(wanted as u8, Ordering::Release);
     }
 
     /// After as many changes as are worth a look: how many workers should, as far as the queue has filled.
     fn ask_for(&self, is_crowded: bool) {
         if is_crowded {
-            self.ask(Wanted::All);
+            self.ask(WantedThreads::All);
         } else if !self.is_callers.load(Ordering::Relaxed) {
-            self.ask(Wanted::One);
+            self.ask(WantedThreads::One);
         }
     }
 
@@ -197,7 +197,7 @@ impl<D: Memory> Ordered<D> {
 
     /// True if the partition's queue has a place, and fewer changes of batches wait than it has places: so they are bounded by
     /// that and by what sixteen batches have. Others may take the room.
-    pub(crate) fn has_room(&self, partition: usize) -> bool {
+    pub(crate) fn has_space(&self, partition: usize) -> bool {
         if self.phase() == Phase::Off {
             return true;
         }
@@ -212,7 +212,7 @@ impl<D: Memory> Ordered<D> {
 
     /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
     #[inline(always)]
-    pub(crate) fn tell<M: Medium>(&self, disposal: Disposal<'_, M, D>, ticket: Ticket<'_>, written: Written<'_>) {
+    pub(crate) fn enqueue<M: Medium>(&self, disposal: Disposal<'_, M, D>, ticket: Ticket<'_>, written: Written<'_>) {
         let Some(ticket) = ticket else {
             return disposal.retire(written.old);
         };
@@ -225,9 +225,9 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// As [`Ordered::tell`], of changes of one queue that happened together, in the order of the list: they are applied in the
+    /// As [`Ordered::enqueue`], of changes of one queue that happened together, in the order of the list: they are applied in the
     /// place of one ticket.
-    pub(crate) fn tell_all<M: Medium>(
+    pub(crate) fn enqueue_all<M: Medium>(
         &self,
         disposal: Disposal<'_, M, D>,
         queue: usize,
@@ -235,7 +235,7 @@ impl<D: Memory> Ordered<D> {
         all: &[Written<'_>],
     ) {
         if let [written] = *all {
-            return self.tell(disposal, ticket, written);
+            return self.enqueue(disposal, ticket, written);
         }
         let Some(ticket) = ticket else {
             return all.iter().for_each(|written| disposal.retire(written.old));
@@ -258,9 +258,9 @@ impl<D: Memory> Ordered<D> {
 
     /// How many workers should step.
     #[inline(always)]
-    pub(crate) fn wanted(&self) -> Wanted {
+    pub(crate) fn wanted(&self) -> WantedThreads {
         match self.wanted.load(Ordering::Relaxed) {
-            0 => Wanted::Nobody,
+            0 => WantedThreads::None,
             wanted => Self::wanted_of(wanted),
         }
     }
@@ -268,8 +268,8 @@ impl<D: Memory> Ordered<D> {
     /// Not in the way of writes, of which most wake nobody.
     #[cold]
     #[inline(never)]
-    fn wanted_of(wanted: u8) -> Wanted {
-        if wanted == 1 { Wanted::One } else { Wanted::All }
+    fn wanted_of(wanted: u8) -> WantedThreads {
+        if wanted == 1 { WantedThreads::One } else { WantedThreads::All }
     }
 
     /// The figures, where there are any.

@@ -23,7 +23,7 @@ impl Paged for ScanCursor {
     }
 
     fn follow_page(&mut self) -> bool {
-        self.follow(Page::next)
+        self.continue_at_state(Page::next)
     }
 
     fn comes_before(&self, key: &[u8], other: &[u8]) -> bool {

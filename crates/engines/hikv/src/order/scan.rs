@@ -14,14 +14,14 @@ use super::ordered::{Ordered, Phase};
 use super::paged::{Paged, way};
 use crate::item;
 use crate::{HiKv, Memory};
-use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Upkeep, Verify, Visit};
-use items::{Item, in_time};
+use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, QueueStats, ScanCursor, Verify, Visit};
+use items::{Item, prefetch_ahead};
 
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
 impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
-    fn ask_for_order(&self) -> Result<(), Error> {
+    fn request_order(&self) -> Result<(), Error> {
         self.order.ask_for_order()
     }
 
@@ -52,19 +52,19 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         self.order.drain_one(self.disposal()).map(|count| count as u64)
     }
 
-    fn callers_apply(&self, do_they: bool) {
+    fn set_callers_apply(&self, do_they: bool) {
         self.order.leave_to_callers(do_they);
     }
 
-    fn upkeep(&self) -> Upkeep {
+    fn queue_stats(&self) -> QueueStats {
         let [applied_count, updated_count] = self.order.applied();
-        Upkeep { queued_count: self.order.queued_count(), applied_count, updated_count }
+        QueueStats { queued_count: self.order.queued_count(), applied_count, updated_count }
     }
 
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
         let mut last = None;
-        for &position in in_time(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
+        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
             let Some((key, value)) = self.pair(position)? else { continue };
             if each(key, value).is_break() {
                 last = Some(key);
@@ -73,7 +73,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         }
         match last {
             Some(key) => {
-                cursor.pass(key);
+                cursor.continue_after(key);
                 Ok(false)
             }
             None => Ok(cursor.follow_page()),
@@ -105,7 +105,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        let _rest = self.compaction.rest();
+        let _rest = self.compaction.pause();
         self.catch_up(Early::Wait)?;
         self.check_tree(damaged)
     }
@@ -150,7 +150,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn pair(&self, position: Position) -> Result<Option<Pair<'_>>, Error> {
         // SAFETY: as for `scanned`.
         match unsafe { item::read_plain(&self.medium, position) } {
-            Some(plain) if self.verify < Verify::Values || plain.is_whole() => Ok(Some((plain.key(), plain.value()))),
+            Some(plain) if self.verify < Verify::Values || plain.is_intact() => Ok(Some((plain.key(), plain.value()))),
             _ => self.any_pair(position),
         }
     }
@@ -169,7 +169,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: a leaf referred to it when it was read, which was after the pin: so it was not retired before.
         let item = unsafe { item::read(&self.medium, position) }?;
-        self.may_show(&item, position)?;
+        self.verify_value(&item, position)?;
         Ok(item)
     }
 

@@ -29,7 +29,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut items = Vec::new();
         for &position in cursor.page().positions() {
             let item = self.scanned(position)?;
-            items.extend(self.seen(at, position, item)?.map(|(_, item)| item));
+            items.extend(self.version_at(at, position, item)?.map(|(_, item)| item));
         }
         let (kept, cut) = self.snapshots.kept.within(at, cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
         self.acknowledge_deferred()?;
@@ -40,13 +40,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 break;
             }
             if each(item.key, item.value).is_break() {
-                cursor.pass(item.key);
+                cursor.continue_after(item.key);
                 return Ok(false);
             }
         }
         match cut {
             Some(cut) => {
-                cursor.pass(&cut);
+                cursor.continue_after(&cut);
                 Ok(true)
             }
             None => Ok(cursor.follow_page()),

@@ -6,13 +6,13 @@ use pmem::{Backoff, Medium};
 
 use super::ordered::Ordered;
 use crate::{HiKv, Memory};
-use engine::{Error, Progress, Wanted};
+use engine::{Error, Progress, WantedThreads};
 
 impl<D: Memory> Ordered<D> {
     /// Does a bounded piece of the work.
     pub(crate) fn step<M: Medium>(engine: &HiKv<M, D>) -> Result<Progress, Error> {
         let order = &engine.order;
-        order.wanted.store(Wanted::Nobody as u8, Ordering::Release);
+        order.wanted.store(WantedThreads::None as u8, Ordering::Release);
         if order.build_step(engine)? == Progress::More {
             return Ok(Progress::More);
         }
@@ -20,13 +20,13 @@ impl<D: Memory> Ordered<D> {
     }
 
     /// Makes room in the partition's full queue, or lets others run. The caller holds no lock, and is not pinned by itself.
-    pub(crate) fn make_room<M: Medium>(
+    pub(crate) fn make_space<M: Medium>(
         engine: &HiKv<M, D>,
         partition: usize,
         backoff: &mut Backoff,
     ) -> Result<(), Error> {
         let order = &engine.order;
-        order.ask(Wanted::All);
+        order.ask(WantedThreads::All);
         if !Ordered::drain_partition(engine, partition)? && order.build_step(engine)? == Progress::Idle {
             // Somebody else drains, or the next ticket's writer is not done yet.
             backoff.relax();

@@ -9,7 +9,7 @@
 use engine::{Error, OpenError, Witness};
 use index::CachedTable;
 use index::Position;
-use index::cached_table::{Clear, Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
+use index::cached_table::{Clear, Copied, Lookup, LookupKey, NewCopy, Permit, Write, canary, is_durable};
 use items::Item;
 use pmem::{Dram, Medium};
 
@@ -34,39 +34,39 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Shows the key's value, from the cache if it is there.
     #[inline(never)]
-    pub(crate) fn show_cached(
+    pub(crate) fn read_cached(
         &self,
         cache: &CachedTable,
         key: &[u8],
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
-        let sought = Sought { bytes: key, signature: self.hasher.signature(key) };
+        let key = LookupKey { bytes: key, signature: self.hasher.signature(key) };
         let show = |copied: Copied<'_>| found(Witness::of_words(copied.version), copied.value);
-        let permit = match cache.look(sought, || self.clock.now_ms(), show) {
-            Look::Hit(()) => return Ok(true),
-            Look::Miss(permit) => permit,
-            Look::Absent => None,
+        let permit = match cache.lookup(key, || self.clock.now_ms(), show) {
+            Lookup::Hit(()) => return Ok(true),
+            Lookup::Miss(permit) => permit,
+            Lookup::Absent => None,
         };
-        self.show_missed(cache, sought, permit.filter(|_| !is_part), is_part, found)
+        self.read_missed(cache, key, permit.filter(|_| !is_part), is_part, found)
     }
 
     #[inline(never)]
-    fn show_missed(
+    fn read_missed(
         &self,
         cache: &CachedTable,
-        sought: Sought<'_>,
+        key: LookupKey<'_>,
         permit: Option<Permit>,
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         let _pin = epoch::pin();
-        let Some((position, item)) = self.find_unexpired(sought.signature, sought.bytes)? else { return Ok(false) };
+        let Some((position, item)) = self.find_unexpired(key.signature, key.bytes)? else { return Ok(false) };
         if !is_part || item.header.item_bytes() <= super::COMPARED_FOR_PART_BYTES_MAX {
-            self.may_show(&item, position)?;
+            self.verify_value(&item, position)?;
         }
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(permit, sought, &copy_of(&item, position));
+            cache.admit(permit, key, &copy_of(&item, position));
         }
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
@@ -75,12 +75,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Before a write publishes, under the lock of the key's bucket.
     #[inline(always)]
     pub(crate) fn hide<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
-        self.cache.as_ref().and_then(|cache| self.hide_in(cache, Sought { bytes: key, signature }))
+        self.cache.as_ref().and_then(|cache| self.hide_in(cache, LookupKey { bytes: key, signature }))
     }
 
     #[inline(never)]
-    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, sought: Sought<'k>) -> Hidden<'a, 'k> {
-        (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(sought))
+    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, key: LookupKey<'k>) -> Hidden<'a, 'k> {
+        (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(key))
     }
 
     /// Before a batch publishes, under the locks of its buckets.
@@ -125,7 +125,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
         for (i, key) in keys.iter().enumerate() {
-            if !self.show_cached(cache, key, false, &mut |_, value| found(i, Some(value)))? {
+            if !self.read_cached(cache, key, false, &mut |_, value| found(i, Some(value)))? {
                 found(i, None);
             }
         }

@@ -13,8 +13,8 @@ use index::partitioned_hash::Cursor as Place;
 use pmem::{Medium, MediumError, Offset};
 
 use crate::item;
+use crate::read::check_intact;
 use crate::read::places::Places;
-use crate::read::whole;
 use crate::{HiKv, Memory};
 use engine::{Check, Damage, Depth, Error};
 use items::Item;
@@ -58,7 +58,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         );
         wrong.into_iter().for_each(&mut *damaged);
         if !state.place.is_done() {
-            check.go_on_with(Some(state));
+            check.set_state(Some(state));
             return Ok(());
         }
         if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
@@ -67,21 +67,21 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
             self.check_unnamed(&mut state.named, damaged)?;
         }
-        check.go_on_with::<CheckState>(None);
+        check.set_state::<CheckState>(None);
         Ok(())
     }
 
     fn begin_check(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
         self.finish_sweep()?;
-        let rest = self.compaction.rest();
+        let rest = self.compaction.pause();
         self.check_head(depth, damaged)?;
         Ok(Box::new(CheckState { place: Place::default(), named: Places::new(self.medium.len_bytes()), _rest: rest }))
     }
 
     /// The superblock's copies, the head's words, chunk headers; the clean image.
     fn check_head(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
-        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
         let image = self.heap.named_image().filter(|_| depth == Depth::Deep);
         if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(&self.medium)?))) {
             damaged(Damage { offset: image.place.offset.0, what: what.into() });
@@ -139,7 +139,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn whole_item(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: the position comes from the index, and the caller is pinned.
         let item = unsafe { item::read(&self.medium, position) }?;
-        whole(&item, position)?;
+        check_intact(&item, position)?;
         Ok(item)
     }
 

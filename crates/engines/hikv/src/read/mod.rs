@@ -9,18 +9,18 @@ pub(crate) mod walk;
 use std::hint::assert_unchecked;
 
 use index::Position;
-use index::partitioned_hash::{Absence, Glance};
+use index::partitioned_hash::{Absence, Lookup};
 use pmem::{Medium, Span};
 
 use crate::canary;
 use crate::item;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Error, Expiry, Look, Verify, Witness};
+use engine::{Error, Expiry, PackedLookup, Verify, Witness};
 use items::{Item, Plain};
 
 /// What a look at a key's home line and at one item tells.
-pub(crate) enum Glimpse<'a> {
+pub(crate) enum ItemLookup<'a> {
     /// The key's item, whose checksum was compared where it is to be.
     Item(Position, Plain<'a>),
     /// The key is not there, as far as that line tells.
@@ -50,24 +50,24 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// is an error.
     #[cold]
     fn other_key(&self, item: &Item<'_>, position: Position, key: &[u8]) -> Result<(), Error> {
-        self.findable(self.hasher.signature(key), item, position)?;
-        whole(item, position)
+        self.check_signature(self.hasher.signature(key), item, position)?;
+        check_intact(item, position)
     }
 
     /// An error unless an entry of `signature` may name the item: a search for its key would not find it.
     #[inline(always)]
-    pub(crate) fn findable(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
+    pub(crate) fn check_signature(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
         if self.hasher.signature(item.key) == signature {
             return Ok(());
         }
-        whole(item, position)?;
+        check_intact(item, position)?;
         Err(Error::Corrupt { offset: position.offset().0, what: "an entry's signature is not that of its item's key" })
     }
 
     /// Comes before an item's value is shown.
     #[inline(always)]
-    pub(crate) fn may_show(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
-        if self.verify >= Verify::Values { whole(item, position) } else { Ok(()) }
+    pub(crate) fn verify_value(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
+        if self.verify >= Verify::Values { check_intact(item, position) } else { Ok(()) }
     }
 
     /// For a reader that met items elsewhere than in the index, where no mark tells that they may not be durable: they are once
@@ -143,67 +143,67 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Comes before the value of an item without expiry is shown; items of more than `compared_bytes_max` are shown without a look at their checksum.
     #[inline(always)]
-    fn may_show_plain(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
-        self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole()
+    fn is_verified(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
+        self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_intact()
     }
 
-    /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `glance` is what a look at
+    /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `lookup` is what a look at
     /// that line tells, and `item_in` the key's item, if it is in a slot. Items of more than `compared_bytes_max` are shown without a look at
     /// their checksum. The caller is pinned.
     #[inline(always)]
-    fn glimpse<'a>(
+    fn lookup_item<'a>(
         &self,
-        glance: Glance,
+        lookup: Lookup,
         compared_bytes_max: u64,
         item_in: impl Fn(Span) -> Option<Plain<'a>>,
-    ) -> Glimpse<'a> {
-        match glance {
-            Glance::Entry(position) => match item::slot(position).and_then(item_in) {
-                Some(item) if self.may_show_plain(&item, compared_bytes_max) => Glimpse::Item(position, item),
-                _ => Glimpse::Unsure,
+    ) -> ItemLookup<'a> {
+        match lookup {
+            Lookup::Entry(position) => match item::slot(position).and_then(item_in) {
+                Some(item) if self.is_verified(&item, compared_bytes_max) => ItemLookup::Item(position, item),
+                _ => ItemLookup::Unsure,
             },
-            Glance::Nothing if self.verify < Verify::Absence => Glimpse::Absent,
-            _ => Glimpse::Unsure,
+            Lookup::Nothing if self.verify < Verify::Absence => ItemLookup::Absent,
+            _ => ItemLookup::Unsure,
         }
     }
 
-    /// As [`HiKv::glimpse`], the look at the home line included.
+    /// As [`HiKv::lookup_item`], the look at the home line included.
     #[inline(always)]
-    fn glimpse_of(&self, key: &[u8], compared_bytes_max: u64) -> Glimpse<'_> {
-        self.glimpse(self.glance(key), compared_bytes_max, |slot| self.plain_in(slot, key))
+    fn lookup_item_of(&self, key: &[u8], compared_bytes_max: u64) -> ItemLookup<'_> {
+        self.lookup_item(self.lookup_entry(key), compared_bytes_max, |slot| self.plain_in(slot, key))
     }
 
     /// The look at the key's home line; the item that it tells of is asked for.
     #[inline(always)]
-    fn glance(&self, key: &[u8]) -> Glance {
-        let glance = self.index.glance(&self.medium, self.hasher.signature(key));
-        if let Glance::Entry(position) = glance {
+    fn lookup_entry(&self, key: &[u8]) -> Lookup {
+        let lookup = self.index.lookup(&self.medium, self.hasher.signature(key));
+        if let Lookup::Entry(position) = lookup {
             item::prefetch(&self.medium, position);
         }
-        glance
+        lookup
     }
 
     /// The key's value, if a look tells it. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn look_for(&self, key: &[u8]) -> Look<'_> {
+    pub(crate) fn lookup_value(&self, key: &[u8]) -> PackedLookup<'_> {
         if !is_short(key) {
-            return self.look_for_any(key);
+            return self.lookup_any_length(key);
         }
         // SAFETY: it is short (just checked).
-        self.glimpse(self.glance(key), u64::MAX, |slot| unsafe { self.plain_in_of_short(slot, key) }).look()
+        self.lookup_item(self.lookup_entry(key), u64::MAX, |slot| unsafe { self.plain_in_of_short(slot, key) }).pack()
     }
 
     #[inline(never)]
-    fn look_for_any(&self, key: &[u8]) -> Look<'_> {
+    fn lookup_any_length(&self, key: &[u8]) -> PackedLookup<'_> {
         match check_key(key) {
-            Ok(()) => self.glimpse_of(key, u64::MAX).look(),
-            Err(_) => Look::UNSURE,
+            Ok(()) => self.lookup_item_of(key, u64::MAX).pack(),
+            Err(_) => PackedLookup::UNSURE,
         }
     }
 
     /// Shows the key's value to `found`; items of more than `compared_bytes_max` without a look at their checksum.
     #[inline(always)]
-    pub(crate) fn show(
+    pub(crate) fn read(
         &self,
         key: &[u8],
         compared_bytes_max: u64,
@@ -211,23 +211,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         check_key(key)?;
         if let Some(cache) = &self.cache {
-            return self.show_cached(cache, key, compared_bytes_max != u64::MAX, found);
+            return self.read_cached(cache, key, compared_bytes_max != u64::MAX, found);
         }
         let _pin = epoch::pin();
-        match self.glimpse_of(key, compared_bytes_max) {
-            Glimpse::Item(position, item) => {
+        match self.lookup_item_of(key, compared_bytes_max) {
+            ItemLookup::Item(position, item) => {
                 found(item::witness(item.checksum(), position, Expiry::NEVER), item.value());
                 Ok(true)
             }
-            Glimpse::Absent => Ok(false),
-            Glimpse::Unsure => self.show_searching(key, compared_bytes_max, found),
+            ItemLookup::Absent => Ok(false),
+            ItemLookup::Unsure => self.find_and_read(key, compared_bytes_max, found),
         }
     }
 
-    /// As [`HiKv::show`], by a search.
+    /// As [`HiKv::read`], by a search.
     #[cold]
     #[inline(never)]
-    fn show_searching(
+    fn find_and_read(
         &self,
         key: &[u8],
         compared_bytes_max: u64,
@@ -235,7 +235,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else { return Ok(false) };
         if item.header.item_bytes() <= compared_bytes_max {
-            self.may_show(&item, position)?;
+            self.verify_value(&item, position)?;
         }
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
@@ -248,21 +248,21 @@ fn is_short(key: &[u8]) -> bool {
     (8..=16).contains(&key.len())
 }
 
-impl<'a> Glimpse<'a> {
+impl<'a> ItemLookup<'a> {
     #[inline(always)]
-    fn look(self) -> Look<'a> {
+    fn pack(self) -> PackedLookup<'a> {
         match self {
-            Glimpse::Item(_, item) => Look::at(item.value()),
-            Glimpse::Absent => Look::ABSENT,
-            Glimpse::Unsure => Look::UNSURE,
+            ItemLookup::Item(_, item) => PackedLookup::at(item.value()),
+            ItemLookup::Absent => PackedLookup::ABSENT,
+            ItemLookup::Unsure => PackedLookup::UNSURE,
         }
     }
 }
 
 /// An error unless the item's checksum fits.
 #[inline(never)]
-pub(crate) fn whole(item: &Item<'_>, position: Position) -> Result<(), Error> {
-    if item.is_whole() {
+pub(crate) fn check_intact(item: &Item<'_>, position: Position) -> Result<(), Error> {
+    if item.is_intact() {
         return Ok(());
     }
     Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not fit" })

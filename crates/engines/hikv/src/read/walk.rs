@@ -3,12 +3,12 @@
 use index::Position;
 use index::partitioned_hash::Cursor as Place;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
-use items::{Plain, in_time};
+use items::{Plain, prefetch_ahead};
 use pmem::Medium;
 
-use engine::{Cursor, Error, Expiry, Show};
+use engine::{Cursor, Error, Expiry, OnItem};
 
-use crate::read::whole;
+use crate::read::check_intact;
 use crate::{HiKv, Memory, item};
 
 /// Where the index's walk goes on; `None` at the end.
@@ -30,7 +30,7 @@ pub(crate) fn cursor_at(place: Place) -> Cursor {
 pub(crate) type Entries = Vec<(u64, Position)>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
         let (entries, next) = self.entries_at(place)?;
@@ -39,7 +39,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 each(item.key(), item.value(), Expiry::NEVER);
                 Ok(())
             }
-            None => self.show_any(signature, position, each),
+            None => self.visit_any(signature, position, each),
         })?;
         Ok(cursor_at(next))
     }
@@ -61,7 +61,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         entries: &[(u64, Position)],
         mut each: impl FnMut(u64, Position) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut entries = in_time(entries, |&(_, position)| item::prefetch(&self.medium, position));
+        let mut entries = prefetch_ahead(entries, |&(_, position)| item::prefetch(&self.medium, position));
         entries.try_for_each(|&(signature, position)| each(signature, position))
     }
 
@@ -71,15 +71,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn whole_plain(&self, signature: u64, position: Position) -> Option<Plain<'_>> {
         // SAFETY: the caller's promise.
         let item = unsafe { item::read_plain(&self.medium, position) }?;
-        (item.is_whole() && self.hasher.signature(item.key()) == signature).then_some(item)
+        (item.is_intact() && self.hasher.signature(item.key()) == signature).then_some(item)
     }
 
     #[inline(never)]
-    fn show_any(&self, signature: u64, position: Position, each: &mut Show<'_>) -> Result<(), Error> {
+    fn visit_any(&self, signature: u64, position: Position, each: &mut OnItem<'_>) -> Result<(), Error> {
         // SAFETY: pinned since before the walk's step.
         let item = unsafe { item::read(&self.medium, position) }?;
-        whole(&item, position)?;
-        self.findable(signature, &item, position)?;
+        check_intact(&item, position)?;
+        self.check_signature(signature, &item, position)?;
         if !self.clock.is_past(item.expiry) {
             each(item.key, item.value, item.expiry);
         }

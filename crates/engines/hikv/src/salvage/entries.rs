@@ -46,7 +46,7 @@ impl<'a, M: Medium> Run<'a, M> {
         let survey = self.survey;
         if survey.hasher.is_none() {
             let what = "the hash seed is lost with both superblocks: items are taken by their checksums alone";
-            self.tell(Weight::Doubtful, Offset(0), None, what.into());
+            self.report(Weight::Doubtful, Offset(0), None, what.into());
         }
         let total = (survey.live.len() + survey.unreadable.len()) as u64;
         for (done, &segment) in (0..).zip(&survey.live) {
@@ -65,7 +65,7 @@ impl<'a, M: Medium> Run<'a, M> {
         if self.vouched.is_none() {
             self.take_orphans()?;
         }
-        self.tell_gaps();
+        self.report_gaps();
         for (signature, loss) in std::mem::take(&mut self.losses) {
             if !found.contains(&signature) {
                 self.sink.found(loss);
@@ -84,12 +84,12 @@ impl<'a, M: Medium> Run<'a, M> {
         if let Some(at) = damaged {
             let what = "the word that names a chained segment is damaged; what may be chained is left out";
             let weight = if self.vouched.is_some() { Weight::Doubtful } else { Weight::Lost };
-            self.tell(weight, at, None, what.into());
+            self.report(weight, at, None, what.into());
         }
         let strays = self.stray_pages(segment);
         for &page in &strays {
             let what = "a page of the index is at the place of another one: what that one named may be lost";
-            self.tell(Weight::Doubtful, page, None, what.into());
+            self.report(Weight::Doubtful, page, None, what.into());
         }
         for segment in chain {
             entries(self.medium, segment)
@@ -107,7 +107,7 @@ impl<'a, M: Medium> Run<'a, M> {
         }
         let decided = self.batches.decided(&entry).unwrap_or_else(|| {
             let what = "an entry is marked as one of a batch that cannot be read: the batch may not have taken place";
-            self.tell(Weight::Doubtful, entry.slot.position, None, what.into());
+            self.report(Weight::Doubtful, entry.slot.position, None, what.into());
             entry.position.out_of_batch()
         });
         decided.is_live().then_some(Entry { position: decided, ..entry })
@@ -147,7 +147,7 @@ impl<'a, M: Medium> Run<'a, M> {
     fn entry_astray(&mut self, entry: &Entry) -> Result<(), SalvageError> {
         let Ok(item) = self.whole_item(entry.position.offset()) else { return Ok(()) };
         let key = Some(item.key.to_vec());
-        self.tell(Weight::Mended, entry.slot.signature, key, "an entry's signature was not its key's".into());
+        self.report(Weight::Mended, entry.slot.signature, key, "an entry's signature was not its key's".into());
         self.take(entry, item).map(drop)
     }
 
@@ -170,7 +170,7 @@ impl<'a, M: Medium> Run<'a, M> {
             self.gaps_gave = true;
             let what = "its entry lies in a segment whose header is damaged: it may be an older value, or deleted";
             let weight = if self.vouched.is_some() { Weight::Mended } else { Weight::Doubtful };
-            self.tell(weight, entry.slot.position, Some(item.key.to_vec()), what.into());
+            self.report(weight, entry.slot.position, Some(item.key.to_vec()), what.into());
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl<'a, M: Medium> Run<'a, M> {
         let taken = self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)?;
         if taken == Taken::Other {
             let what = "a key has two entries: the value of the other one was taken".into();
-            self.tell(Weight::Doubtful, entry.slot.position, Some(item.key.to_vec()), what);
+            self.report(Weight::Doubtful, entry.slot.position, Some(item.key.to_vec()), what);
         }
         Ok(taken == Taken::New)
     }
@@ -198,13 +198,13 @@ impl<'a, M: Medium> Run<'a, M> {
             }
             let Ok(item) = self.whole_item(at) else {
                 let what = "an item that no entry names is damaged, and in use by the clean image";
-                self.tell(Weight::Lost, at, None, what.into());
+                self.report(Weight::Lost, at, None, what.into());
                 continue;
             };
             found.extend(self.signature(item.key));
             if self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)? == Taken::New {
                 let what = "no whole entry names the item; the clean image has it in use";
-                self.tell(Weight::Mended, at, Some(item.key.to_vec()), what.into());
+                self.report(Weight::Mended, at, Some(item.key.to_vec()), what.into());
             }
         }
         self.vouched = Some(vouched);
@@ -219,11 +219,11 @@ impl<'a, M: Medium> Run<'a, M> {
             Taken::Same => return Ok(false),
             Taken::Other => "its entry is lost with a page of the index: another value of the key was taken",
         };
-        self.tell(Weight::Doubtful, at, Some(item.key.to_vec()), what.into());
+        self.report(Weight::Doubtful, at, Some(item.key.to_vec()), what.into());
         Ok(true)
     }
 
-    fn tell_gaps(&mut self) {
+    fn report_gaps(&mut self) {
         let weight = match (self.vouched.is_some(), self.gaps_gave) {
             (true, _) => Weight::Mended,
             (false, true) => Weight::Doubtful,
@@ -233,22 +233,25 @@ impl<'a, M: Medium> Run<'a, M> {
         for gap in &survey.gaps {
             let (first, last) = (gap.start(), gap.end());
             let what = format!("no whole segment has the keys of signatures {first:#018x} to {last:#018x}");
-            self.tell(weight, Offset(UNIT_BYTES), None, what);
+            self.report(weight, Offset(UNIT_BYTES), None, what);
         }
     }
 
     /// The item at `at`, if it is one to the last bit, or what is wrong with it.
     pub(super) fn whole_item(&self, at: Offset) -> Result<Item<'a>, String> {
-        let room_bytes = self.medium.len_bytes().saturating_sub(at.0);
-        if at.0 < UNIT_BYTES || room_bytes < HEADER_BYTES as u64 {
-            return Err(
-                if room_bytes == 0 { "an item lies beyond the file's end" } else { "an entry names no item" }.into()
-            );
+        let capacity_bytes = self.medium.len_bytes().saturating_sub(at.0);
+        if at.0 < UNIT_BYTES || capacity_bytes < HEADER_BYTES as u64 {
+            return Err(if capacity_bytes == 0 {
+                "an item lies beyond the file's end"
+            } else {
+                "an entry names no item"
+            }
+            .into());
         }
         // SAFETY: nobody stores to the region: it is open for reading, and nobody else may have it open for writing.
-        let item = unsafe { Item::read(self.medium, at, room_bytes) };
+        let item = unsafe { Item::read(self.medium, at, capacity_bytes) };
         let item = item.map_err(|_| "an item's header is damaged")?;
-        if item.is_whole() { Ok(item) } else { Err("an item's checksum does not fit".into()) }
+        if item.is_intact() { Ok(item) } else { Err("an item's checksum does not fit".into()) }
     }
 
     /// The key of the damaged item at `at`, if it is of this signature.
@@ -277,7 +280,7 @@ impl<'a, M: Medium> Run<'a, M> {
         self.losses.push((entry.signature, Finding { weight: Weight::Lost, offset, key, what }));
     }
 
-    pub(super) fn tell(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
+    pub(super) fn report(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
         self.sink.found(Finding { weight, offset: at.0, key, what });
     }
 }

@@ -127,10 +127,10 @@ impl From<HeapError> for SalvageError {
 /// See [`SalvageError`].
 pub fn salvage<M: Medium>(medium: &M, is_complete: bool, sink: &mut dyn Sink) -> Result<(), SalvageError> {
     let mut findings = Vec::new();
-    let mut told = |at: pmem::Offset, what: &'static str| {
+    let mut on_damage = |at: pmem::Offset, what: &'static str| {
         findings.push(Finding { weight: Weight::Mended, offset: at.0, key: None, what: what.into() });
     };
-    let mut survey = Survey::take(medium, &mut told)?;
+    let mut survey = Survey::take(medium, &mut on_damage)?;
     survey.head.image = survey.head.image.filter(|_| is_complete);
     findings.into_iter().for_each(|finding| sink.found(finding));
     Run::new(medium, &survey, sink).all()?;

@@ -67,7 +67,7 @@ impl<M: Medium> Run<'_, M> {
         for (page, count) in given {
             let what =
                 format!("a page of the index is lost: {count} items that it named are there, and others may not be");
-            self.tell(Weight::Doubtful, page, None, what);
+            self.report(Weight::Doubtful, page, None, what);
         }
         Ok(())
     }

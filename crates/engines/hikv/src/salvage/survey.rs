@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, unit_of};
-use heap::salvage::{Chunk, Contents, Head, Told};
+use heap::salvage::{Chunk, Contents, Head, OnDamage};
 use heap::{EngineNumber, HeapError};
 use index::partitioned_hash::layout::{Geometry, PARTITION_COUNT_MAX, SegmentHeader};
 use index::partitioned_hash::salvage::{Cover, SplitStates, Standing, is_in};
@@ -36,11 +36,11 @@ impl Survey {
     ///
     /// # Errors
     /// If the region is another program's, or nothing of it can be made out.
-    pub(super) fn take<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Survey, HeapError> {
-        let head = Head::read(medium, told)?.of_engine(EngineNumber::HIKV)?;
+    pub(super) fn take<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Result<Survey, HeapError> {
+        let head = Head::read(medium, on_damage)?.of_engine(EngineNumber::HIKV)?;
         let mut chunks = Vec::new();
         if medium.len_bytes() >= UNIT_BYTES {
-            head.chunks(medium, told, &mut |chunk| chunks.push(chunk));
+            head.chunks(medium, on_damage, &mut |chunk| chunks.push(chunk));
         }
         let mut survey = Survey {
             hasher: head.superblock.map(|superblock| Hasher::new(superblock.hash_seed)),
@@ -52,7 +52,7 @@ impl Survey {
             homes: BTreeMap::new(),
             firsts: HashSet::new(),
         };
-        survey.find_segments(medium, told);
+        survey.find_segments(medium, on_damage);
         if survey.live.is_empty() && (survey.unreadable.is_empty() || survey.hasher.is_none()) {
             return Err(match survey.head.superblock {
                 Some(_) => HeapError::Damaged { offset: UNIT_BYTES, what: "no segment of the index is left" },
@@ -95,12 +95,12 @@ impl Survey {
         is_in(medium.len_bytes(), at) && self.chunk_of(at).is_some_and(may_hold)
     }
 
-    fn find_segments<M: Medium>(&mut self, medium: &M, told: &mut Told<'_>) {
+    fn find_segments<M: Medium>(&mut self, medium: &M, on_damage: &mut OnDamage<'_>) {
         if medium.len_bytes() < UNIT_BYTES {
             return;
         }
         let all = Geometry::new(PARTITION_COUNT_MAX).expect("it is a number of partitions");
-        let splits = SplitStates::read(medium, all, told);
+        let splits = SplitStates::read(medium, all, on_damage);
         let places: Vec<Offset> = self
             .chunks
             .iter()
@@ -119,7 +119,7 @@ impl Survey {
         }
         let Some(geometry) = self.geometry(&standings) else { return };
         let generation = self.head.generation.or_else(|| newest(&standings));
-        self.file(geometry, generation, &standings, told);
+        self.file(geometry, generation, &standings, on_damage);
     }
 
     /// Every place in the medium that is aligned as segments are.
@@ -140,8 +140,8 @@ impl Survey {
 
     /// The superblock's, or else that of as many partitions as the segments tell of.
     fn geometry(&self, standings: &[(Offset, Standing)]) -> Option<Geometry> {
-        let told = || live_headers(standings).map(|header| (header.partition + 1).next_power_of_two()).max();
-        self.head.superblock.map(|superblock| superblock.partition_count).or_else(told).and_then(Geometry::new)
+        let guessed = || live_headers(standings).map(|header| (header.partition + 1).next_power_of_two()).max();
+        self.head.superblock.map(|superblock| superblock.partition_count).or_else(guessed).and_then(Geometry::new)
     }
 
     /// Of two segments that have the same signatures the deeper one counts.
@@ -161,7 +161,7 @@ impl Survey {
         geometry: Geometry,
         generation: Option<u16>,
         standings: &[(Offset, Standing)],
-        told: &mut Told<'_>,
+        on_damage: &mut OnDamage<'_>,
     ) {
         let (mut live, mut unreadable, mut cover) = (Vec::new(), Vec::new(), Cover::default());
         for &(at, standing) in standings {
@@ -174,7 +174,7 @@ impl Survey {
                 Standing::Live(_) => unreadable.push((false, at)),
                 Standing::Unreadable { is_live } => {
                     if self.chunk_of(at).is_some_and(|chunk| chunk.contents == Contents::Segments) {
-                        told(at, "a segment's header is damaged");
+                        on_damage(at, "a segment's header is damaged");
                     }
                     unreadable.push((!is_live, at));
                 }

@@ -22,8 +22,8 @@ impl Vouched {
     /// The image that the head names, if it is whole.
     pub(super) fn read<M: Medium>(medium: &M, survey: &Survey) -> Option<Vouched> {
         let named: NamedImage = survey.head.image?;
-        let room_bytes = medium.len_bytes().checked_sub(named.place.offset.0)?;
-        let image = Found::read(medium, named, room_bytes)?;
+        let capacity_bytes = medium.len_bytes().checked_sub(named.place.offset.0)?;
+        let image = Found::read(medium, named, capacity_bytes)?;
         if survey.head.generation.is_some_and(|generation| generation != image.generation()) {
             return None;
         }

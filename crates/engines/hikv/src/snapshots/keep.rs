@@ -34,7 +34,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         key: &[u8],
         old: Option<Position>,
     ) -> Result<bool, Error> {
-        if self.snapshots.is_calm(stamp) {
+        if self.snapshots.has_no_snapshot(stamp) {
             return Ok(true);
         }
         if self.stamp() != stamp && !self.medium.breaks(canary::STALE_STAMP) {
@@ -57,13 +57,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         old: Option<Position>,
     ) -> Result<(), Error> {
         match old {
-            Some(old) if self.snapshots.any_is_live() => self.keep_if_seen(stamp, signature, key, old),
+            Some(old) if self.snapshots.any_is_live() => self.keep_if_visible(stamp, signature, key, old),
             _ => Ok(()),
         }
     }
 
     #[cold]
-    fn keep_if_seen(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
+    fn keep_if_visible(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
         let live = self.snapshots.live.read();
         // SAFETY: found in the index, under the bucket's lock.
         let header = unsafe { item::read(&self.medium, position) }?.header;

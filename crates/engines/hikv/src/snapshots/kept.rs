@@ -85,7 +85,7 @@ impl Kept {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        self.table.lock().by_key.get(key).and_then(|versions| seen(versions, at))
+        self.table.lock().by_key.get(key).and_then(|versions| version_at(versions, at))
     }
 
     /// The items that the snapshot sees, of keys of these signatures.
@@ -93,7 +93,7 @@ impl Kept {
         let table = self.table.lock();
         let from = (*signatures.start(), Arc::from([]));
         let signed = table.by_signature.range(from..).take_while(|(signature, _)| signatures.contains(signature));
-        signed.filter_map(|(_, key)| seen(&table.by_key[key], at)).collect()
+        signed.filter_map(|(_, key)| version_at(&table.by_key[key], at)).collect()
     }
 
     /// The items that the snapshot sees, of keys within `bounds`, from one end: at most `count` keys are looked at, and
@@ -110,7 +110,7 @@ impl Kept {
         let mut last = None;
         let mut see = |(key, versions): (&Arc<[u8]>, &Versions)| {
             last = Some(Arc::clone(key));
-            seen(versions, at)
+            version_at(versions, at)
         };
         let (positions, is_cut): (Vec<_>, _) = if is_backward {
             let mut keys = range.rev();
@@ -191,7 +191,7 @@ impl Table {
 }
 
 /// The version that the snapshot sees: the last one whose stamp it sees, unless it sees the next stamp as well.
-fn seen(versions: &Versions, at: Moment) -> Option<Position> {
+fn version_at(versions: &Versions, at: Moment) -> Option<Position> {
     let number = versions.partition_point(|version| at.sees(version.from)).checked_sub(1)?;
     Some(versions[number]).filter(|version| !at.sees(version.until)).map(|version| version.position)
 }

@@ -88,7 +88,7 @@ impl Snapshots {
 
     /// True if no snapshot was taken since `stamp` was the epoch, and none is live.
     #[inline(always)]
-    pub(super) fn is_calm(&self, stamp: u32) -> bool {
+    pub(super) fn has_no_snapshot(&self, stamp: u32) -> bool {
         self.summary.load(Ordering::Acquire) == u64::from(stamp) << 32
     }
 

@@ -4,11 +4,11 @@ use index::Position;
 use pmem::Medium;
 
 use crate::item;
+use crate::read::check_intact;
 use crate::read::walk::{cursor_at, place_of};
-use crate::read::whole;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Witness};
+use engine::{Cursor, Error, Expiry, Moment, OnDamaged, OnItem, SnapshotEngine, Witness};
 use items::Item;
 
 impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
@@ -26,7 +26,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
         let seen = match newest {
             Some((position, item)) => {
-                self.may_show(&item, position)?;
+                self.verify_value(&item, position)?;
                 self.unexpired_at(at, position, item)?
             }
             None => self.kept_item(at, key)?,
@@ -45,8 +45,8 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         &self,
         at: Moment,
         cursor: Cursor,
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
@@ -62,15 +62,15 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
             })?;
         } else {
             self.acknowledge_deferred()?;
-            self.show_with_kept(at, &entries, &kept, each, damaged)?;
+            self.visit_with_kept(at, &entries, &kept, each, damaged)?;
         }
         Ok(cursor_at(next))
     }
 }
 
-fn shown(seen: Option<(Position, Item<'_>)>, each: &mut Show<'_>) -> Result<(), Error> {
+fn shown(seen: Option<(Position, Item<'_>)>, each: &mut OnItem<'_>) -> Result<(), Error> {
     let Some((position, item)) = seen else { return Ok(()) };
-    whole(&item, position)?;
+    check_intact(&item, position)?;
     each(item.key, item.value, item.expiry);
     Ok(())
 }
@@ -79,13 +79,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// A key that was removed after its entry was read is met twice, as may be one that was put again meanwhile: each is shown once, since
     /// all of them are put in order before.
     #[cold]
-    fn show_with_kept(
+    fn visit_with_kept(
         &self,
         at: Moment,
         entries: &[(u64, Position)],
         kept: &[Position],
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<(), Error> {
         let mut items = Vec::with_capacity(entries.len() + kept.len());
         self.each_ahead(entries, |signature, position| match self.met(at, signature, position) {
@@ -110,8 +110,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: the walk shows positions to pinned callers, who stay so until they are done with the item.
         let item = unsafe { item::read(&self.medium, position) }?;
-        self.findable(signature, &item, position)?;
-        self.seen(at, position, item)
+        self.check_signature(signature, &item, position)?;
+        self.version_at(at, position, item)
     }
 
     /// What the snapshot sees of an item that was kept for it.
@@ -122,7 +122,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// The item that the snapshot sees of a key whose newest item, as the caller found it, is `item`.
-    pub(crate) fn seen<'a>(
+    pub(crate) fn version_at<'a>(
         &'a self,
         at: Moment,
         position: Position,
@@ -141,7 +141,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if !at.is_past(item.expiry) {
             return Ok(Some((position, item)));
         }
-        whole(&item, position)?;
+        check_intact(&item, position)?;
         Ok(None)
     }
 
@@ -151,7 +151,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.acknowledge_deferred()?;
         // SAFETY: it was kept after the caller pinned, and so not retired before.
         let item = unsafe { item::read(&self.medium, position) }?;
-        self.may_show(&item, position)?;
+        self.verify_value(&item, position)?;
         self.unexpired_at(at, position, item)
     }
 }

@@ -33,7 +33,7 @@ fn settled_bytes(store: &Store) -> u64 {
 }
 
 #[test]
-fn what_a_snapshot_keeps_is_free_after_it() {
+fn snapshot_space_is_freed_after_it() {
     let store = store();
     let before = taken_bytes(&store, 1);
     let snapshot = store.take_snapshot().unwrap();
@@ -43,7 +43,7 @@ fn what_a_snapshot_keeps_is_free_after_it() {
 }
 
 #[test]
-fn who_would_wait_for_itself_takes_none() {
+fn self_waiting_snapshot_is_refused() {
     let (store, mut taken) = (store(), None);
     store.put(b"key", b"value").unwrap();
     assert!(store.get(b"key", &mut |_, _| taken = Some(store.take_snapshot())).unwrap());
@@ -52,7 +52,7 @@ fn who_would_wait_for_itself_takes_none() {
 
 /// Two of one epoch would see what only the first has kept, and the epoch could fall.
 #[test]
-fn who_takes_one_is_alone_until_the_epoch_has_advanced() {
+fn snapshot_excludes_writers_until_epoch_advances() {
     let (store, alone) = (store(), Arc::new(Mutex::new(Vec::new())));
     let (theirs, noted) = (Arc::clone(&store), Arc::clone(&alone));
     store.medium.observe(Box::new(move |_, _| noted.lock().push(theirs.snapshots.taking.is_locked())));

@@ -17,7 +17,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[cold]
     #[inline(never)]
     fn hold_up(&self) {
-        self.garbage.hold_up(&self.limbo, || _ = self.collect());
+        self.garbage.throttle(&self.limbo, || _ = self.collect());
     }
 
     /// Frees what no reader can reach any more; true if there was any.

@@ -1,7 +1,7 @@
 //! Steps 1 to 4 of a move (`engine::Compacts`): the entry of the item is found under a pin, and the copy, unchanged but for its place, is published
 //! if the entry names the same item still.
 
-use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
+use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
 use heap::{Heap, PlaceKind, Reservation};
 use index::Position;
 use index::partitioned_hash::Cursor;
@@ -10,7 +10,7 @@ use pmem::{Backoff, Medium, MediumError};
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;
-use crate::write::publish::{Expected, Prepared, Target, Tried};
+use crate::write::publish::{Expected, Prepared, Tried, WriteTarget};
 use crate::{HiKv, Memory};
 
 impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
@@ -72,11 +72,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut backoff = Backoff::long();
         loop {
             match self.try_move(pass, signature, item) {
-                Ok(Answer::Done(moved)) => pass.note(self, moved),
-                Ok(Answer::Unexpected) => pass.note(self, Moved::Unexpected),
+                Ok(WriteResult::Done(moved)) => pass.note(self, moved),
+                Ok(WriteResult::Unexpected) => pass.note(self, Moved::Unexpected),
                 Err(Error::Corrupt { .. }) => pass.note(self, Moved::Damaged { offset: item.offset().0 }),
-                Ok(Answer::QueueFull(_)) => {
-                    Ordered::make_room(self, self.index.partition(signature), &mut backoff)?;
+                Ok(WriteResult::QueueFull(_)) => {
+                    Ordered::make_space(self, self.index.partition(signature), &mut backoff)?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -90,22 +90,24 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn try_move(&self, pass: &mut Pass<Cursor>, signature: u64, old: Position) -> Result<Tried<'_, D, Moved>, Error> {
         let _pin = epoch::pin();
         let named = |position: Position| Ok::<_, MediumError>((position.item() == old).then_some(position));
-        let Some(position) = self.index.find(&self.medium, signature, named)? else { return Ok(Answer::Unexpected) };
+        let Some(position) = self.index.find(&self.medium, signature, named)? else {
+            return Ok(WriteResult::Unexpected);
+        };
         // SAFETY: pinned since before the position was found.
         let item = unsafe { item::read(&self.medium, position) }?;
-        if !item.is_whole() {
-            return Ok(Answer::Done(Moved::Damaged { offset: old.offset().0 }));
+        if !item.is_intact() {
+            return Ok(WriteResult::Done(Moved::Damaged { offset: old.offset().0 }));
         }
-        let Some(new) = self.slot_to_move_to(pass, position)? else { return Ok(Answer::Done(Moved::NoSpace)) };
+        let Some(new) = self.slot_to_move_to(pass, position)? else { return Ok(WriteResult::Done(Moved::NoSpace)) };
         // SAFETY: the slot was just reserved, and the item, which is read under the pin, lies elsewhere.
         unsafe { items::copy(&self.medium, new.place().offset, position.offset(), &item) }?;
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }
-        let new = Prepared { room: new, expiry: item.expiry, stamp: item.header.epoch };
+        let new = Prepared { reservation: new, expiry: item.expiry, stamp: item.header.epoch };
         let target = match self.medium.breaks(canary::MOVE_UNCHECKED) {
-            false => Target { expected: Expected::Original(position), ..Target::any(signature, item.key) },
-            true => Target::any(signature, item.key),
+            false => WriteTarget { expected: Expected::Original(position), ..WriteTarget::any(signature, item.key) },
+            true => WriteTarget::any(signature, item.key),
         };
         Ok(self.publish(target, Some(new))?.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
     }

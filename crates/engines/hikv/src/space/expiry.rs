@@ -9,7 +9,7 @@ use heap::FEATURE_EXPIRY;
 use index::Position;
 use pmem::Medium;
 
-use crate::read::whole;
+use crate::read::check_intact;
 use crate::write::conditional::Change;
 use crate::{HiKv, Memory};
 use engine::{Clock, Error, Expiry};
@@ -22,7 +22,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if !self.clock.is_past(item.expiry) {
             return Ok(Some(item));
         }
-        whole(&item, position)?;
+        check_intact(&item, position)?;
         Ok(None)
     }
 

@@ -11,9 +11,9 @@ use super::reaper::{BLOCKED_REST, ROUND_INTERVAL_MS, Round};
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;
-use crate::write::publish::Target;
+use crate::write::publish::WriteTarget;
 use crate::{HiKv, Memory};
-use engine::{Answer, COPIED_BYTES_MAX, Error, ExpiredItem, Progress};
+use engine::{COPIED_BYTES_MAX, Error, ExpiredItem, Progress, WriteResult};
 
 /// A sleep ends after this time, so that a clock that was set forward is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
@@ -98,11 +98,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let round = running.get_or_insert_with(|| self.begin_round());
         let _pin = epoch::pin();
-        let (mut looked_count, mut expired) = (0, Vec::new());
-        let next = self.find_expired(round.cursor, &mut looked_count, &mut expired)?;
+        let (mut visited_count, mut expired) = (0, Vec::new());
+        let next = self.find_expired(round.cursor, &mut visited_count, &mut expired)?;
         let before_count = self.reaper.reaped_count();
         let deleted = self.delete_expired(&expired, reaped);
-        self.reaper.pace.advance(looked_count, self.reaper.reaped_count() - before_count);
+        self.reaper.pace.advance(visited_count, self.reaper.reaped_count() - before_count);
         match deleted? {
             Deleted::Blocked => return Ok(Progress::Rest(BLOCKED_REST)),
             Deleted::Some => return Ok(Progress::More),
@@ -149,12 +149,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn find_expired(
         &self,
         cursor: Cursor,
-        looked_count: &mut u64,
+        visited_count: &mut u64,
         expired: &mut Vec<Expired>,
     ) -> Result<Cursor, Error> {
         let now_ms = self.clock.now_ms();
         self.index.visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
-            *looked_count += 1;
+            *visited_count += 1;
             // SAFETY: the index shows the position, and the caller is pinned.
             let item = unsafe { item::read(&self.medium, position) };
             // A damaged item stays, for whoever checks the store.
@@ -162,7 +162,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             if item.expiry.ms() > now_ms {
                 return Ok(item.expiry.ms());
             }
-            if !item.is_whole() {
+            if !item.is_intact() {
                 return Ok(NEVER);
             }
             if expired.len() == REAPED_PER_STEP_MAX {
@@ -201,19 +201,19 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
         let item = unsafe { item::read(&self.medium, position) }?;
         let target = match self.medium.breaks(canary::REAPS_RENEWED) {
-            true => Target::any(signature, item.key),
-            false => Target::holding(signature, item.key, Some(position)),
+            true => WriteTarget::any(signature, item.key),
+            false => WriteTarget::holding(signature, item.key, Some(position)),
         };
         for _ in 0..DRAINS_MAX {
             match self.publish(target, None)? {
-                Answer::Unexpected => return Ok(Deleted::All),
-                Answer::Done((_, copy)) => {
+                WriteResult::Unexpected => return Ok(Deleted::All),
+                WriteResult::Done((_, copy)) => {
                     self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
                     reaped.extend(copy);
                     return Ok(Deleted::All);
                 }
-                Answer::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
-                Answer::QueueFull(_) => {}
+                WriteResult::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
+                WriteResult::QueueFull(_) => {}
             }
         }
         Ok(Deleted::Blocked)

@@ -46,10 +46,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let progress = self.reap_step(&mut background.round, &mut reaped);
         drop(background);
         let reaped = reaped.into_items();
-        let is_told = !reaped.is_empty();
-        reaped.into_iter().for_each(|item| self.expired_hook.tell(item));
+        let has_called_back = !reaped.is_empty();
+        reaped.into_iter().for_each(|item| self.expired_hook.notify(item));
         // The step ends with a callback, which may have closed the store.
-        if is_told { progress.map(|_| Progress::More) } else { progress }
+        if has_called_back { progress.map(|_| Progress::More) } else { progress }
     }
 
     /// Sweeps one segment.

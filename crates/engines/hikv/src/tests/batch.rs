@@ -79,7 +79,7 @@ fn the_last_operation_of_a_key_counts() {
 }
 
 #[test]
-fn a_batch_that_is_longer_than_the_limit_is_refused() {
+fn batch_over_limit_is_refused() {
     const VALUE_BYTES: usize = 64 << 20;
     let (rig, value) = (Rig::new(), vec![0; VALUE_BYTES]);
     let keys: Vec<_> = (0..16).map(key).collect();
@@ -124,7 +124,7 @@ fn large(canary: Option<Canary>) -> (usize, usize) {
 }
 
 #[test]
-fn a_large_batch_is_one_step_for_a_crash() {
+fn large_batch_is_atomic_over_crash() {
     let (image_count, half_count) = large(None);
     assert!(image_count > 20 && half_count == 0, "{half_count} of {image_count} images have half of it");
     for canary in [index::canary::BATCH_BEFORE_RECORD, index::canary::BATCH_BEFORE_ENTRIES, index::canary::HALF_BATCH] {
@@ -133,7 +133,7 @@ fn a_large_batch_is_one_step_for_a_crash() {
 }
 
 #[test]
-fn what_is_refused_or_empty_changes_nothing() {
+fn refused_or_empty_batch_changes_nothing() {
     let rig = Rig::new();
     rig.put(b"key", b"value");
     let nothing = Counts { flushed_line_count: 0, fence_count: 0, streamed_bytes: 0 };
@@ -151,7 +151,7 @@ fn what_is_refused_or_empty_changes_nothing() {
 
 /// One each: items and record; the word that names it; marked entries; the word that commits; entries; the word.
 #[test]
-fn a_batch_costs_six_fences_whatever_it_holds() {
+fn batch_costs_six_fences_whatever_it_holds() {
     let rig = Rig::new();
     for count in [1, 2, 40] {
         // The first one of this length may need a chunk for its record.
@@ -164,7 +164,7 @@ fn a_batch_costs_six_fences_whatever_it_holds() {
 }
 
 #[test]
-fn a_batch_for_which_there_is_no_room_changes_nothing() {
+fn batch_without_space_changes_nothing() {
     let rig = Rig::of_fixed_size();
     let mut count = 0;
     let error = loop {
@@ -252,7 +252,7 @@ fn interrupted(state: BatchState) -> (Sim, Offset) {
 }
 
 #[test]
-fn a_damaged_batch_word_or_record_is_refused_and_named() {
+fn damaged_batch_record_is_refused_and_named() {
     for state in [BatchState::Prepared, BatchState::Committed] {
         let (_, record) = interrupted(state);
         for (at, named, what) in [
@@ -270,7 +270,7 @@ fn a_damaged_batch_word_or_record_is_refused_and_named() {
 
 /// A mark without a batch: the word is read as it stands, and the check tells.
 #[test]
-fn a_mark_without_a_batch_is_found_by_the_check() {
+fn mark_without_batch_is_found_by_check() {
     let (sim, _) = interrupted(BatchState::Prepared);
     sim.store(batch_word(0), 0, Ordering::Relaxed);
     let store = HiKv::open(sim, HostDram).unwrap();
@@ -316,7 +316,7 @@ fn batches_that_fill_the_queue_are_kept_in_order() {
 
 /// One batch of more changes than the queue has places, pinned or not.
 #[test]
-fn a_batch_of_more_changes_than_a_queue_holds_is_in_order() {
+fn batch_larger_than_queue_is_in_order() {
     let (store, mut expected) = (ordered(), Contents::new());
     assert_eq!(scanned(&store), expected);
     for (count, value) in [(10_000, Some(&b"1"[..])), (9_000, Some(b"2")), (6_000, None)] {
@@ -367,7 +367,7 @@ impl Sink for Salvaged {
 }
 
 #[test]
-fn a_salvage_takes_what_an_interrupted_batch_decides() {
+fn salvage_takes_what_interrupted_batch_decides() {
     for (state, count, value) in [(BatchState::Prepared, 2, b"old"), (BatchState::Committed, 3, b"new")] {
         let (sim, _) = interrupted(state);
         let mut salvaged = Salvaged::default();
@@ -378,7 +378,7 @@ fn a_salvage_takes_what_an_interrupted_batch_decides() {
 }
 
 #[test]
-fn a_salvage_tells_of_a_batch_that_cannot_be_read() {
+fn salvage_reports_unreadable_batch() {
     let (sim, record) = interrupted(BatchState::Prepared);
     sim.store(record, 0, Ordering::Relaxed);
     let mut salvaged = Salvaged::default();

@@ -10,7 +10,7 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use engine::{Compacted, Compaction, Engine, Error, Progress};
+use engine::{Compaction, CompactionReport, Engine, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.
 const VALUE_BYTES: usize = 2_000;
@@ -38,12 +38,12 @@ fn assert_holds(rig: &Rig, keys: &[u32]) {
     assert_eq!(rig.damage(), Vec::<String>::new());
 }
 
-fn compact(rig: &Rig) -> Compacted {
+fn compact(rig: &Rig) -> CompactionReport {
     rig.store.compact(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
-fn items_of_nearly_empty_chunks_are_gathered_and_the_space_is_given_back() {
+fn sparse_chunks_are_gathered_and_freed() {
     let rig = Rig::new();
     let keys = sparse(&rig);
     let before = rig.sim().allocated_bytes().unwrap();
@@ -73,7 +73,7 @@ fn no_room_is_needed_but_gaps() {
 }
 
 #[test]
-fn what_is_given_back_is_used_again() {
+fn freed_space_is_reused() {
     let rig = Rig::of_fixed_size();
     let keys = sparse(&rig);
     compact(&rig);
@@ -87,7 +87,7 @@ fn what_is_given_back_is_used_again() {
 }
 
 #[test]
-fn a_damaged_item_is_told_and_stays() {
+fn damaged_item_is_reported_and_stays() {
     let rig = Rig::new();
     let keys = sparse(&rig);
     let damaged = *keys.last().expect("some stay");
@@ -102,7 +102,7 @@ fn a_damaged_item_is_told_and_stays() {
 
 /// A reader holds on to what was moved: its room, and the chunk, become free after it.
 #[test]
-fn a_pinned_reader_delays_and_does_not_block() {
+fn pinned_reader_delays_and_does_not_block() {
     let rig = Rig::new();
     let keys = sparse(&rig);
     let read = key(*keys.last().expect("some stay"));
@@ -154,7 +154,7 @@ fn old_values(rig: &Rig) -> usize {
 }
 
 #[test]
-fn what_others_write_meanwhile_stands() {
+fn concurrent_writes_survive_compaction() {
     for change in [replace, delete] {
         let rig = changed_meanwhile(line(), change);
         assert_eq!((old_values(&rig), rig.damage()), (0, vec![]));
@@ -162,7 +162,7 @@ fn what_others_write_meanwhile_stands() {
 }
 
 #[test]
-fn a_move_that_does_not_look_again_is_caught() {
+fn move_without_second_check_is_caught() {
     for change in [replace, delete] {
         let rig = changed_meanwhile(line().with_canary(canary::MOVE_UNCHECKED), change);
         assert_eq!(old_values(&rig), 1, "the twin does not undo the other's write");
@@ -198,7 +198,7 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     let large = 2_000..2_200;
     large.clone().for_each(|number| rig.put(&key(number), &[1; 30_000]));
     background(&rig);
-    let checking = rig.store.compaction.rest();
+    let checking = rig.store.compaction.pause();
     large.for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
     rig.free_garbage();
     background(&rig);
@@ -236,7 +236,7 @@ fn redirect(sim: &Sim, item: Position) {
 }
 
 #[test]
-fn a_store_whose_free_space_is_not_known_is_not_compacted() {
+fn store_with_unknown_free_space_is_not_compacted() {
     let rig = Rig::new();
     rig.put(b"key", b"value");
     redirect(rig.sim(), rig.position(b"key"));

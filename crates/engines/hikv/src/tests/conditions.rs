@@ -24,13 +24,13 @@ fn unchanged<'a>(rig: &Rig, key: &'a [u8]) -> Condition<'a> {
 fn unmet(done: Result<(), Error>) -> Option<usize> {
     match done {
         Ok(()) => None,
-        Err(Error::Unmet { condition }) => Some(condition),
+        Err(Error::ConditionFailed { condition }) => Some(condition),
         Err(error) => panic!("{error}"),
     }
 }
 
 #[test]
-fn the_first_condition_that_does_not_hold_is_named_and_nothing_changes() {
+fn first_failing_condition_is_named() {
     let rig = Rig::new();
     ["a", "b"].iter().for_each(|key| rig.put(key.as_bytes(), b"value"));
     let seen = unchanged(&rig, b"a");
@@ -54,7 +54,7 @@ fn the_first_condition_that_does_not_hold_is_named_and_nothing_changes() {
 }
 
 #[test]
-fn a_key_that_has_expired_is_absent() {
+fn key_that_has_expired_is_absent() {
     let rig = Rig::new();
     rig.store.put_until(b"key", b"value", Expiry::at_ms(1)).unwrap();
     assert_eq!(unmet(rig.store.write_batch_if(&[absent(b"key")], &[PUT])), None);
@@ -78,10 +78,10 @@ fn overtaken(twin: Option<Canary>) -> Option<usize> {
             assert!(rig.store.update(b"key", &mut |_| Decision::Put(b"changed".into())).unwrap());
         }
     }));
-    let told = unmet(rig.store.write_batch_if(&[seen], &[PUT]));
+    let reported = unmet(rig.store.write_batch_if(&[seen], &[PUT]));
     rig.sim().unobserve();
     assert_eq!(rig.get(b"key").unwrap().as_deref(), Some(&b"changed"[..]));
-    told
+    reported
 }
 
 #[test]
@@ -91,15 +91,15 @@ fn conditions_are_judged_under_the_locks() {
 }
 
 #[test]
-fn a_key_that_is_written_too_keeps_its_condition() {
+fn written_key_keeps_its_condition() {
     let write = BatchOp::Put { key: b"key", value: b"new" };
-    let told = |rig: &Rig| {
+    let reported = |rig: &Rig| {
         rig.put(b"key", b"value");
         unmet(rig.store.write_batch_if(&[absent(b"key")], &[write]))
     };
-    assert_eq!(told(&Rig::new()), Some(0));
+    assert_eq!(reported(&Rig::new()), Some(0));
     let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN);
-    assert_eq!(told(&Rig::on(twin)), None, "the twin was not caught");
+    assert_eq!(reported(&Rig::on(twin)), None, "the twin was not caught");
 }
 
 /// Pairs of keys that conditions over both keep equal are registers, as single keys are.

@@ -40,7 +40,7 @@ fn for_each_flipped_bit(rig: &Rig, mut test: impl FnMut(u64)) {
 }
 
 #[test]
-fn no_flipped_bit_makes_a_key_absent_and_the_check_names_each() {
+fn check_names_every_bit_flip() {
     let rig = rig();
     let item = rig.position(KEY).offset();
     let key_bits = HEADER_BYTES as u64 * 8..(HEADER_BYTES + KEY.len()) as u64 * 8;
@@ -86,7 +86,7 @@ fn slot(rig: &Rig) -> Slot {
 /// The entry has no checksum of its own; what its words name does not fit once a bit of them is wrong. Marks are left
 /// out: a wrong DELETED is a delete.
 #[test]
-fn a_flipped_bit_in_an_entry_is_named_after_a_restart() {
+fn entry_bit_flip_is_named_after_restart() {
     const MARK_BITS: std::ops::Range<u64> = 48..53;
     const RESERVED_BITS: std::ops::Range<u64> = 61..64;
     let mut rig = rig();
@@ -118,12 +118,12 @@ fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
 }
 
 #[test]
-fn a_key_that_has_two_entries_is_named() {
+fn key_that_has_two_entries_is_named() {
     let rig = rig();
     let pin = epoch::pin();
     let again = rig.store.prepare(&NewItem { key: KEY, value: VALUE, expiry: Expiry::NEVER }).unwrap();
     let position = again.position();
-    again.room.publish();
+    again.reservation.publish();
     let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
     bucket.insert(position).unwrap().settle(rig.store.medium()).unwrap();
     drop(pin);

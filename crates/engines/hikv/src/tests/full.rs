@@ -39,7 +39,7 @@ fn assert_holds(rig: &Rig, contents: &Contents) {
 }
 
 #[test]
-fn a_full_region_refuses_and_loses_nothing() {
+fn full_region_refuses_and_loses_nothing() {
     for len_bytes in VALUE_LENS_BYTES {
         let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
         let count = fill(&rig, &mut contents, 0, len_bytes);
@@ -52,7 +52,7 @@ fn a_full_region_refuses_and_loses_nothing() {
 
 /// Of all numbers of segments that a chunk has left, one is odd: a split then finds room for one half alone.
 #[test]
-fn a_split_that_finds_room_for_one_half_gives_it_back() {
+fn half_split_returns_its_space() {
     for partition_count in [1, 2, 4] {
         let (sim, value) = (Sim::new(0, Model::Span), [7; 7]);
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count, region_bytes: 0 };
@@ -69,7 +69,7 @@ fn a_split_that_finds_room_for_one_half_gives_it_back() {
 }
 
 #[test]
-fn an_update_in_a_full_region_succeeds_or_leaves_the_old_value() {
+fn update_in_full_region_is_atomic() {
     for len_bytes in VALUE_LENS_BYTES {
         let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
         let count = fill(&rig, &mut contents, 0, len_bytes);
@@ -104,7 +104,7 @@ fn room_of_one_size_becomes_room_of_another() {
 
 /// There is no space to be made ready ahead of writers. What is due is reaped all the same, and makes room.
 #[test]
-fn what_is_due_in_a_full_region_is_reaped() {
+fn expired_keys_in_full_region_are_reaped() {
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
 }

@@ -34,7 +34,7 @@ const DELETE_COST: Counts = Counts { flushed_line_count: 1, fence_count: 1, stre
 const NO_COST: Counts = Counts { flushed_line_count: 0, fence_count: 0, streamed_bytes: 0 };
 
 #[test]
-fn a_put_persists_its_item_and_its_entry() {
+fn put_persists_its_item_and_its_entry() {
     let rig = warm();
     for number in 8..20 {
         let cost = rig.cost(|| rig.put(&key(number), &[2; VALUE_BYTES]));
@@ -53,7 +53,7 @@ fn an_update_costs_what_a_put_does() {
 }
 
 #[test]
-fn a_streamed_put_costs_what_a_put_does() {
+fn streamed_put_costs_what_put_does() {
     let rig = warm();
     let mut source = &[3; VALUE_BYTES][..];
     let cost = rig.cost(|| rig.store.put_from(&key(3), VALUE_BYTES as u64, &mut source).unwrap());
@@ -74,7 +74,7 @@ fn puts_of_one_group_persist_together() {
 }
 
 #[test]
-fn a_delete_persists_once_and_one_of_nothing_never() {
+fn delete_persists_once() {
     let rig = warm();
     for number in 0..8 {
         assert_eq!(rig.cost(|| assert!(rig.store.delete(&key(number)).unwrap())), DELETE_COST);
@@ -90,7 +90,7 @@ fn reads_persist_nothing() {
     let cost = rig.cost(|| {
         (0..16).for_each(|number| assert_eq!(rig.get(&key(number)).unwrap().is_some(), number < 8));
         let (pin, mut seen) = (epoch::pin(), [None; 16]);
-        assert_eq!(rig.store.look_at_many(pin.pinned(), &slices, &mut seen), 16);
+        assert_eq!(rig.store.lookup_many(pin.pinned(), &slices, &mut seen), 16);
         assert_eq!(seen.map(|value| value.is_some()), std::array::from_fn(|number| number < 8));
         rig.store.multi_get(&slices, &mut |_, _| {}).unwrap();
         rig.contents();

@@ -6,7 +6,7 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use engine::{Check, Cursor, Depth, Engine, Error, Seen, Version, Witness, empty_room};
+use engine::{Check, Cursor, Depth, Engine, Error, Lookup, Version, Witness, empty_buffer};
 use index::Position;
 use pmem_os::HostDram;
 
@@ -55,20 +55,20 @@ impl Rig {
         let mut copy = None;
         let found = self.store.get(key, &mut |_, value| copy = Some(value.to_vec()));
         let pin = epoch::pin();
-        match self.store.look(pin.pinned(), key, &mut empty_room()).seen() {
-            Seen::Value(value) => assert_eq!((found.as_ref().unwrap(), copy.as_deref()), (&true, Some(value))),
-            Seen::Absent => assert!(!found.as_ref().unwrap()),
-            Seen::Unsure => {}
+        match self.store.lookup(pin.pinned(), key, &mut empty_buffer()).unpack() {
+            Lookup::Value(value) => assert_eq!((found.as_ref().unwrap(), copy.as_deref()), (&true, Some(value))),
+            Lookup::Absent => assert!(!found.as_ref().unwrap()),
+            Lookup::Unsure => {}
         }
         assert_eq!(found?, copy.is_some());
         Ok(copy)
     }
 
     pub(super) fn version(&self, key: &[u8]) -> Version {
-        self.seen(key).0
+        self.version_and_witness(key).0
     }
 
-    fn seen(&self, key: &[u8]) -> (Version, Witness) {
+    fn version_and_witness(&self, key: &[u8]) -> (Version, Witness) {
         let mut seen = None;
         self.store.get(key, &mut |witness, value| seen = Some((witness.version(key, value), witness))).unwrap();
         seen.expect("the key is there")
@@ -76,7 +76,7 @@ impl Rig {
 
     /// Where the key's item lies.
     pub(super) fn position(&self, key: &[u8]) -> Position {
-        Position::from_word(self.seen(key).1.words()[0])
+        Position::from_word(self.version_and_witness(key).1.words()[0])
     }
 
     pub(super) fn contents(&self) -> Contents {

@@ -55,7 +55,7 @@ fn value_at(rig: &Rig, key: &[u8; 1]) -> u64 {
 
 /// As a store has it that keeps copies of its own file: the value holds a segment as it was, where segments could lie.
 #[test]
-fn a_value_that_holds_an_old_segment_brings_nothing_back() {
+fn value_holding_old_segment_revives_nothing() {
     const VALUE_BYTES: u64 = 4 * SEGMENT_BYTES;
     let rig = Rig::new();
     rig.put(b"gone", b"old");

@@ -18,7 +18,7 @@ use std::collections::btree_map::Entry;
 
 use heap::{FEATURE_BATCHES, Reservation};
 use index::Position;
-use index::partitioned_hash::Seen;
+use index::partitioned_hash::BatchLookup;
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Change, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
@@ -26,9 +26,9 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 use crate::canary;
 use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
-use crate::write::rooms::Rooms;
+use crate::write::reservations::Reservations;
 use crate::{HiKv, Memory};
-use engine::{BatchOp, Before, Condition, Error, ExpiredItem, Expiry, Verify};
+use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState, Verify};
 
 /// So many keys ahead the old items are asked for: as many as a core has misses in flight.
 const AHEAD_COUNT: usize = 12;
@@ -77,9 +77,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let asked = self.plan(conditions, ops);
         self.heap.set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&asked, &turn))?;
+        let expired = self.with_space(|| self.try_batch(&asked, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())
     }
 
@@ -91,16 +91,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let rooms = self.write_items(plan)?;
         let record = self.reserve(record_bytes(plan.ops.len()))?;
         loop {
-            self.make_queue_room(&plan.signatures)?;
+            self.make_queue_space(&plan.signatures)?;
             let pin = epoch::pin();
             match self.lock_and_note(plan, &rooms) {
                 Ok(ready) => return self.carry_out(ready, plan, rooms, record, turn),
                 Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
-                    if let Error::Unmet { condition } = error {
+                    if let Error::ConditionFailed { condition } = error {
                         let (signature, Condition { key, .. }) = plan.conditions[condition];
-                        self.look_again(signature, key)?;
+                        self.find_again(signature, key)?;
                     }
                     return Err(error);
                 }
@@ -109,11 +109,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Waits until each queue that the batch needs has room. The caller holds a turn alone.
-    fn make_queue_room(&self, signatures: &[u64]) -> Result<(), Error> {
+    fn make_queue_space(&self, signatures: &[u64]) -> Result<(), Error> {
         for partition in self.partitions_of(signatures.len(), |number| signatures[number]) {
             let mut backoff = Backoff::long();
-            while !self.order.has_room(partition) {
-                Ordered::make_room(self, partition, &mut backoff)?;
+            while !self.order.has_space(partition) {
+                Ordered::make_space(self, partition, &mut backoff)?;
             }
         }
         Ok(())
@@ -136,14 +136,18 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(&'a self, plan: &'a Plan<'_>, rooms: &Rooms<'_, M, D>) -> Result<Ready<'a, M, D>, Stop> {
+    fn lock_and_note<'a>(
+        &'a self,
+        plan: &'a Plan<'_>,
+        rooms: &Reservations<'_, M, D>,
+    ) -> Result<Ready<'a, M, D>, Stop> {
         let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
         if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
         }
         let (mut expiring, mut number) = (Vec::new(), 0);
         for (op, (signature, asked)) in plan.ops.iter().enumerate() {
-            if let Some(&Seen::Entry(_, old)) = batch.seen().get(number + AHEAD_COUNT) {
+            if let Some(&BatchLookup::Entry(_, old)) = batch.lookups().get(number + AHEAD_COUNT) {
                 self.medium.prefetch_line(old.offset());
             }
             // Signatures of conditions lie in between.
@@ -151,17 +155,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 number += 1;
             }
             let (key, new) = (asked.key(), rooms.position(op));
-            let seen = batch.seen()[number];
+            let seen = batch.lookups()[number];
             match seen {
-                Seen::Entry(at, old) if self.plain_of(old, key).is_some() => {
+                BatchLookup::Entry(at, old) if self.plain_of(old, key).is_some() => {
                     batch.replace(number, op as u32, (at, old), new);
                 }
-                Seen::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
+                BatchLookup::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
                 _ => self.note_searching(&mut batch, number, (op, plan.ops[op]), new, &mut expiring)?,
             }
             number += usize::from(plan.conditions.is_empty());
         }
-        batch.has_room()?;
+        batch.has_space()?;
         let (mut tickets, changes) = (BTreeMap::new(), batch.changes());
         for partition in self.partitions_of(changes.len(), |change| plan.ops[changes[change].by as usize].0) {
             if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
@@ -197,7 +201,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &'a self,
         Ready { batch, expiring, tickets }: Ready<'_, M, D>,
         plan: &Plan<'a>,
-        mut rooms: Rooms<'_, M, D>,
+        mut rooms: Reservations<'_, M, D>,
         record: Reservation<'_, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<ExpiredItem>, Error> {
@@ -205,7 +209,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             drop(batch);
             let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
             let asked = plan.conditions.iter().map(|(signature, one)| (*signature, one.key)).chain(written);
-            { asked }.try_for_each(|(signature, key)| self.look_again(signature, key))?;
+            { asked }.try_for_each(|(signature, key)| self.find_again(signature, key))?;
             return Ok(Vec::new());
         }
         self.stamp_together(&mut rooms, plan, &batch)?;
@@ -219,8 +223,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
-        self.tell_all(plan, &finished.changes, tickets);
-        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
+        self.enqueue_all(plan, &finished.changes, tickets);
+        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == PriorState::Expired);
         let expired = expired.filter_map(|&(old, _)| self.copy_expired(Some(old))).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
@@ -235,11 +239,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// or nothing. Under all locks, and nothing can keep the caller from publishing any more.
     fn stamp_together(
         &self,
-        rooms: &mut Rooms<'_, M, D>,
+        rooms: &mut Reservations<'_, M, D>,
         plan: &Plan<'_>,
         batch: &Batch<'_, M, D>,
     ) -> Result<(), Error> {
-        if self.snapshots.is_calm(rooms.stamp()) {
+        if self.snapshots.has_no_snapshot(rooms.stamp()) {
             return Ok(());
         }
         let stamp = self.stamp();
@@ -254,7 +258,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Step 8: one place of each queue has all of its changes.
-    fn tell_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
+    fn enqueue_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
         if tickets.values().all(Option::is_none) {
             return self.disposal().retire_all(changes.iter().filter_map(|change| some(change.old)));
         }
@@ -266,7 +270,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             by_queue.entry(queue).or_default().push(written);
         }
         for ((queue, ticket), written) in tickets.into_iter().zip(by_queue.into_values()) {
-            self.order.tell_all(self.disposal(), queue, ticket, &written);
+            self.order.enqueue_all(self.disposal(), queue, ticket, &written);
         }
     }
 }

@@ -19,10 +19,10 @@ use std::borrow::Cow;
 use pmem::{Backoff, Medium};
 
 use crate::order::Ordered;
-use crate::read::whole;
-use crate::write::publish::{Target, Tried, Was};
+use crate::read::check_intact;
+use crate::write::publish::{Tried, Was, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Answer, Condition, Decide, Decision, Error, ExpiredItem, Expiry, Held};
+use engine::{Condition, CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, WriteResult};
 use items::{Item, NewItem};
 
 /// What a decision makes of a key.
@@ -35,7 +35,9 @@ pub(crate) enum Change<'v> {
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// [`Self::change`] for a caller that sees no items.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
+        self.change(key, &mut |item| match decide(
+            item.map(|item| CurrentItem { value: item.value, expiry: item.expiry }),
+        ) {
             Decision::Keep => Change::Keep,
             Decision::Delete => Change::Delete,
             Decision::Put(value) => Change::Put { value, expiry: item.map_or(Expiry::NEVER, |item| item.expiry) },
@@ -52,13 +54,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
-            match self.with_room(|| self.try_change(signature, key, decide))? {
-                Answer::Done((changed, expired)) => {
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+            match self.with_space(|| self.try_change(signature, key, decide))? {
+                WriteResult::Done((changed, expired)) => {
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(changed);
                 }
-                Answer::Unexpected => {}
-                Answer::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::Unexpected => {}
+                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }
@@ -68,12 +70,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
             match self.try_delete_if(signature, key, conditions)? {
-                Answer::Done((_, expired)) => {
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+                WriteResult::Done((_, expired)) => {
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(());
                 }
-                Answer::Unexpected => {}
-                Answer::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::Unexpected => {}
+                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }
@@ -89,9 +91,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let found = self.find(signature, key)?;
         let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
         if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
-        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        let target = WriteTarget::holding(signature, key, found.map(|(position, _)| position));
         self.publish(target, None)
     }
 
@@ -104,16 +106,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<Tried<'a, D, (bool, Option<ExpiredItem>)>, Error> {
         let _pin = epoch::pin();
         let found = self.find(signature, key)?;
-        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        let target = WriteTarget::holding(signature, key, found.map(|(position, _)| position));
         let item = match found {
             Some((position, item)) => {
-                whole(&item, position)?;
+                check_intact(&item, position)?;
                 self.unexpired(item, position)?
             }
             None => None,
         };
         let new = match decide(item) {
-            Change::Keep => return Ok(Answer::Done((false, None))),
+            Change::Keep => return Ok(WriteResult::Done((false, None))),
             Change::Delete => None,
             Change::Put { value, expiry } => {
                 self.check_put(key, value.len() as u64)?;

@@ -21,9 +21,9 @@ use pmem::{Dram, Level, Medium, MediumError, Waited};
 
 use crate::canary;
 use crate::read::group::GROUP_COUNT;
-use crate::write::publish::{Committed, Pending, Prepared, Target};
+use crate::write::publish::{Committed, Pending, Prepared, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Engine, Error, ExpiredItem, Expiry, Told};
+use engine::{Engine, Error, ExpiredItem, Expiry, OnResult, PriorState, WriteResult};
 use items::NewItem;
 
 /// A key with its item, written and not published.
@@ -38,11 +38,11 @@ type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Puts at most [`GROUP_COUNT`] items.
-    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
         let mut expired = Group::new();
-        let late = self.put_together(items, &mut expired, told);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
-        self.put_each(items, late, told);
+        let late = self.put_together(items, &mut expired, on_result);
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
+        self.put_each(items, late, on_result);
     }
 
     /// Puts those of the items that have these numbers, one after the other.
@@ -51,11 +51,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &self,
         items: &[(&[u8], &[u8])],
         numbers: impl IntoIterator<Item = usize>,
-        told: &mut Told<'_>,
+        on_result: &mut OnResult<'_>,
     ) {
         for number in numbers {
             let (key, value) = items[number];
-            told(number, self.put(key, value));
+            on_result(number, self.put(key, value));
         }
     }
 
@@ -64,11 +64,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &'a self,
         items: &[(&'a [u8], &'a [u8])],
         expired: &mut Group<ExpiredItem>,
-        told: &mut Told<'_>,
+        on_result: &mut OnResult<'_>,
     ) -> Group<usize> {
         let _pin = epoch::pin();
         match self.prepare_group(items) {
-            Ok(prepared) => self.publish_group(prepared, expired, told),
+            Ok(prepared) => self.publish_group(prepared, expired, on_result),
             Err(_) => (0..items.len()).collect(),
         }
     }
@@ -76,12 +76,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 1 and 2.
     fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
-        let aims: Group<_> = signatures.iter().map(|&signature| self.index.aim(&self.medium, signature)).collect();
+        let targets: Group<_> =
+            signatures.iter().map(|&signature| self.index.prefetch(&self.medium, signature)).collect();
         let mut prepared = Group::new();
-        for ((number, &(key, value)), aim) in items.iter().enumerate().zip(&aims) {
+        for ((number, &(key, value)), target) in items.iter().enumerate().zip(&targets) {
             let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-            self.prefetch_old(aim);
-            prepared.push(Keyed { number, signature: aim.signature(), key, new });
+            self.prefetch_old(target);
+            prepared.push(Keyed { number, signature: target.signature(), key, new });
         }
         if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();
@@ -94,22 +95,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &'a self,
         prepared: Group<Keyed<'a, D>>,
         expired: &mut Group<ExpiredItem>,
-        told: &mut Told<'_>,
+        on_result: &mut OnResult<'_>,
     ) -> Group<usize> {
         let (mut pending, mut numbers) = (Group::new(), Group::new());
         let (mut late, mut late_keys) = (Group::new(), Group::<&[u8]>::new());
         for Keyed { number, signature, key, new } in prepared {
             let entered = if late_keys.contains(&key) {
-                Ok(Answer::QueueFull(None))
+                Ok(WriteResult::QueueFull(None))
             } else {
-                self.enter(Target::any(signature, key), Some(new), Committed::Together)
+                self.enter(WriteTarget::any(signature, key), Some(new), Committed::Together)
             };
             match entered {
-                Ok(Answer::Done(Some(published))) => {
+                Ok(WriteResult::Done(Some(published))) => {
                     pending.push(published);
                     numbers.push(number);
                 }
-                Err(error) if !error.is_full() => told(number, Err(error)),
+                Err(error) if !error.is_full() => on_result(number, Err(error)),
                 _ => {
                     late.push(number);
                     late_keys.push(key);
@@ -118,7 +119,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         // What fails here is one commit, of all of them.
         let settled = self.settle_group(pending, expired);
-        numbers.into_iter().for_each(|number| told(number, settled.map_err(Error::from)));
+        numbers.into_iter().for_each(|number| on_result(number, settled.map_err(Error::from)));
         late
     }
 
@@ -132,12 +133,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
-            if self.before(pending.old_expiry) == Before::Expired {
+            if self.before(pending.old_expiry) == PriorState::Expired {
                 expired.extend(self.copy_expired(pending.written.old));
             }
             match waited {
                 Ok(Waited::Durable) => self.settle(pending)?,
-                _ => self.tell(pending.ticket, pending.written),
+                _ => self.enqueue(pending.ticket, pending.written),
             }
         }
         if is_early { commit() } else { waited }.map(drop)

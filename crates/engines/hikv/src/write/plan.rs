@@ -3,7 +3,7 @@
 //! Conditions are judged while the pairs of all keys are locked, those of the conditions among them, and before anything of the
 //! batch is published: so all hold at one moment, which is that of the batch. On memory the batch makes what it finds durable
 //! first; on a log what it publishes comes behind. A batch that publishes nothing, since a condition does not hold or there is
-//! nothing to write, looks again as a reader before it says so (`look_again`).
+//! nothing to write, looks again as a reader before it says so (`find_again`).
 
 use std::ptr;
 
@@ -134,7 +134,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let found = find(*signature, condition.key)?;
             let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
             if !condition.holds(live) && !is_forgotten(condition.key) {
-                return Err(Error::Unmet { condition: number });
+                return Err(Error::ConditionFailed { condition: number });
             }
         }
         Ok(())
@@ -171,7 +171,7 @@ mod tests {
 
     /// Keys of which some share a signature, in batches that are sorted at once and spread before.
     #[test]
-    fn the_last_operation_of_each_key_comes_in_the_order_of_signatures() {
+    fn last_operations_are_sorted_by_signature() {
         comes_in_order(|key| u64::from(key[0] % 97).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     }
 

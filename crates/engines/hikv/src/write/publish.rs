@@ -15,7 +15,7 @@ use crate::canary;
 use crate::item;
 use crate::order::{self, Ordered, Written};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Error, ExpiredItem, Expiry};
+use engine::{Error, ExpiredItem, Expiry, PriorState, WriteResult};
 
 /// What a write expects of its key's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub(crate) enum Expected {
 
 /// The key that is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target<'k> {
+pub(crate) struct WriteTarget<'k> {
     pub(crate) signature: u64,
     pub(crate) key: &'k [u8],
     pub(crate) expected: Expected,
@@ -38,7 +38,7 @@ pub(crate) struct Target<'k> {
 
 /// An item that was written and flushed, and that nobody sees yet.
 pub(crate) struct Prepared<'r, D: Dram> {
-    pub(crate) room: Reservation<'r, D>,
+    pub(crate) reservation: Reservation<'r, D>,
     pub(crate) expiry: Expiry,
     /// The snapshot epoch of the item.
     pub(crate) stamp: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Prepared<'r, D: Dram> {
 impl<D: Dram> Prepared<'_, D> {
     #[inline(always)]
     pub(crate) fn position(&self) -> Position {
-        Position::of(self.room.place())
+        Position::of(self.reservation.place())
     }
 }
 
@@ -83,10 +83,10 @@ pub(crate) struct Pending<'k, 'r> {
 }
 
 /// What a write found, and a copy of the item if that had expired.
-pub(crate) type Was = (Before, Option<ExpiredItem>);
+pub(crate) type Was = (PriorState, Option<ExpiredItem>);
 
 /// The answer of a write of this engine: the new item, if there is one, comes back from a full queue.
-pub(crate) type Tried<'r, D, T> = Answer<T, Option<Prepared<'r, D>>>;
+pub(crate) type Tried<'r, D, T> = WriteResult<T, Option<Prepared<'r, D>>>;
 
 impl Expected {
     #[inline(always)]
@@ -99,16 +99,16 @@ impl Expected {
     }
 }
 
-impl<'k> Target<'k> {
+impl<'k> WriteTarget<'k> {
     /// The key, whatever it holds.
     #[inline(always)]
-    pub(crate) fn any(signature: u64, key: &'k [u8]) -> Target<'k> {
-        Target { signature, key, expected: Expected::Anything }
+    pub(crate) fn any(signature: u64, key: &'k [u8]) -> WriteTarget<'k> {
+        WriteTarget { signature, key, expected: Expected::Anything }
     }
 
     /// The key while its item is this one, which the caller saw under the pin that it still holds.
-    pub(crate) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> Target<'k> {
-        Target { signature, key, expected: Expected::Item(item.map(Position::item)) }
+    pub(crate) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> WriteTarget<'k> {
+        WriteTarget { signature, key, expected: Expected::Item(item.map(Position::item)) }
     }
 }
 
@@ -118,17 +118,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn enter<'a, 'k>(
         &'a self,
-        target: Target<'k>,
+        target: WriteTarget<'k>,
         mut new: Option<Prepared<'a, D>>,
         committed: Committed,
     ) -> Result<Tried<'a, D, Option<Pending<'k, 'a>>>, Error> {
-        let Target { signature, key, expected } = target;
+        let WriteTarget { signature, key, expected } = target;
         let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
         loop {
             let mut bucket = self.index.lock(self.cx(), signature).due_at(expiry.ms());
             if committed == Committed::Together {
-                bucket = bucket.as_one_of_many();
+                bucket = bucket.in_group();
             }
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(|item| item.expiry)))?;
             let old = found.as_ref().map(|found| found.position);
@@ -136,15 +136,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 self.refuse_hidden(signature, key)?;
             }
             if !expected.allows(old) && !self.medium.breaks(canary::CAS_IGNORES_CHANGE) {
-                return Ok(Answer::Unexpected);
+                return Ok(WriteResult::Unexpected);
             }
             if old.is_none() && position.is_none() {
                 drop(bucket);
-                self.look_again(signature, key)?;
-                return Ok(Answer::Done(None));
+                self.find_again(signature, key)?;
+                return Ok(WriteResult::Done(None));
             }
             let Some(ticket) = self.order.take(|| self.index.partition(signature)) else {
-                return Ok(Answer::QueueFull(new));
+                return Ok(WriteResult::QueueFull(new));
             };
             let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
             let is_copy = matches!(expected, Expected::Original(_));
@@ -164,14 +164,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             };
             match published {
                 Ok(published) => {
-                    new.map(|new| new.room.publish());
+                    new.map(|new| new.reservation.publish());
                     if self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
                         self.keep_for_snapshots(stamp, signature, key, old)?;
                     }
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
                     let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
-                    return Ok(Answer::Done(Some(Pending { written, old_expiry, published, ticket, hidden })));
+                    return Ok(WriteResult::Done(Some(Pending { written, old_expiry, published, ticket, hidden })));
                 }
                 Err(full) => {
                     hidden.into_iter().for_each(Write::unchanged);
@@ -185,7 +185,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// For a writer that publishes nothing, and tells its caller what it saw of the key. Under its lock it did not wait until that
     /// was durable; this looks once more as a reader, and so waits until what is there now is durable.
     #[cold]
-    pub(crate) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+    pub(crate) fn find_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         if self.medium.deferred().is_some() {
             self.find(signature, key)?;
         }
@@ -218,17 +218,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if hidden.is_some() && settled.is_ok() {
             self.reveal(hidden.take(), written.new);
         }
-        self.tell(ticket, written);
+        self.enqueue(ticket, written);
         settled
     }
 
     /// What an item of this expiry was to the write that took it away just now.
     #[inline(always)]
-    pub(crate) fn before(&self, old_expiry: Option<Expiry>) -> Before {
+    pub(crate) fn before(&self, old_expiry: Option<Expiry>) -> PriorState {
         match old_expiry {
-            None => Before::Absent,
-            Some(expiry) if self.clock.is_past(expiry) => Before::Expired,
-            Some(_) => Before::Present,
+            None => PriorState::Absent,
+            Some(expiry) if self.clock.is_past(expiry) => PriorState::Expired,
+            Some(_) => PriorState::Present,
         }
     }
 
@@ -238,36 +238,36 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         // SAFETY: the caller's pin keeps the item, which was found in the index.
         let item = unsafe { item::read(&self.medium, position?) }.ok()?;
         // A time that has rotted is none, and neither is a value.
-        if item.is_whole() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
+        if item.is_intact() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
     }
 
     /// Step 6.
     #[inline(always)]
-    pub(crate) fn tell<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
-        self.order.tell(self.disposal(), ticket, written);
+    pub(crate) fn enqueue<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
+        self.order.enqueue(self.disposal(), ticket, written);
     }
 
     /// Steps 3 to 6, and a copy of the item that had expired before. The caller is pinned.
     #[inline]
     pub(crate) fn publish<'a>(
         &'a self,
-        target: Target<'_>,
+        target: WriteTarget<'_>,
         new: Option<Prepared<'a, D>>,
     ) -> Result<Tried<'a, D, Was>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
-            Answer::Done(Some(pending)) => pending,
-            Answer::Done(None) => return Ok(Answer::Done((Before::Absent, None))),
-            Answer::Unexpected => return Ok(Answer::Unexpected),
-            Answer::QueueFull(new) => return Ok(Answer::QueueFull(new)),
+            WriteResult::Done(Some(pending)) => pending,
+            WriteResult::Done(None) => return Ok(WriteResult::Done((PriorState::Absent, None))),
+            WriteResult::Unexpected => return Ok(WriteResult::Unexpected),
+            WriteResult::QueueFull(new) => return Ok(WriteResult::QueueFull(new)),
         };
         let before = self.before(pending.old_expiry);
         let (crowded, old) = (pending.published.crowded, pending.written.old);
         self.settle(pending)?;
         if let Some(segment) = crowded {
-            self.relieve(target.signature, segment);
+            self.split(target.signature, segment);
         }
-        let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
-        Ok(Answer::Done((before, expired)))
+        let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
+        Ok(WriteResult::Done((before, expired)))
     }
 
     /// Steps 3 to 6, also where queues are full: the caller is not pinned while it waits. So `target` expects nothing that a pin
@@ -276,22 +276,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn publish_waiting<'a>(
         &'a self,
         pin: Pin,
-        target: Target<'_>,
+        target: WriteTarget<'_>,
         mut new: Option<Prepared<'a, D>>,
-    ) -> Result<Before, Error> {
+    ) -> Result<PriorState, Error> {
         let (mut pin, mut backoff) = (Some(pin), Backoff::long());
         loop {
             match self.publish(target, new)? {
-                Answer::Done((before, expired)) => {
+                WriteResult::Done((before, expired)) => {
                     drop(pin);
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(before);
                 }
-                Answer::QueueFull(waiting) => new = waiting,
-                Answer::Unexpected => unreachable!("a write that may wait expects nothing"),
+                WriteResult::QueueFull(waiting) => new = waiting,
+                WriteResult::Unexpected => unreachable!("a write that may wait expects nothing"),
             }
             drop(pin.take());
-            Ordered::make_room(self, self.index.partition(target.signature), &mut backoff)?;
+            Ordered::make_space(self, self.index.partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }
     }

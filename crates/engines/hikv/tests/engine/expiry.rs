@@ -60,7 +60,7 @@ fn count(store: &Store) -> u64 {
 
 /// More keys expire at once than a queue of the order holds changes.
 #[test]
-fn a_burst_of_expiries_is_reaped_and_not_scanned_meanwhile() {
+fn burst_of_expiries_is_reaped() {
     const COUNT: u32 = 12_000;
     let clock = Clock::manual(0);
     let store = store(&clock);
@@ -79,7 +79,7 @@ fn a_burst_of_expiries_is_reaped_and_not_scanned_meanwhile() {
 
 /// A step deletes as many keys with a queue that is full all the time as without order, and a round goes past none.
 #[test]
-fn a_full_queue_delays_no_expiry() {
+fn full_queue_delays_no_expiry() {
     const COUNT: u64 = 5_000;
     let clock = Clock::manual(0);
     let store = unordered_store().keeping_order(Ordered::bounded(1, 16, HostDram)).by_clock(clock.clone());
@@ -111,7 +111,7 @@ fn expired_keys_stay_few_under_a_writer_that_never_stops() {
 
 /// Each thread lets keys of its own expire and puts them again, while others reap.
 #[test]
-fn what_was_put_again_is_there_whatever_the_reaper_does() {
+fn reaper_spares_rewritten_keys() {
     const THREAD_COUNT: u8 = 3;
     const ROUND_COUNT: u32 = 300;
     let clock = Clock::manual(0);
@@ -195,16 +195,16 @@ fn use_store(store: &Store, key: &[u8]) -> Found {
 }
 
 #[test]
-fn whoever_is_told_of_a_key_may_use_the_store() {
+fn expiry_callback_may_use_store() {
     let clock = Clock::manual(0);
     let (store, found) = (Arc::new(store(&clock)), Arc::new(Mutex::new(Vec::new())));
     store.catch_up(Early::Wait).unwrap();
     let (weak, note) = (Arc::downgrade(&store), Arc::clone(&found));
-    let told = move |key: &[u8]| {
+    let reported = move |key: &[u8]| {
         let found = use_store(&weak.upgrade().unwrap(), key);
         note.lock().unwrap().push(found);
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     let count = let_expire(&store, &clock);
     let found = found.lock().unwrap();
     assert_eq!(found.len(), count);
@@ -218,18 +218,18 @@ fn whoever_is_told_of_a_key_may_use_the_store() {
 }
 
 #[test]
-fn a_panic_of_whoever_is_told_harms_neither_writer_nor_store() {
+fn expiry_callback_panic_is_harmless() {
     let clock = Clock::manual(0);
-    let (store, told_count) = (store(&clock), Arc::new(AtomicU32::new(0)));
+    let (store, reported_count) = (store(&clock), Arc::new(AtomicU32::new(0)));
     store.catch_up(Early::Wait).unwrap();
-    let count = Arc::clone(&told_count);
-    let told = move |key: &[u8]| {
+    let count = Arc::clone(&reported_count);
+    let reported = move |key: &[u8]| {
         count.fetch_add(1, Ordering::Relaxed);
         panic!("told of '{}', as this test means to", key.escape_ascii());
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     let expired_count = let_expire(&store, &clock);
-    assert_eq!(told_count.load(Ordering::Relaxed) as usize, expired_count);
+    assert_eq!(reported_count.load(Ordering::Relaxed) as usize, expired_count);
     assert_eq!(store.check_order(&mut |damage| panic!("{damage:?}")).unwrap(), store.len().unwrap());
     // Nobody waits for a call that ended by a panic.
     store.on_expired(None);
@@ -237,14 +237,14 @@ fn a_panic_of_whoever_is_told_harms_neither_writer_nor_store() {
 
 /// Each call takes the next key out, and the last one has nobody told any more.
 #[test]
-fn a_long_chain_of_keys_is_told_of_one_after_the_other() {
+fn chained_expiry_callbacks_do_not_nest() {
     const COUNT: u32 = 20_000;
     let clock = Clock::manual(0);
-    let (store, told_count) = (Arc::new(store(&clock)), Arc::new(AtomicU32::new(0)));
+    let (store, reported_count) = (Arc::new(store(&clock)), Arc::new(AtomicU32::new(0)));
     (0..=COUNT).for_each(|number| put_for(&store, &number.to_be_bytes(), SECOND));
     clock.advance(SECOND);
-    let (weak, count) = (Arc::downgrade(&store), Arc::clone(&told_count));
-    let told = move |key: &[u8]| {
+    let (weak, count) = (Arc::downgrade(&store), Arc::clone(&reported_count));
+    let reported = move |key: &[u8]| {
         let store = weak.upgrade().unwrap();
         let next = u32::from_be_bytes(key.try_into().unwrap()) + 1;
         if count.fetch_add(1, Ordering::Relaxed) + 1 == COUNT {
@@ -252,7 +252,7 @@ fn a_long_chain_of_keys_is_told_of_one_after_the_other() {
         }
         store.put(&next.to_be_bytes(), b"new").unwrap();
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     store.put(&0u32.to_be_bytes(), b"new").unwrap();
-    assert_eq!(told_count.load(Ordering::Relaxed), COUNT);
+    assert_eq!(reported_count.load(Ordering::Relaxed), COUNT);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, Wanted};
+use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, WantedThreads};
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;
@@ -33,43 +33,43 @@ fn store_on(medium: Sim) -> Store {
 #[test]
 fn workers_are_wanted_by_the_depth_of_queues() {
     const BOUND: u32 = 1024;
-    for (callers_apply, at_some) in [(false, Wanted::One), (true, Wanted::Nobody)] {
+    for (callers_apply, at_some) in [(false, WantedThreads::One), (true, WantedThreads::None)] {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
         let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
         let store = store.keeping_order(Ordered::bounded(1, BOUND as usize, HostDram));
         store.catch_up(Early::Wait).unwrap();
-        store.callers_apply(callers_apply);
+        store.set_callers_apply(callers_apply);
         while store.step().unwrap() != Progress::Idle {}
         let put = |numbers: std::ops::Range<u32>| {
             numbers.for_each(|number| store.put(&(number % 100).to_be_bytes(), b"value").unwrap());
-            store.wanted()
+            store.wanted_threads()
         };
-        assert_eq!(put(0..255), Wanted::Nobody);
+        assert_eq!(put(0..255), WantedThreads::None);
         assert_eq!(put(255..512), at_some);
-        assert_eq!(put(512..768), Wanted::All, "more than half full");
+        assert_eq!(put(512..768), WantedThreads::All, "more than half full");
         let count = store.apply().unwrap();
-        assert_eq!((count, store.upkeep().queued_count), (16, 752), "one group");
+        assert_eq!((count, store.queue_stats().queued_count), (16, 752), "one group");
         while store.step().unwrap() != Progress::Idle {}
-        assert_eq!((store.wanted(), store.upkeep().queued_count), (Wanted::Nobody, 0));
+        assert_eq!((store.wanted_threads(), store.queue_stats().queued_count), (WantedThreads::None, 0));
     }
 }
 
 /// Most of a group finds the queue full: each item is put once all the same, and a key's items in their order.
 #[test]
-fn a_group_that_fills_its_queue_is_put_in_order() {
+fn group_filling_its_queue_is_ordered() {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
     let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
     let store = store.keeping_order(Ordered::bounded(1, 4, HostDram));
     store.catch_up(Early::Wait).unwrap();
     let (keys, values) = ([[0], [1], [2]], (0..16).map(|value| [value]).collect::<Vec<[u8; 1]>>());
     let items: Vec<_> = values.iter().map(|value| (&keys[usize::from(value[0]) % 3][..], &value[..])).collect();
-    let mut told = [0; 16];
+    let mut reported = [0; 16];
     store.multi_put_each(&items, &mut |number, done| {
         done.unwrap();
-        told[number] += 1;
+        reported[number] += 1;
     });
-    let upkeep = store.upkeep();
-    assert_eq!((told, upkeep.applied_count + upkeep.queued_count), ([1; 16], 16));
+    let upkeep = store.queue_stats();
+    assert_eq!((reported, upkeep.applied_count + upkeep.queued_count), ([1; 16], 16));
     for (key, last) in keys.iter().zip([15, 13, 14]) {
         assert!(store.get(key, &mut |_, value| assert_eq!(value, [last])).unwrap());
     }
@@ -95,7 +95,7 @@ impl Probe for Dying {
 
 /// At whichever read within a group: the queue is the next drainer's, and if the tree had taken a part it is built anew.
 #[test]
-fn a_thread_that_dies_within_a_group_leaves_its_queue_to_others() {
+fn dead_thread_leaves_queue_to_others() {
     let mut death_count = 0;
     for reads in (0..60).step_by(3) {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
@@ -120,7 +120,7 @@ fn a_thread_that_dies_within_a_group_leaves_its_queue_to_others() {
         // That the order was lost, if it was, is told once.
         let _ = store.catch_up(Early::Wait);
         assert_in_order(&store, &contents);
-        assert_eq!(store.upkeep().queued_count, 0);
+        assert_eq!(store.queue_stats().queued_count, 0);
     }
     assert!(death_count > 5, "{death_count} threads died");
 }
@@ -168,7 +168,7 @@ fn assert_in_order(store: &impl OrderedEngine, contents: &Contents) {
 }
 
 #[test]
-fn scans_show_what_was_written_before_and_after_the_order_was_asked_for() {
+fn scans_show_writes_around_order_request() {
     let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(1));
     for count in [0, 10, 2_000, 10_000, 10_000] {
         for _ in 0..count {
@@ -195,7 +195,7 @@ fn write_while_the_order_is_built(medium: impl Fn() -> Sim) {
         }
         let clears_after = rng.usize(..40);
         for step in 0.. {
-            store.ask_for_order().unwrap();
+            store.request_order().unwrap();
             if store.stats().order.unwrap().state == OrderState::Ready {
                 break;
             }
@@ -217,12 +217,12 @@ fn write_while_the_order_is_built(medium: impl Fn() -> Sim) {
 }
 
 #[test]
-fn what_is_written_while_the_order_is_built_is_in_it() {
+fn writes_during_order_build_are_in_it() {
     write_while_the_order_is_built(|| Sim::new(REGION_BYTES, Model::Line));
 }
 
 #[test]
-fn what_is_written_while_the_order_is_built_and_not_noted_is_caught() {
+fn unnoted_write_during_build_is_caught() {
     let medium = || Sim::new(REGION_BYTES, Model::Line).with_canary(engine_hikv::canary::CHANGE_MISSES_DELTA);
     assert_caught(|| write_while_the_order_is_built(medium));
 }
@@ -246,7 +246,7 @@ fn clear_leaves_nothing_in_order_and_the_order_goes_on() {
 }
 
 #[test]
-fn an_early_scan_is_refused_where_it_was_asked_to_be_and_where_it_would_wait_for_itself() {
+fn early_scan_is_refused_instead_of_deadlock() {
     let store = store();
     store.put(b"key", b"value").unwrap();
     let refused = |result| matches!(result, Err(Error::NotOrderedYet { .. }));
@@ -277,7 +277,7 @@ fn writers_help_where_queues_are_full() {
 }
 
 #[test]
-fn a_range_is_counted_without_reading_it_all() {
+fn range_is_counted_without_reading_it_all() {
     let store = store();
     (0..1_000u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
     store.catch_up(Early::Wait).unwrap();
@@ -329,7 +329,7 @@ fn replaced_items_stay_until_the_tree_has_let_go_of_them() {
 }
 
 #[test]
-fn items_that_are_freed_before_the_tree_has_let_go_are_caught() {
+fn items_freed_before_tree_are_caught() {
     let medium = Sim::new(REGION_BYTES, Model::Line).with_canary(engine_hikv::canary::RETIRE_BEFORE_TREE);
     assert_caught(|| replaced_items_are_compared_with(medium).unwrap());
 }
@@ -349,13 +349,13 @@ fn put_all(store: &Store, value: u8) {
 /// The tree is told of replaced items, or the delta of a build that comes to an end after so many steps or more, or of one that a `clear`
 /// ends, or nothing is.
 #[test]
-fn what_was_replaced_is_freed_in_every_phase() {
+fn replaced_items_are_freed_in_every_phase() {
     for (step_count, is_cleared) in (0..12).flat_map(|count| [(count, true), (count, false)]) {
         let store = store();
         let empty = taken_bytes(&store);
         put_all(&store, 1);
         let full = taken_bytes(&store);
-        store.ask_for_order().unwrap();
+        store.request_order().unwrap();
         (0..step_count).for_each(|_| _ = store.step().unwrap());
         put_all(&store, 2);
         // While the order is built, into the delta.

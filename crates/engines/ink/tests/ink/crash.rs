@@ -57,7 +57,7 @@ fn two_writers_survive_crashes_of_both() {
 }
 
 #[test]
-fn a_batch_that_is_half_logged_is_caught() {
+fn batch_that_is_half_logged_is_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..settings() };
     let verdict = hunt::<Crashed<OfInk>>(pbtree::canary::BATCH_HALF_LOGGED, &[dense_batch()], &quiet);
     assert!(verdict.is_caught(), "{verdict:?}");
@@ -121,7 +121,7 @@ fn broken_compactions_are_caught() {
 }
 
 #[test]
-fn a_compaction_undoes_no_write() {
+fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfInk>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
     let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);

@@ -95,7 +95,7 @@ fn an_absence_that_damage_makes_is_told() {
 
 /// A scan compares values as a get does: it ends with an error where it comes to one that is damaged, and not before.
 #[test]
-fn a_scan_shows_no_damaged_value_where_values_are_compared() {
+fn verified_scan_shows_no_damaged_value() {
     let scanned = |verify, count: usize| {
         let store = filled(verify);
         flip(&store, place_of(&store, &value(9)) & !7, 1 << 63);
@@ -166,7 +166,7 @@ fn assert_cleared(image: &Image, at: u64, bit: u32, (before, behind): (bool, boo
 
 /// Whatever is damaged of nodes: words of meta, keys, children and values, of all that a descent to this key comes by.
 #[test]
-fn a_damaged_store_is_cleared() {
+fn damaged_store_is_cleared() {
     let probe = filled(Verify::Nothing);
     idle(&probe);
     let (medium, image) = (probe.tree().medium(), probe.tree().medium().images(1, 0).remove(0));
@@ -187,7 +187,7 @@ fn a_damaged_store_is_cleared() {
 
 /// Dumps, backups and conversions go by walks, which compare values whatever reads compare.
 #[test]
-fn a_walk_shows_no_damaged_value() {
+fn walk_shows_no_damaged_value() {
     for verify in [Verify::Nothing, Verify::Values] {
         let store = filled(verify);
         flip(&store, place_of(&store, &value(9)) & !7, 1 << 63);
@@ -205,7 +205,7 @@ fn a_walk_shows_no_damaged_value() {
 
 /// What has rotted is no reason to delete it.
 #[test]
-fn a_time_that_has_rotted_deletes_nothing() {
+fn time_that_has_rotted_deletes_nothing() {
     let (clock, expiry) = (Clock::manual(100), 0x5151_5151_5151);
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
     store.put_until(b"key", b"value", Expiry::at_ms(expiry)).unwrap();
@@ -218,7 +218,7 @@ fn a_time_that_has_rotted_deletes_nothing() {
 
 /// A damaged child word whose check fits by chance, as one in 256 does, names any place.
 #[test]
-fn a_child_word_that_fits_and_names_no_node_is_told() {
+fn wrong_child_word_is_reported() {
     let probe = filled(Verify::Nothing);
     let (medium, image) = (probe.tree().medium(), probe.tree().medium().images(1, 0).remove(0));
     let word = |at: u64| medium.load(Offset(at), Ordering::Relaxed);
@@ -233,16 +233,16 @@ fn a_child_word_that_fits_and_names_no_node_is_told() {
             for child in [root + 8, root + 24] {
                 flip(&store, child, word(child) ^ (place | class << 48 | check << 56));
             }
-            let told = get(&store, 0).unwrap_err().to_string();
-            reached += u32::from(!told.contains("a pointer's check does not fit"));
+            let reported = get(&store, 0).unwrap_err().to_string();
+            reached += u32::from(!reported.contains("a pointer's check does not fit"));
             (0..KEY_COUNT)
                 .for_each(|number| _ = get(&store, number).is_ok() || store.put(&key(number), b"new").is_ok());
             assert!(store.len().is_err() && store.walk(Cursor::Start, &mut |_, _, _| ()).is_err(), "{place:#x}");
             while store.step().is_ok_and(|progress| progress == Progress::More) {}
-            let mut told = 0;
-            store.tree().check(&mut |_| told += 1).unwrap();
+            let mut reported = 0;
+            store.tree().check(&mut |_| reported += 1).unwrap();
             store.clear().unwrap();
-            assert!(told > 0 && store.put(&key(0), b"new").is_ok());
+            assert!(reported > 0 && store.put(&key(0), b"new").is_ok());
         }
     }
     assert_eq!(reached, 9, "one check of 256 fits");

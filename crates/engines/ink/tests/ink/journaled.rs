@@ -31,7 +31,7 @@ fn it_survives_on_a_disk() {
 
 /// A reader who comes later finds no ticket beside the lock, and is shown what no sync has reached.
 #[test]
-fn a_lock_without_its_ticket_is_caught() {
+fn lock_without_its_ticket_is_caught() {
     let settings = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
     let scripts = [Script::seeded(7, &shape(16))];
     let verdict = hunt::<Crashed<OfInk<true, OnDisk>>>(pbtree::canary::UNLOCKED_BEFORE_COMMIT, &scripts, &settings);

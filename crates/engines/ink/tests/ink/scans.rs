@@ -59,7 +59,7 @@ fn by(store: &Ink<Sim, HostDram>, direction: Direction, count: usize) -> Result<
 }
 
 #[test]
-fn a_scan_that_was_ended_goes_on_behind_the_item_shown_last() {
+fn ended_scan_continues_after_last_item() {
     let (store, map) = filled();
     let upwards: Vec<_> = map.into_iter().collect();
     let downwards: Vec<_> = upwards.iter().rev().cloned().collect();
@@ -71,7 +71,7 @@ fn a_scan_that_was_ended_goes_on_behind_the_item_shown_last() {
 
 /// A visitor that deletes what it was shown, has leaves merged, and puts keys around it: every key that was there is shown once, in order.
 #[test]
-fn a_visitor_may_change_the_leaves_that_it_is_shown() {
+fn visitor_may_change_visited_leaves() {
     for direction in [Direction::Forward, Direction::Backward] {
         let options = Options { order: 7, in_place: false };
         let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, options).unwrap();
@@ -101,7 +101,7 @@ fn a_visitor_may_change_the_leaves_that_it_is_shown() {
 }
 
 #[test]
-fn a_scan_ends_with_an_error_where_it_comes_by_a_damaged_key() {
+fn scan_ends_with_error_at_damaged_key() {
     let (store, map) = filled();
     let medium = store.tree().medium();
     // SAFETY: the medium lives, and nobody writes to it meanwhile.

@@ -109,11 +109,11 @@ fn another_keys_value_is_told_by_every_reader_and_writer() {
     let store = filled(true);
     assert_eq!(damage(&store), [""; 0]);
     give(&store, 7, 23);
-    let is_told = |answer: Result<(), Error>| matches!(answer, Err(Error::Corrupt { .. }));
-    assert!(is_told(get(&store, 7).map(drop)) && is_told(store.put(&key(7), b"new")));
-    assert!(is_told(store.delete(&key(7)).map(drop)));
-    assert!(is_told(store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).map(drop)));
-    assert!(is_told(store.multi_get(&[&key(6), &key(7)], &mut |_, _| {})));
+    let is_reported = |answer: Result<(), Error>| matches!(answer, Err(Error::Corrupt { .. }));
+    assert!(is_reported(get(&store, 7).map(drop)) && is_reported(store.put(&key(7), b"new")));
+    assert!(is_reported(store.delete(&key(7)).map(drop)));
+    assert!(is_reported(store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).map(drop)));
+    assert!(is_reported(store.multi_get(&[&key(6), &key(7)], &mut |_, _| {})));
     let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
     let scanned = loop {
         match store.scan(&mut cursor, &mut |_, _| ControlFlow::Continue(())) {
@@ -121,10 +121,10 @@ fn another_keys_value_is_told_by_every_reader_and_writer() {
             ended => break ended.map(drop),
         }
     };
-    assert!(is_told(scanned) && is_told(walk(&store)));
+    assert!(is_reported(scanned) && is_reported(walk(&store)));
     assert!(damage(&store).iter().any(|what| what.contains("another key's")), "{:?}", damage(&store));
     let mut whole_count = 0;
-    store.walk_whole(Cursor::Start, &mut |_, _, _| whole_count += 1, &mut |_| Ok(())).unwrap();
+    store.walk_skipping_damage(Cursor::Start, &mut |_, _, _| whole_count += 1, &mut |_| Ok(())).unwrap();
     assert_eq!(whole_count, KEY_COUNT - 1);
     for number in (0..KEY_COUNT).filter(|&number| number != 7) {
         assert_eq!(get(&store, number).unwrap(), Some(value(number)));
@@ -150,7 +150,7 @@ fn an_older_value_at_another_place_is_told() {
 }
 
 #[test]
-fn a_store_without_tags_is_read_and_written_by_the_old_rule() {
+fn store_without_tags_uses_old_rule() {
     let store = filled(false);
     store.write_batch(&[BatchOp::Put { key: &key(3), value: &value(3) }, BatchOp::Delete { key: &key(4) }]).unwrap();
     let sim = store.tree().medium().clone();

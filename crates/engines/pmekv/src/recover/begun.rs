@@ -53,7 +53,7 @@ fn part<'r, 'm>(run: &'r [Keyed<'m>], low: &[u8], high: Option<&[u8]>) -> &'r [K
 /// Records that were read long ago: their keys are asked for again. By few at a time, as many more of the nodes come between two of them: pages'
 /// translations that were had long before are lost again.
 fn in_time<'r, 'm>(run: &'r [Keyed<'m>]) -> impl Iterator<Item = Keyed<'m>> + 'r {
-    items::in_time(run, |keyed| arch::prefetch(keyed.key.as_ptr())).copied()
+    items::prefetch_ahead(run, |keyed| arch::prefetch(keyed.key.as_ptr())).copied()
 }
 
 /// Takes the first of what all runs have left.

@@ -76,7 +76,7 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
     let begun = opening.begun()?;
     let parts = opening.parts()?;
     let (count, total) = (AtomicU64::new(0), found.checkpoint.key_count + begun.count() as u64);
-    let tell = |more| watch(count.fetch_add(more, Relaxed) + more, total);
+    let report = |more| watch(count.fetch_add(more, Relaxed) + more, total);
     let loader = Loader::new(dram);
     let load_part = |number: usize| {
         let Part { low, nodes } = parts[number];
@@ -85,20 +85,20 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
         let sorted = opening.sorted(opening.stored(nodes), begun.range(low, high)).inspect(|_| {
             untold += 1;
             if untold == KEYS_PER_TELLING {
-                tell(mem::take(&mut untold));
+                report(mem::take(&mut untold));
             }
         });
         let part = loader.part(low, high, sorted);
-        tell(untold);
+        report(untold);
         part
     };
     let loaded =
         each_part(thread_count(total as usize), parts.len(), load_part).into_iter().collect::<Result<Vec<_>, _>>();
-    let loaded = loaded.map_err(told)?;
+    let loaded = loaded.map_err(heap_error)?;
     if lost.is_none() {
         found.checkpoint.has_keys(medium, opening.stored_count.into_inner())?;
     }
-    loader.finish(loaded).map_err(|error| told(error.into()))
+    loader.finish(loaded).map_err(|error| heap_error(error.into()))
 }
 
 impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
@@ -246,7 +246,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
             return Err(wrong("a record's key is of another lane"));
         }
         // The tree is of their keys: which of two that are out of order is damaged, the order does not tell.
-        if self.lost.is_some() && !item.is_whole() {
+        if self.lost.is_some() && !item.is_intact() {
             return Err(wrong("a record's checksum does not fit"));
         }
         Ok(Keyed::new(item.key, stored.record))
@@ -258,7 +258,7 @@ fn expect_mark<D: Dram>(heap: &Heap<D>, record: Position) -> Result<Mark<'_>, He
     heap.expect_mark(place_of(record).map_err(|_| HeapError::Damaged { offset, what })?).map_err(damaged)
 }
 
-fn told(error: LoadError<HeapError>) -> HeapError {
+fn heap_error(error: LoadError<HeapError>) -> HeapError {
     match error {
         LoadError::Keys(error) => error,
         LoadError::NoDram { wanted_bytes } => HeapError::NoDram { wanted_bytes },

@@ -30,7 +30,7 @@ mod windows;
 
 use std::sync::atomic::Ordering;
 
-use heap::{Heap, HeapError, Mark, Misplaced, Place};
+use heap::{Heap, HeapError, InvalidPlace, Mark, Place};
 use pmem::{Dram, Level, Medium, Offset, unseal};
 
 use crate::canary;
@@ -193,7 +193,7 @@ fn load_word<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u6
     unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
 }
 
-fn damaged(wrong: Misplaced) -> HeapError {
+fn damaged(wrong: InvalidPlace) -> HeapError {
     HeapError::Damaged { offset: wrong.offset, what: wrong.what }
 }
 

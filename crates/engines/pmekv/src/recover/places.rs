@@ -78,7 +78,7 @@ impl Places {
 fn replay(logs: &[FoundLog], backwards: bool) -> Table {
     let entries = || logs.iter().flat_map(FoundLog::counted);
     let count = entries().map(|entry| usize::from(!entry.old.is_empty()) + usize::from(!entry.new.is_empty())).sum();
-    let mut table = Table::with_room(count);
+    let mut table = Table::with_space(count);
     for log in logs {
         match backwards {
             true => replay_entries(&mut table, log.lane, log.counted().rev()),
@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn the_filter_has_every_place_and_few_others() {
         let places = |from: u64| (from..from + 1000).map(|number| Position::from_word(number << 8));
-        let mut table = Table::with_room(1000);
+        let mut table = Table::with_space(1000);
         places(0).skip(1).for_each(|place| table.end(place));
-        let filter = Filter::of(&[table, Table::with_room(0)]);
+        let filter = Filter::of(&[table, Table::with_space(0)]);
         assert!(places(0).skip(1).all(|place| filter.may_have(place)));
         assert!(places(1 << 20).filter(|place| filter.may_have(*place)).count() < 20);
         assert!(!Filter::of(&[]).may_have(Position::from_word(7)));

@@ -19,7 +19,7 @@ pub(super) struct Table {
 
 impl Table {
     /// A table with room for so many places: a fifth of it stays unused.
-    pub(super) fn with_room(place_count: usize) -> Table {
+    pub(super) fn with_space(place_count: usize) -> Table {
         let slot_count = (place_count + place_count / 4 + 1).next_power_of_two().max(2);
         Table { slots: vec![UNUSED; slot_count], used_count: 0, shift: u64::BITS - slot_count.trailing_zeros() }
     }
@@ -84,7 +84,7 @@ mod tests {
         let place = |number: u64| Position::from_word(number << 4);
         let stored = |number: u64, checksum| Stored { record: place(number), checksum, lane: 1 };
         for place_count in [0, 1, 2, 7, 1000] {
-            let mut table = Table::with_room(place_count as usize);
+            let mut table = Table::with_space(place_count as usize);
             (1..=place_count).for_each(|number| table.begin(stored(number, 1)));
             (1..=place_count).filter(|number| number % 2 == 0).for_each(|number| table.end(place(number)));
             (1..=place_count).filter(|number| number % 4 == 0).for_each(|number| table.begin(stored(number, 2)));

@@ -61,7 +61,7 @@ fn keeps_what_a_killed_checkpoint_left(canary: Canary) -> bool {
 }
 
 #[test]
-fn what_a_killed_checkpoint_left_survives_a_loss_of_power_later() {
+fn killed_checkpoint_survives_later_power_loss() {
     assert!(keeps_what_a_killed_checkpoint_left(Canary("none")));
     assert!(!keeps_what_a_killed_checkpoint_left(heap::canary::HEAD_LEFT_AS_FOUND));
 }

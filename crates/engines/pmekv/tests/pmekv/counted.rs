@@ -180,7 +180,7 @@ fn several_keys_are_asked_for_before_the_first_is_read() {
 
 /// When a scan reads a record, it has asked for the one that comes eight later, and for no line that it does not read.
 #[test]
-fn a_scan_asks_for_records_ahead() {
+fn scan_asks_for_records_ahead() {
     const AHEAD_COUNT: usize = 8;
     let noted = Noted::new();
     // None is like the scan's beginning, which would be compared with it.
@@ -205,7 +205,7 @@ fn a_scan_asks_for_records_ahead() {
 
 /// However many keys a batch has: its entries are ordered once, and then its end is committed.
 #[test]
-fn a_batch_has_two_fences() {
+fn batch_has_two_fences() {
     let store = warm();
     let keys: Vec<_> = (100..150).map(key).collect();
     let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: &[3; VALUE_BYTES] }).collect();
@@ -215,7 +215,7 @@ fn a_batch_has_two_fences() {
 
 /// One more at most, for the header of a segment, which has 1,022 entries.
 #[test]
-fn a_segment_costs_a_fence_more() {
+fn segment_costs_fence_more() {
     let store = warm();
     let fences = cost(&store, || (0..3_000).for_each(|round| store.put(&key(round % 8), b"v").unwrap())).fence_count;
     // Four segments begin at the most, and chunks of the heap for records and segments, each of which has a fence of its own.
@@ -239,7 +239,7 @@ fn reading_steps(sim: &Sim, store: &OnSim) -> [u64; 3] {
 
 /// A thread that has waited for a log, a writer or a reader that came before the writer's end, spares the threads that come after.
 #[test]
-fn what_was_waited_for_once_is_waited_for_by_nobody() {
+fn durable_ticket_is_waited_for_once() {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap());
     store.put(&key(1), b"value").unwrap();

@@ -83,7 +83,7 @@ fn full_of_keys() -> Script {
 }
 
 #[test]
-fn a_full_region_survives_every_crash_while_its_keys_are_deleted() {
+fn full_region_deletes_survive_every_crash() {
     let scripts = [full_of_keys()];
     let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
@@ -155,7 +155,7 @@ fn broken_compactions_are_caught() {
 }
 
 #[test]
-fn a_compaction_undoes_no_write() {
+fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfPmekv>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
     let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);

@@ -42,7 +42,7 @@ fn open(image: &Image, flipped: Option<(Offset, u32)>) -> Result<(), String> {
 }
 
 #[test]
-fn flipped_bits_of_words_headers_records_and_nodes_are_told() {
+fn bit_flips_everywhere_are_reported() {
     let (image, read) = made();
     assert_eq!(open(&image, None), Ok(()));
     for span in read {
@@ -57,7 +57,7 @@ fn flipped_bits_of_words_headers_records_and_nodes_are_told() {
 
 /// Of the entries behind the checkpoint only each lane's last may be taken for one that was not finished.
 #[test]
-fn flipped_bits_of_entries_are_told_but_for_the_last_of_a_lane() {
+fn entry_bit_flips_are_reported_except_lane_ends() {
     let (image, read) = made();
     let mut untold = 0;
     let segments = read.iter().filter(|span| span.len_bytes == LINE_BYTES);
@@ -73,7 +73,7 @@ fn flipped_bits_of_entries_are_told_but_for_the_last_of_a_lane() {
 }
 
 #[test]
-fn a_value_that_rots_is_found_by_the_deep_check() {
+fn damaged_value_is_found_by_deep_check() {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
     store.put(b"key", b"a value to be found by its bytes").unwrap();
@@ -95,7 +95,7 @@ fn a_value_that_rots_is_found_by_the_deep_check() {
 
 /// A leaf's records below where the leaf begins are those of one that was merged with it, which were looked at; or they have rotted.
 #[test]
-fn a_key_that_rots_is_no_key_of_a_leaf_before() {
+fn damaged_key_is_not_in_earlier_leaf() {
     for number in [44, 50, 79] {
         let sim = Sim::new(0, Model::Line);
         let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
@@ -162,27 +162,27 @@ fn damage_stops_the_reaper_at_no_other_key() {
 
 /// The log of a store grows where a checkpoint cannot name a record, and figures say so until that is gone.
 #[test]
-fn damaged_records_that_keep_the_log_from_being_cut_are_told() {
+fn damaged_records_blocking_checkpoint_are_reported() {
     let sim = Sim::new(0, Model::Line);
     let roomy = Options { log_entry_count_max: 100, ..OPTIONS };
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, roomy).unwrap();
     let figure = |name| store.stats().figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-    let told = || [figure("pmekv_damaged_records"), figure("pmekv_checkpoints")];
+    let reported = || [figure("pmekv_damaged_records"), figure("pmekv_checkpoints")];
     (0..40).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
     store.checkpoint().unwrap();
     [8, 11, 17].iter().for_each(|&number| break_header(&sim, &key(number), 16));
-    assert_eq!(told(), [Some(0.0), Some(2.0)]);
+    assert_eq!(reported(), [Some(0.0), Some(2.0)]);
     (100..200).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
     assert!(store.checkpoint().is_err_and(|error| is_damage(&error)));
-    assert_eq!(told(), [Some(3.0), Some(2.0)]);
+    assert_eq!(reported(), [Some(3.0), Some(2.0)]);
     assert_eq!(figure("pmekv_log_entries"), Some(100.0));
     store.clear().unwrap();
-    assert_eq!(told(), [Some(0.0), Some(3.0)]);
+    assert_eq!(reported(), [Some(0.0), Some(3.0)]);
 }
 
 /// What has rotted is no reason to delete it.
 #[test]
-fn a_time_that_has_rotted_deletes_nothing() {
+fn time_that_has_rotted_deletes_nothing() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
     let expiry = 0x5151_5151_5151;
@@ -220,7 +220,7 @@ fn writes_go_on_beside_a_damaged_record() {
 }
 
 #[test]
-fn a_damaged_record_is_found_by_the_check_and_cleared() {
+fn damaged_record_is_found_and_cleared() {
     let sim = Sim::new(0, Model::Line);
     let store = made_with_one_broken(&sim);
     let (mut check, mut damage) = (Check::new(Depth::Quick), Vec::new());
@@ -292,7 +292,7 @@ fn with_checkpoint(key: &[u8]) -> (Sim, OnSim, Offset) {
 
 /// What lies in the place of a key's record is another key's, whole: a checkpoint that named it could not be opened.
 #[test]
-fn a_record_of_another_key_is_in_no_checkpoint() {
+fn foreign_record_is_in_no_checkpoint() {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
     let keys = [b'a', b'b', b'c'].map(|first| [first; 24]);
@@ -309,7 +309,7 @@ fn a_record_of_another_key_is_in_no_checkpoint() {
 
 /// Keys of up to 16 bytes are in the nodes: damage to their records is told when those are read, and keeps no store from being opened.
 #[test]
-fn damage_to_the_record_of_a_short_key_is_told_when_that_is_read() {
+fn short_key_damage_is_reported_on_read() {
     for key in [&[b'k'; 24][..], &[b'k'; 17], &[b'k'; 16]] {
         let is_short = key.len() <= 16;
         let (sim, store, at) = with_checkpoint(key);

@@ -39,7 +39,7 @@ fn is_reaped(put: impl Fn(&OnSim)) -> bool {
 }
 
 #[test]
-fn what_a_walk_has_missed_is_reaped_by_the_next() {
+fn missed_keys_are_reaped_by_next_walk() {
     assert!(is_reaped(|store| store.put_until(b"k", b"v", SOON).unwrap()));
     assert!(is_reaped(|store| store.put_from_until(b"k", 5, &mut &b"value"[..], SOON).unwrap()));
     assert!(is_reaped(|store| store

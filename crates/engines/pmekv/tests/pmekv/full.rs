@@ -47,7 +47,7 @@ fn keys_are_deleted_after_each_opening() {
 /// Of two lanes one has used the segment that it had ahead of need, and the other has no room but such a segment. After an opening there is one
 /// extent for both.
 #[test]
-fn a_lane_whose_segment_is_full_gets_the_room_that_is_left_for_deletes() {
+fn full_lane_gets_space_reserved_for_deletes() {
     let of_lane = |lane: u64| (0..).map(key).filter(move |key| Hasher::new(7).signature(key) >> 32 & 1 == lane);
     for full in [0, 1] {
         // A checkpoint would give room, where it has a reserve.
@@ -77,7 +77,7 @@ fn a_lane_whose_segment_is_full_gets_the_room_that_is_left_for_deletes() {
 
 /// The background's checkpoint finds no room for its nodes, as in a store of a version without a reserve, or the region cannot grow for another reason.
 #[test]
-fn keys_that_expired_are_deleted_where_no_checkpoint_can_be_made() {
+fn expired_keys_are_deleted_without_checkpoint() {
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
 }
@@ -109,7 +109,7 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
 
 /// A batch whose entries find no room keeps none of what it had found: what had room before has it still.
 #[test]
-fn a_batch_that_is_refused_takes_no_room() {
+fn batch_that_is_refused_takes_no_room() {
     for is_refused in [false, true] {
         let sim = Sim::new(0, Model::Line);
         let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
@@ -185,7 +185,7 @@ fn the_reaper_makes_room_for_what_it_writes() {
 
 /// What has no room in the log when its value is there already waits for a checkpoint, as every other write does.
 #[test]
-fn a_streamed_value_makes_room_for_its_entry() {
+fn streamed_value_makes_space_for_its_entry() {
     let sim = Sim::new(0, Model::Line);
     // Each third write of a lane needs a segment, and a checkpoint gives segments back.
     let many_segments = Options { log_entry_count_max: 1_000, segment_entry_count: 3 };
@@ -200,7 +200,7 @@ fn a_streamed_value_makes_room_for_its_entry() {
 
 /// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.
 #[test]
-fn nobody_waits_for_room_that_does_not_come() {
+fn unavailable_space_is_not_waited_for() {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     let count = fill(&sim, &store);

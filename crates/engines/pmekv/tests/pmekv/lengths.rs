@@ -78,7 +78,7 @@ fn script() -> Script {
 }
 
 #[test]
-fn keys_about_as_long_as_those_in_nodes_survive_every_crash() {
+fn node_length_keys_survive_every_crash() {
     let scripts = [script()];
     let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(40, 50, 20), "{counts:?}");

@@ -64,7 +64,7 @@ fn keeps_a_put_beside_a_checkpoint(canary: Canary) -> bool {
 }
 
 #[test]
-fn a_put_beside_a_checkpoint_is_kept() {
+fn put_beside_checkpoint_is_kept() {
     assert!(keeps_a_put_beside_a_checkpoint(NONE));
     assert!(!keeps_a_put_beside_a_checkpoint(canary::MARKS_AFTER_TREE));
 }
@@ -186,7 +186,7 @@ fn keeps_a_batch_beside_a_checkpoint(canary: Canary) -> bool {
 }
 
 #[test]
-fn a_batch_beside_a_checkpoint_is_kept() {
+fn batch_beside_checkpoint_is_kept() {
     assert!(keeps_a_batch_beside_a_checkpoint(NONE));
     assert!(!keeps_a_batch_beside_a_checkpoint(canary::BATCH_CUT_APART));
 }
@@ -244,7 +244,7 @@ fn images_of(sim: &Sim, count_max: usize, work: impl FnOnce()) -> Vec<Image> {
 }
 
 #[test]
-fn what_was_dropped_does_not_return() {
+fn dropped_key_does_not_return() {
     assert!(keeps_what_was_dropped_away(NONE, 32));
     assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED, 32));
     assert!(!keeps_what_was_dropped_away(canary::DROPPED_NOT_VOIDED, 200));
@@ -312,7 +312,7 @@ fn several_keys_are_read_as_one_batch_left_them() {
     assert_eq!(searched, b"nn");
     let looked = beside_half_a_batch(|store, keys| {
         let (pin, mut seen) = (epoch::pin(), [None; 2]);
-        let seen_count = store.look_at_many(pin.pinned(), &keys, &mut seen);
+        let seen_count = store.lookup_many(pin.pinned(), &keys, &mut seen);
         seen[..seen_count].iter().flat_map(|value| value.unwrap()).copied().collect()
     });
     assert!(looked.is_empty(), "{looked:?}");

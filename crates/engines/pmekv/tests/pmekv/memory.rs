@@ -26,15 +26,15 @@ struct Purse(Arc<AtomicUsize>);
 
 // SAFETY: the memory is `HostDram`'s.
 unsafe impl Dram for Purse {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let spend = |left: usize| left.checked_sub(if layout.size() < CHUNK_BYTES { 0 } else { layout.size() });
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).ok()?;
-        HostDram.lend(layout)
+        HostDram.allocate(layout)
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { HostDram.give_back(memory, layout) }
+        unsafe { HostDram.deallocate(memory, layout) }
     }
 }
 
@@ -120,14 +120,14 @@ fn takes_back_what_found_no_memory(canary: Canary) -> bool {
 }
 
 #[test]
-fn a_put_that_found_no_memory_did_not_happen() {
+fn put_without_memory_did_not_happen() {
     assert!(takes_back_what_found_no_memory(Canary("none")));
     assert!(!takes_back_what_found_no_memory(canary::NOT_TAKEN_BACK));
 }
 
 /// What a crash leaves in the middle of that: the key, or not, and never a store that no opening takes.
 #[test]
-fn a_crash_while_a_put_is_taken_back_leaves_either() {
+fn crash_during_undone_put_leaves_either() {
     let (_, _purse, store, _) = made(Canary("none"));
     let refused = (200..).find(|number| is_no_memory(store.put(&key(*number), b""))).unwrap();
     let (sim, _purse, store, mut model) = made(Canary("none"));
@@ -146,7 +146,7 @@ fn a_crash_while_a_put_is_taken_back_leaves_either() {
 
 /// The batch counts already: readers see it, by keys and in order, and nobody writes any more.
 #[test]
-fn a_batch_that_found_no_memory_is_there_whole() {
+fn batch_without_memory_is_complete() {
     let (sim, purse, store, mut model) = made(Canary("none"));
     let keys: Vec<Vec<u8>> = (0..6_000).map(key).collect();
     let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: b"batch" }).collect();
@@ -171,7 +171,7 @@ fn a_batch_that_found_no_memory_is_there_whole() {
 
 /// Nothing was irrevocable when memory was looked for.
 #[test]
-fn a_clear_that_found_no_memory_did_not_happen() {
+fn clear_without_memory_did_not_happen() {
     let (sim, purse, store, mut model) = made(Canary("none"));
     puts(&store, &mut model, 200..6_000);
     assert!(is_no_memory(store.clear()));

@@ -74,22 +74,22 @@ fn is_opened_as_left(change: impl Fn(u64) -> Option<u8>) {
         }
     }
     drop(store);
-    let told = Mutex::new((0, 0));
-    let watch = |done, total| *told.lock().unwrap() = (done, total);
+    let reported = Mutex::new((0, 0));
+    let watch = |done, total| *reported.lock().unwrap() = (done, total);
     let mapped = Mapped::open(&region, MapOptions::default()).unwrap();
-    let store = Pmekv::open_watched(mapped, HostDram, Options::default(), &watch).unwrap();
+    let store = Pmekv::open_with_progress(mapped, HostDram, Options::default(), &watch).unwrap();
     let (mut found, mut cursor) = (Vec::new(), Cursor::Start);
     while !cursor.is_done() {
         let mut note = |key: &[u8], value: &[u8], _| found.push((key.try_into().unwrap(), value[0]));
         cursor = store.walk(cursor, &mut note).unwrap();
     }
     assert!(found.iter().copied().eq(expected), "{} keys", found.len());
-    let (done, total) = *told.lock().unwrap();
+    let (done, total) = *reported.lock().unwrap();
     assert!(done > 0 && done <= total, "{done} of {total}");
 }
 
 #[test]
-fn what_several_threads_read_is_what_was_left() {
+fn threads_read_the_last_writes() {
     // New keys, new values, and deletes, everywhere.
     is_opened_as_left(|number| [Some(7), None, Some(0), Some(9)][number as usize % 4]);
     // Nothing of what the second thread reads of the checkpoint is there any more.
@@ -114,27 +114,27 @@ fn damage_beside_what_the_logs_have_overtaken_is_told() {
     fs::write(&region, bytes).unwrap();
     let mapped = Mapped::open(&region, MapOptions { writable: false, ..MapOptions::default() }).unwrap();
     let store = Pmekv::open_past_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
-    let (mut count, mut told) = (0, Vec::new());
-    let mut tell = |error: Error| {
-        told.push(error.to_string());
+    let (mut count, mut reported) = (0, Vec::new());
+    let mut report = |error: Error| {
+        reported.push(error.to_string());
         Ok(())
     };
-    store.walk_whole(Cursor::Start, &mut |_, _, _| count += 1, &mut tell).unwrap();
-    assert_eq!((count, told.len()), (MANY / 2 - 1_000, 1), "{told:?}");
-    assert!(told[0].contains("a record's checksum does not fit"), "{told:?}");
+    store.walk_skipping_damage(Cursor::Start, &mut |_, _, _| count += 1, &mut report).unwrap();
+    assert_eq!((count, reported.len()), (MANY / 2 - 1_000, 1), "{reported:?}");
+    assert!(reported[0].contains("a record's checksum does not fit"), "{reported:?}");
 }
 
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stdout, reason = "a table for reading")]
-fn what_an_opening_takes() {
+fn opening_time() {
     if let Some(region) = env::var_os(LOADS_AT) {
         return load(&PathBuf::from(region));
     }
     let home = tempfile::tempdir_in("/dev/shm").expect("a memory file system");
     let region = home.path().join("region");
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "opening::what_an_opening_takes", "--ignored", "--nocapture"]).env(LOADS_AT, &region);
+    command.args(["--exact", "opening::opening_time", "--ignored", "--nocapture"]).env(LOADS_AT, &region);
     let mut loader = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(loader.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().ends_with(LOADED)), "it ended before");

@@ -47,7 +47,7 @@ impl Victim {
     }
 
     /// How many errors gets and scans of the store are.
-    fn told(&self, store: &OnSim) -> usize {
+    fn reported(&self, store: &OnSim) -> usize {
         let scans = [Direction::Forward, Direction::Backward].map(|direction| self.scan(store, direction));
         self.got(store) + scans.into_iter().filter(|is_whole| !is_whole).count()
     }
@@ -59,7 +59,7 @@ impl Victim {
             assert!(!is_hidden || !self.is_in_node(key), "{key:?} is said to be absent");
             got.is_err()
         };
-        self.items.iter().map(get).filter(|is_told| *is_told).count()
+        self.items.iter().map(get).filter(|is_reported| *is_reported).count()
     }
 
     /// Whether all is shown.
@@ -97,26 +97,26 @@ fn flip(sim: &Sim, at: u64, byte: u64) {
 }
 
 #[test]
-fn no_flipped_byte_gives_another_key_s_value_or_hides_a_key() {
+fn byte_flips_swap_or_hide_no_key() {
     for victim in [Victim::new::<OfPmekv>(true), Victim::new::<OfOlder>(false)] {
-        let (mut refused, mut told) = (0, 0);
+        let (mut refused, mut reported) = (0, 0);
         for (at, byte) in victim.words.iter().flat_map(|&at| (0..8).map(move |byte| (at, byte))) {
             let sim = victim.medium();
             flip(&sim, at, byte);
             match opened(&sim) {
                 None => refused += 1,
-                Some(store) => told += usize::from(victim.told(&store) > 0),
+                Some(store) => reported += usize::from(victim.reported(&store) > 0),
             }
         }
-        assert!(refused > 100 && told > 100, "{refused} openings are refused, {told} stores tell of damage");
+        assert!(refused > 100 && reported > 100, "{refused} openings are refused, {reported} stores tell of damage");
     }
 }
 
 /// A checkpoint reads a record that has rotted since the one before.
 #[test]
-fn a_key_that_rots_before_a_checkpoint_is_not_taken_for_another() {
+fn damaged_key_before_checkpoint_is_not_confused() {
     let victim = Victim::new::<OfPmekv>(true);
-    let (mut named, mut told) = (0, 0);
+    let (mut named, mut reported) = (0, 0);
     let of_items = victim.words.iter().filter(|&&at| at > 2 * UNIT_BYTES);
     for (at, byte) in of_items.flat_map(|&at| (0..8).map(move |byte| (at, byte))) {
         let sim = victim.medium();
@@ -126,8 +126,11 @@ fn a_key_that_rots_before_a_checkpoint_is_not_taken_for_another() {
         let is_named = store.checkpoint().is_ok();
         drop(store);
         let Some(store) = opened(&sim) else { continue };
-        let is_told = victim.got(&store) > 0;
-        (named, told) = (named + usize::from(is_named), told + usize::from(is_named && is_told));
+        let is_reported = victim.got(&store) > 0;
+        (named, reported) = (named + usize::from(is_named), reported + usize::from(is_named && is_reported));
     }
-    assert!(named > 100 && told > 100, "{named} checkpoints are made, {told} openings behind them tell of damage");
+    assert!(
+        named > 100 && reported > 100,
+        "{named} checkpoints are made, {reported} openings behind them tell of damage"
+    );
 }

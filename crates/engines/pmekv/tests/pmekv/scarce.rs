@@ -96,7 +96,7 @@ fn all_keys_of_a_full_region_can_be_deleted_over_openings() {
 }
 
 #[test]
-fn all_keys_of_a_full_region_can_be_deleted_whatever_their_sizes() {
+fn full_region_can_be_emptied() {
     all_can_be_deleted(1, 1, SIZES, 0);
     all_can_be_deleted(4, 4, SIZES, 0);
 }
@@ -119,7 +119,7 @@ fn two_threads_can_delete_all_keys_of_a_full_region() {
 
 /// Each deletes a key and puts it again, or another in its place; what the other one has just freed may be gone.
 #[test]
-fn threads_that_put_what_was_deleted_keep_no_delete_from_its_room() {
+fn concurrent_puts_leave_space_for_deletes() {
     let (_, store, count) = filled(2, 1, ONE_SIZE);
     thread::scope(|scope| {
         for half in 0..2 {
@@ -139,7 +139,7 @@ fn threads_that_put_what_was_deleted_keep_no_delete_from_its_room() {
 
 /// One key goes and one comes, many times the keys that there are.
 #[test]
-fn a_full_region_has_room_for_a_key_in_place_of_another() {
+fn full_region_has_space_for_replacement_key() {
     let (sim, mut store, count) = filled(2, 1, ONE_SIZE);
     for number in 0..2 * count {
         delete(&store, number);
@@ -199,7 +199,7 @@ fn batches_that_are_refused_leave_deletes_their_room() {
 }
 
 #[test]
-fn a_full_region_that_is_cleared_has_room_for_as_much() {
+fn cleared_full_region_holds_as_much() {
     for (lane_count, sizes) in [(1, ONE_SIZE), (16, SIZES)] {
         let (sim, mut store, count) = filled(lane_count, 4, sizes);
         for is_opened in [false, true] {
@@ -250,7 +250,7 @@ fn deletes_rest_on_the_reserve() {
 
 /// A store of a version that had no reserve opens, reads and deletes as before, and is like any other when there is room.
 #[test]
-fn a_full_store_without_a_reserve_gets_one_when_there_is_room() {
+fn full_store_regains_its_reserve() {
     let sim = Sim::new(0, Model::Line).with_canary(canary::NODES_NOT_RESERVED);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     sim.fail_grow_after(4);
@@ -323,7 +323,7 @@ fn finds_slots_while_keys_change(canary: Canary) -> bool {
 }
 
 #[test]
-fn keys_that_come_while_others_go_have_slots_in_a_checkpoint() {
+fn churning_keys_have_checkpoint_slots() {
     assert!(finds_slots_while_keys_change(Canary("none")));
     assert!(!finds_slots_while_keys_change(canary::GONE_WHILE_READ));
 }

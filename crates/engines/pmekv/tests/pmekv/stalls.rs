@@ -75,7 +75,7 @@ fn measure(what: &str, store: &Store, beside: impl Fn(&Store) + Sync) {
 
 #[test]
 #[ignore = "a measurement"]
-fn what_puts_wait_for() {
+fn put_waiting_time() {
     let (_home, store) = loaded(Options::default());
     measure("no checkpoint", &store, |_| thread::park_timeout(Duration::from_millis(10)));
     measure("one after the other", &store, |store| store.checkpoint().unwrap());

@@ -60,7 +60,7 @@ fn slots_that_deletes_leave_are_kept_for_other_keys() {
 /// Each opening makes a checkpoint before a write of it finds the region full, and a close makes another. Some of the last keys have room only when the reserve gives
 /// up what it does not need.
 #[test]
-fn checkpoints_of_openings_that_met_no_full_region_keep_them() {
+fn checkpoints_survive_reopening() {
     let (mut sim, mut store, count) = thinned(Canary("none"));
     for round in 0..3 {
         (sim, store) = opened_again(&sim, store, Canary("none"));
@@ -90,7 +90,7 @@ fn live_bytes_around_growth(canary: Canary) -> (u64, u64) {
 }
 
 #[test]
-fn a_region_that_grew_keeps_no_surplus() {
+fn region_that_grew_keeps_no_surplus() {
     let (before, after) = live_bytes_around_growth(Canary("none"));
     let (least_before, least_after) = live_bytes_around_growth(canary::SURPLUS_NOT_KEPT);
     assert!(before > least_before);

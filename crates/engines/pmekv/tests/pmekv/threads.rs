@@ -48,7 +48,7 @@ fn batches_are_one_step_for_readers() {
 
 /// One that has more entries than the log's bound, which is kept before the batch and after it.
 #[test]
-fn a_batch_may_be_longer_than_the_log() {
+fn batch_may_be_longer_than_log() {
     let store = store();
     crowd::a_batch_may_be_long(&store, || is_sound(&store));
 }

@@ -55,7 +55,7 @@ pub(crate) fn answers_like_a_map<S: Made<Medium = Sim>>(script_count: u64) {
 
 /// A new store's table has everything, and nothing asks the region, whatever comes, goes, moves and splits.
 #[test]
-fn a_new_stores_reads_ask_the_region_for_nothing() {
+fn new_store_reads_skip_region() {
     let store = store();
     let key = |i: u32| i.to_be_bytes();
     (0..2000).for_each(|i| store.put(&key(i), &[i as u8; 15]).unwrap());
@@ -116,7 +116,7 @@ fn damage_is_no_absence_to_a_table_that_is_filled() {
 
 /// Compared to what it costs without: reads of a key that does not change ask the region once.
 #[test]
-fn a_read_brings_its_item_in() {
+fn read_brings_its_item_in() {
     let sim = Sim::new(0, Model::Span);
     RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", &[1; 100]).unwrap();
     let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20, HostDram).unwrap();
@@ -184,7 +184,7 @@ pub(crate) fn got(store: &OnHooked) -> Vec<u8> {
 /// What the key holds, as a conditional write sees it, which never asks the table.
 pub(crate) fn held(store: &OnHooked) -> Vec<u8> {
     let mut held = Vec::new();
-    let mut see = |seen: Option<engine::Held<'_>>| {
+    let mut see = |seen: Option<engine::CurrentItem<'_>>| {
         held = seen.map(|seen| seen.value.to_vec()).unwrap_or_default();
         engine::Decision::Keep
     };
@@ -195,7 +195,7 @@ pub(crate) fn held(store: &OnHooked) -> Vec<u8> {
 /// The background looks for the items of an opened store while other threads go on without waiting: an item may be lost, and so is left
 /// out.
 #[test]
-fn what_may_be_lost_is_not_brought_in_by_the_background() {
+fn undurable_items_are_not_cached_by_background() {
     let sim = Sim::new(0, Model::Span);
     RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", b"old").unwrap();
     let store = RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20, HostDram).unwrap();
@@ -221,10 +221,10 @@ pub(crate) fn before_each_access(work: impl Fn() + 'static, during: impl FnOnce(
 fn tells_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
-    let (reader, told) = (Rc::clone(&store), Rc::clone(&is_older));
+    let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
     let read = move || {
         if held(&reader) == b"new" && got(&reader) == b"old" {
-            told.set(true);
+            reported.set(true);
         }
     };
     before_each_access(read, || store.put(b"k", b"new").unwrap());
@@ -232,14 +232,14 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 }
 
 #[test]
-fn a_reader_in_the_middle_of_a_put_is_told_no_older_item() {
+fn reader_during_put_gets_no_older_item() {
     assert!(!tells_an_older_item(None));
     assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
 }
 
 /// Nobody waits for a put that failed, and its key comes in again.
 #[test]
-fn a_put_that_failed_is_pending_no_more() {
+fn put_that_failed_is_pending_no_more() {
     let store = hooked(None);
     assert!(failing(|| store.put(b"k", b"new")).is_err());
     (0..2).for_each(|_| assert_eq!(got(&store), b"new"));
@@ -249,7 +249,7 @@ fn a_put_that_failed_is_pending_no_more() {
 /// A read that asks the region looks again as often as a write has come in between, with a table and without one; with as many
 /// writes as accesses it has no end but theirs.
 #[test]
-fn a_read_ends_when_writes_of_its_key_do() {
+fn read_ends_with_writes_of_its_key() {
     for limit_bytes in [0, 1 << 20] {
         let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
         let store = Rc::new(store.caching(limit_bytes, HostDram).unwrap());
@@ -289,7 +289,7 @@ fn resident_pages() -> u64 {
 
 /// Of a large table what was used takes memory, and no more.
 #[test]
-fn what_is_not_used_takes_no_memory() {
+fn unused_cache_takes_no_memory() {
     let store = RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap();
     let before = resident_pages();
     let store = store.caching(1 << 30, HostDram).unwrap();

@@ -104,7 +104,7 @@ fn broken_writes_are_caught() {
 }
 
 #[test]
-fn what_readers_do_not_make_durable_is_caught() {
+fn unsettled_read_is_caught() {
     for canary in [canary::BLOCK_READ_UNSETTLED, canary::BLOCK_ABSENT_UNSETTLED, canary::LOCK_BIT_BELIEVED] {
         is_caught(canary, &[refills()]);
     }
@@ -122,7 +122,7 @@ fn broken_batches_are_caught() {
 }
 
 #[test]
-fn a_clear_that_commits_early_is_caught() {
+fn clear_that_commits_early_is_caught() {
     let put = |key: &str| Op::Put(key.into(), vec![1; 5]);
     is_caught(index::canary::CLEAR_BEFORE_SEGMENTS, &[Script::fresh(3, [put("a"), Op::Clear, put("b"), Op::Reopen])]);
 }
@@ -146,7 +146,7 @@ fn broken_compactions_are_caught() {
 }
 
 #[test]
-fn a_compaction_undoes_no_write() {
+fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfRewoHash>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
     let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);

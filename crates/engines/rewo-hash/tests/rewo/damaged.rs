@@ -111,7 +111,7 @@ pub(crate) fn flip_value(medium: &Sim, value: &[u8]) {
 
 /// Buckets that nobody has written to are zeros as well.
 #[test]
-fn a_page_of_zeros_among_items_is_told() {
+fn page_of_zeros_among_items_is_reported() {
     let filled = || {
         let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
         (0..300).for_each(|i| store.put(&key(i), b"value").unwrap());
@@ -131,7 +131,7 @@ fn a_page_of_zeros_among_items_is_told() {
 #[test]
 fn an_absence_that_damage_makes_is_told() {
     let probe = filled();
-    let (mut hidden, mut told) = (0, 0);
+    let (mut hidden, mut reported) = (0, 0);
     for (at, _) in slots(&probe) {
         for word in 1..32 {
             let store = filled().verifying(Verify::Nothing);
@@ -142,17 +142,17 @@ fn an_absence_that_damage_makes_is_told() {
                 hidden += 1;
                 assert!(get(&store, key).is_err() && store.delete(key).is_err(), "{word}");
                 assert!(store.put(key, b"new").is_err(), "{word}: the key would be there twice");
-                told += u32::from(store.write_batch(&[BatchOp::Put { key, value: b"new" }]).is_err());
+                reported += u32::from(store.write_batch(&[BatchOp::Put { key, value: b"new" }]).is_err());
             }
         }
     }
-    assert!(hidden > 5 && told == hidden, "{hidden} {told}");
+    assert!(hidden > 5 && reported == hidden, "{hidden} {reported}");
     assert!(filled().verifying(Verify::Absence).put(b"another", b"value").is_ok());
 }
 
 /// An item beside the table whose key is damaged is no other key's: nobody is told that the key is not there, or puts it twice.
 #[test]
-fn a_key_whose_item_is_damaged_is_not_absent() {
+fn key_with_damaged_item_is_not_absent() {
     const LONG: &[u8] = b"a key that is longer than a slot";
     let store = filled();
     flip_value(store.medium(), LONG);
@@ -162,7 +162,7 @@ fn a_key_whose_item_is_damaged_is_not_absent() {
 }
 
 #[test]
-fn a_bucket_without_a_free_slot_is_told() {
+fn bucket_without_free_slot_is_reported() {
     let probe = filled();
     for (at, _) in slots(&probe) {
         let store = filled();
@@ -196,13 +196,13 @@ fn flipped_bits_are_never_believed() {
     }
 }
 
-fn used_with_damage(medium: Sim, is_told: bool) {
+fn used_with_damage(medium: Sim, is_reported: bool) {
     let store = RewoHash::open(medium, HostDram).unwrap().verifying(Verify::Values);
     for (key, value) in KEYS {
         let found = get(&store, key).ok().flatten();
         assert!(found.is_none_or(|found| found == value), "{key:?} is wrong");
     }
-    assert!(!is_told || !wrong(&store).is_empty(), "a check finds nothing");
+    assert!(!is_reported || !wrong(&store).is_empty(), "a check finds nothing");
     let mut cursor = Cursor::Start;
     while let Ok(next) = store.walk(cursor, &mut |_, _, _| ())
         && next != Cursor::End
@@ -237,7 +237,7 @@ fn the_reaper_does_not_believe_a_damaged_expiry() {
 
 /// Keys that cannot be deleted since their bucket has no free slot keep back none of the others that are due.
 #[test]
-fn what_is_due_behind_a_damaged_bucket_is_reaped() {
+fn expired_keys_behind_damaged_bucket_are_reaped() {
     let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &parameters).unwrap().by_clock(clock.clone());
     while store.step().unwrap() == Progress::More {}
@@ -252,7 +252,7 @@ fn what_is_due_behind_a_damaged_bucket_is_reaped() {
 
 /// The sweep does not take what a damaged slot named for free, nor what it names now for reached: nothing is written over.
 #[test]
-fn what_a_damaged_slot_named_is_not_written_over() {
+fn damaged_slot_item_is_not_overwritten() {
     const POSITION_BYTES: u64 = 8;
     let probe = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     probe.put(b"a", &[0xA5; 100]).unwrap();

@@ -17,7 +17,7 @@ use crate::subject::{OnSim, PARAMETERS, needed_bytes};
 
 /// Of all numbers of segments that a chunk has left, one is odd: a split then finds room for one half alone.
 #[test]
-fn a_split_that_finds_room_for_one_half_gives_it_back() {
+fn half_split_returns_its_space() {
     for partition_count in [1, 2, 4] {
         let (sim, parameters) = (Sim::new(0, Model::Span), Parameters { partition_count, ..PARAMETERS });
         let store = RewoHash::format(sim.clone(), HostDram, &parameters).unwrap();
@@ -37,7 +37,7 @@ fn a_split_that_finds_room_for_one_half_gives_it_back() {
 
 /// There is no space to be made ready ahead of writers. What is due is reaped all the same, and makes room.
 #[test]
-fn what_is_due_in_a_full_region_is_reaped() {
+fn expired_keys_in_full_region_are_reaped() {
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
 }
@@ -59,7 +59,7 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
 
 /// What is not known to be durable is visible all the same: its items keep their room.
 #[test]
-fn a_batch_whose_log_fails_keeps_the_room_of_what_it_shows() {
+fn batch_with_failed_log_keeps_visible_space() {
     let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let put = |key, value| BatchOp::Put { key, value };
     assert!(failing(|| store.write_batch(&[put(b"a", &[1; 40]), put(b"b", &[2; 40])])).is_err());
@@ -68,7 +68,7 @@ fn a_batch_whose_log_fails_keeps_the_room_of_what_it_shows() {
 
 /// Items beside the table that a batch replaces or deletes are free once nobody reads them.
 #[test]
-fn what_a_batch_replaced_is_freed() {
+fn batch_frees_replaced_items() {
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     (0..3).for_each(|number| store.put(&key(number), &[1; 100]).unwrap());
     let keys = [key(0), key(1)];
@@ -86,7 +86,7 @@ fn wait_count_inside(store: &OnSim, work: impl Fn()) -> u32 {
 
 /// What was deleted, or cleared, is free when this thread's own callback is over.
 #[test]
-fn nobody_waits_for_its_own_end() {
+fn self_wait_is_avoided() {
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     let is_put = |number: &u32| store.put(&key(*number), &[1; 4_000]).is_ok();
     assert!((0..10).all(|number| is_put(&number)));

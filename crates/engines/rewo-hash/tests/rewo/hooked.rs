@@ -69,7 +69,7 @@ pub(crate) fn unhook() {
     HOOK.set(None);
 }
 
-fn tell(access: Access) {
+fn report(access: Access) {
     let hook = HOOK.with_borrow(Clone::clone);
     hook.into_iter().for_each(|hook| hook(access));
 }
@@ -101,13 +101,13 @@ unsafe impl Bytes for Hooked {
     }
 
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {
-        tell(Access::Load);
+        report(Access::Load);
         self.sim.load(at, ordering)
     }
 
     fn store(&self, at: Offset, word: u64, ordering: Ordering) {
         assert!(self.is_writable(), "a region that is only read is changed");
-        tell(Access::Store);
+        report(Access::Store);
         self.sim.store(at, word, ordering);
     }
 
@@ -140,7 +140,7 @@ impl Persist for Hooked {
     }
 
     fn publish(&self, words: &[(Offset, u64)], key: u64) -> Taken {
-        words.iter().for_each(|_| tell(Access::Store));
+        words.iter().for_each(|_| report(Access::Store));
         let taken = self.sim.publish(words, key);
         self.published.lock().insert(key, self.sim.commit(Level::Strongest));
         taken
@@ -158,7 +158,7 @@ impl Persist for Hooked {
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
-        tell(Access::Wait);
+        report(Access::Wait);
         if IS_FAILING.get() {
             return Err(MediumError::ReadOnly);
         }

@@ -9,7 +9,7 @@ mod full;
 mod hooked;
 mod journaled;
 mod killed;
-mod looks;
+mod lookups;
 mod moves;
 mod overtaken;
 mod persists;

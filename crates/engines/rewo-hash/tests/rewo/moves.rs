@@ -29,7 +29,7 @@ fn settings(visitors: Vec<Visitor>) -> Settings {
 }
 
 #[test]
-fn a_move_survives_every_crash() {
+fn move_survives_every_crash() {
     let visitors = settings(vec![Visitor::Nobody, Visitor::ReaderAlways]);
     let counts =
         explore::<Crashed<OfRewoHash>>(&[moving()], &visitors).unwrap_or_else(|objection| panic!("{objection}"));
@@ -87,7 +87,7 @@ fn few(visitor: Visitor) -> Settings {
 }
 
 #[test]
-fn a_move_ahead_of_inserts_survives_every_crash() {
+fn move_ahead_of_inserts_survives_every_crash() {
     let script = [relieving()];
     for visitor in [Visitor::Nobody, Visitor::ReaderAlways] {
         let counts = explore::<Crashed<OfRelieved>>(&script, &few(visitor));
@@ -106,7 +106,7 @@ fn broken_moves_ahead_of_inserts_are_caught() {
 
 /// A store of fixed size refuses what finds no room, keeps the rest, and takes it again where there is room.
 #[test]
-fn a_store_of_fixed_size_refuses_and_keeps() {
+fn store_of_fixed_size_refuses_and_keeps() {
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap().of_fixed_size();
     let is_taken = |i: &u32| match store.put(&key(*i), b"a value") {
         Ok(()) => true,
@@ -167,7 +167,7 @@ fn twins_become_one_when_their_key_is_written() {
 
 /// The background neither walks nor counts keys where no bucket has lost its room.
 #[test]
-fn a_step_with_nothing_to_do_reads_nothing() {
+fn step_with_nothing_to_do_reads_nothing() {
     let store =
         RewoHash::format(Hooked::on(Sim::new(0, Model::Line)), HostDram, &PARAMETERS).unwrap().pre_evicting(true);
     while store.step().unwrap() == Progress::More {}

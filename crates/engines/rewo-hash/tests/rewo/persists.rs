@@ -29,7 +29,7 @@ fn cost(store: &Store, work: impl FnOnce(&Store)) -> Counts {
 }
 
 #[test]
-fn a_small_put_costs_two_fences_and_a_delete_one() {
+fn small_put_costs_two_fences_delete_one() {
     let store = store(100);
     for i in 0..100 {
         for work in
@@ -50,7 +50,7 @@ fn a_small_put_costs_two_fences_and_a_delete_one() {
 }
 
 #[test]
-fn a_large_put_costs_its_item_besides() {
+fn large_put_costs_its_item_besides() {
     let store = store(10);
     store.put(b"large", &[1; 256]).unwrap();
     for round in 0..50 {
@@ -62,7 +62,7 @@ fn a_large_put_costs_its_item_besides() {
 }
 
 #[test]
-fn a_move_costs_a_fence_more() {
+fn move_costs_fence_more() {
     let last = first("move_count");
     let store = store(last);
     let moving = cost(&store, |store| store.put(&key(last), b"a value").unwrap());

@@ -69,7 +69,7 @@ fn histories_over_two_keys_are_linearizable() {
 /// Writes what was handed over before each of this thread's accesses while `during` runs; how much that was.
 fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce()) -> u64 {
     let table = || store.cached_table().expect("it has one");
-    table().take_hand_overs();
+    table().accept_handoffs();
     let before = table().stats().served_count;
     let server = Rc::clone(store);
     let serve = move || {
@@ -84,10 +84,10 @@ fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce(
 fn tells_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
-    let (reader, told) = (Rc::clone(&store), Rc::clone(&is_older));
+    let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
     let read = move || {
         if held(&reader) == b"new" && got(&reader) == b"old" {
-            told.set(true);
+            reported.set(true);
         }
     };
     let served = serving(&store, read, || store.put(b"k", b"new").unwrap());
@@ -96,14 +96,14 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 }
 
 #[test]
-fn a_reader_in_the_middle_of_a_put_is_told_no_older_item() {
+fn reader_during_put_gets_no_older_item() {
     assert!(!tells_an_older_item(None));
     assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
 }
 
 /// A copy that another thread has written is shown if its item is durable, and only then.
 #[test]
-fn a_put_that_failed_shows_no_copy() {
+fn put_that_failed_shows_no_copy() {
     let store = hooked(None);
     let hits = || store.stats().figure("cache_hit_count").unwrap();
     let before = hits();
@@ -138,7 +138,7 @@ fn crashes_show_a_copy_that_is_shown_early() {
 }
 
 #[test]
-fn a_table_that_is_not_there_and_a_store_that_is_only_read_have_no_threads() {
+fn missing_or_read_only_table_has_no_threads() {
     let made = || RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let threads = |store: &OnHooked| store.stats().figure("cache_thread_count");
     assert_eq!(threads(&made().copying_by(2).unwrap()), None);

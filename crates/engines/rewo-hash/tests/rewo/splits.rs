@@ -45,14 +45,14 @@ fn settings() -> Settings {
 }
 
 #[test]
-fn a_split_survives_every_crash() {
+fn split_survives_every_crash() {
     let counts =
         explore::<Crashed<OfRewoHash>>(&[splitting()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(60, 20, 1), "{counts:?}");
 }
 
 #[test]
-fn a_split_before_its_segments_is_caught() {
+fn split_before_its_segments_is_caught() {
     let many = Settings {
         models: vec![Model::Line],
         visitors: vec![Visitor::Nobody],
@@ -66,7 +66,7 @@ fn a_split_before_its_segments_is_caught() {
 }
 
 #[test]
-fn a_store_grows_and_keeps_everything() {
+fn store_grows_and_keeps_everything() {
     let store = RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap();
     let value = |i: u32| vec![i as u8; (i % 40) as usize];
     for i in 0..4000 {

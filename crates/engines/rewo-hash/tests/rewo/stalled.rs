@@ -107,7 +107,7 @@ fn stalled(
 }
 
 /// Whether the reader is well at every pair of places, and at how many it was looked at.
-fn search(
+fn explore(
     store: impl Fn() -> Arc<Store>,
     read: &[u8],
     write: impl Fn(&Store) + Clone + Send + 'static,
@@ -145,7 +145,7 @@ fn reads_what_moves(hash_seed: u64, broken: Option<Canary>) -> (bool, u64) {
     let after = buckets(&*probe);
     let (moved, _) = before.into_iter().find(|at| !after.contains(at)).expect("an item moved");
     let write = move |store: &Store| store.put(&key(last), b"old").unwrap();
-    search(|| filled(last, &parameters, broken), &moved, write, |found| found == Some(b"old"))
+    explore(|| filled(last, &parameters, broken), &moved, write, |found| found == Some(b"old"))
 }
 
 /// A store of so many keys whose background makes room in full buckets.
@@ -169,7 +169,7 @@ fn reads_what_is_evicted(hash_seed: u64, broken: Option<Canary>) -> (bool, u64) 
         before.into_iter().find(|at| !after.contains(at)).map(|(key, _)| (count, key))
     };
     let (count, moved) = (100..400).step_by(10).find_map(moved).expect("a bucket is full");
-    search(|| crowded(count, &parameters, broken), &moved, settle, |found| found == Some(b"old"))
+    explore(|| crowded(count, &parameters, broken), &moved, settle, |found| found == Some(b"old"))
 }
 
 /// A reader of a key whose slots become another value's, again and again.
@@ -182,11 +182,11 @@ fn reads_what_is_refilled(broken: Option<Canary>) -> (bool, u64) {
     };
     let write = |store: &Store| (0..4u8).for_each(|round| store.put(KEY, &[round; 9]).unwrap());
     let is_one = |value: &[u8]| value.len() == 9 && value.iter().all(|byte| *byte == value[0]);
-    search(store, KEY, write, |found| found.is_some_and(is_one))
+    explore(store, KEY, write, |found| found.is_some_and(is_one))
 }
 
 #[test]
-fn a_reader_that_stands_between_says_what_was_so() {
+fn mid_move_reader_sees_consistent_value() {
     for seed in 1..=2 {
         let (is_well, count) = reads_what_moves(seed, None);
         assert!(is_well && count > 100, "{seed}: {count}");
@@ -199,7 +199,7 @@ fn a_reader_that_stands_between_says_what_was_so() {
 
 /// Of a move the reader has to see the counter of the bucket that is left, whichever of the two that is.
 #[test]
-fn a_reader_that_looks_at_one_counter_is_caught() {
+fn one_counter_reader_is_caught() {
     for canary in [canary::FIRST_COUNTER_IGNORED, canary::SECOND_COUNTER_IGNORED] {
         let is_well = |seed| reads_what_moves(seed, Some(canary)).0;
         let is_refill_well = || reads_what_is_refilled(Some(canary)).0;
@@ -208,7 +208,7 @@ fn a_reader_that_looks_at_one_counter_is_caught() {
 }
 
 #[test]
-fn a_bucket_that_is_not_counted_is_caught() {
+fn bucket_that_is_not_counted_is_caught() {
     let is_well = |seed| reads_what_moves(seed, Some(canary::REFILL_NOT_COUNTED)).0;
     assert!(!(1..=4).all(is_well), "a move");
     assert!(!reads_what_is_refilled(Some(canary::REFILL_NOT_COUNTED)).0, "a refill");

@@ -88,7 +88,7 @@ fn measure(what: &str, value: &[u8]) {
 
 #[test]
 #[ignore = "a measurement"]
-fn what_callers_wait_for() {
+fn caller_waiting_time() {
     measure("small items", &[7; 11]);
     measure("256 bytes", &[7; 256]);
 }

@@ -50,7 +50,7 @@ fn batches_are_one_step_for_readers() {
 
 /// One of more keys than a segment has slots, of keys that come and go.
 #[test]
-fn a_batch_may_fill_many_segments() {
+fn batch_may_fill_many_segments() {
     let store = store();
     crowd::a_batch_may_be_long(&store, || is_sound(&store));
 }

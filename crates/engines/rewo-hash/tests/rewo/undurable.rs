@@ -69,14 +69,14 @@ fn moved() -> (Vec<u8>, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn what_moves_is_settled_in_its_new_place() {
+fn moved_item_is_settled_in_new_place() {
     let (last, (_, beside)) = (first("move_count"), moved());
     assert!(beside.iter().all(|key| is_durable_when_read(last, key, None)));
     assert!(!beside.iter().all(|key| is_durable_when_read(last, key, Some(canary::LOCK_BIT_LOST_BY_MOVE))));
 }
 
 #[test]
-fn what_is_split_is_settled_in_its_new_place() {
+fn split_item_is_settled_in_new_place() {
     let last = first("split_count");
     assert!((0..4).all(|i| is_durable_when_read(last, &key(i), None)));
     assert!((0..4).all(|i| !is_durable_when_read(last, &key(i), Some(canary::LOCK_BITS_LOST_BY_SPLIT))));
@@ -104,7 +104,7 @@ fn met(write: impl FnOnce(&Store), look: impl Fn(&Store) -> bool + 'static) -> O
 }
 
 #[test]
-fn what_a_walk_shows_is_durable() {
+fn walked_items_are_durable() {
     let walk = |store: &Store| {
         let mut is_shown = false;
         let next = store.walk(Cursor::Start, &mut |_, value, _| is_shown = value == b"another").unwrap();
@@ -114,7 +114,7 @@ fn what_a_walk_shows_is_durable() {
 }
 
 #[test]
-fn what_a_batch_carried_out_is_settled_by_who_reads_it() {
+fn executed_batch_is_settled_by_readers() {
     let write = |store: &Store| store.write_batch(&[BatchOp::Put { key: b"key", value: b"another" }]).unwrap();
     assert_eq!(met(write, |store| is_new(store, b"key")), Some((true, true)));
 }
@@ -132,7 +132,7 @@ fn kills() -> Settings {
 }
 
 #[test]
-fn what_a_killed_process_left_is_recovered() {
+fn killed_process_store_is_recovered() {
     let scripts = [refills(), moving()];
     let counts = explore::<Crashed<OfRewoHash>>(&scripts, &kills()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(60, 60, 0), "{counts:?}");
@@ -162,7 +162,7 @@ fn wrong_after_kills(broken: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn what_a_killed_process_left_of_a_segment_is_made_durable_before_it_is_written_to() {
+fn killed_process_segment_is_durable_before_writes() {
     assert_eq!(wrong_after_kills(None), Vec::<String>::new());
     assert!(!wrong_after_kills(Some(canary::SEGMENT_LEFT_AS_FOUND)).is_empty(), "the twin was not caught");
 }

@@ -29,7 +29,7 @@ fn the_damaged(store: &Store) -> (usize, Error) {
 }
 
 #[test]
-fn a_flipped_bit_of_a_signature_is_told_from_an_absence() {
+fn flipped_signature_bit_is_no_absence() {
     let store = Closed::new();
     let whole = store.bytes();
     for (number, (signature, _)) in entries(&whole).into_iter().enumerate().step_by(23) {
@@ -77,27 +77,27 @@ fn crowded() -> (Closed, Vec<usize>) {
 }
 
 #[test]
-fn a_lost_mark_of_an_overflow_is_told_from_an_absence() {
+fn lost_overflow_mark_is_no_absence() {
     let (store, marks) = crowded();
     let whole = store.bytes();
     for at in marks.into_iter().step_by(5) {
         store.alter(|bytes| bytes[at] ^= OVERFLOW);
         let open = careful(&store);
-        let told = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
+        let reported = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
             Ok(found) => {
                 assert_eq!(found, Some(value(i)));
                 false
             }
             Err(error) => matches!(error, Error::Corrupt { what: "an entry lies where no search comes", .. }),
         });
-        assert_ne!(told.count(), 0);
+        assert_ne!(reported.count(), 0);
         drop(open);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
 }
 
 #[test]
-fn an_entry_that_names_the_item_of_another_key_is_an_error_and_never_absence() {
+fn entry_naming_other_item_is_an_error() {
     let store = Closed::new();
     let whole = store.bytes();
     let both = entries(&whole);
@@ -112,7 +112,7 @@ fn an_entry_that_names_the_item_of_another_key_is_an_error_and_never_absence() {
 }
 
 #[test]
-fn what_is_not_there_is_absent_and_no_damage() {
+fn missing_key_is_absent_without_damage() {
     let store = Closed::new();
     let open = careful(&store);
     for i in 0..10_000 {
@@ -121,7 +121,7 @@ fn what_is_not_there_is_absent_and_no_damage() {
 }
 
 #[test]
-fn a_write_of_a_key_that_damage_hides_is_refused_to_who_asks() {
+fn verified_write_of_hidden_key_is_refused() {
     let store = Closed::new();
     let (signature, _) = entries(&store.bytes())[11];
     store.flip(signature);
@@ -142,7 +142,7 @@ fn a_write_of_a_key_that_damage_hides_is_refused_to_who_asks() {
 }
 
 #[test]
-fn a_key_that_was_put_again_has_its_new_value_after_a_repair() {
+fn rewritten_key_survives_repair() {
     let store = Closed::new();
     let whole = store.bytes();
     for (signature, _) in entries(&whole).into_iter().step_by(23) {

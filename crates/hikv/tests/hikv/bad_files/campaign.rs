@@ -113,23 +113,24 @@ impl Victim {
 
     /// What reads and walks of the opened store show; whether anything was told.
     fn read(&self, store: &Store, is_position: bool) -> (usize, bool) {
-        let mut is_told = !store.verify(|_| {}).is_ok_and(|report| report.damage.is_empty());
+        let mut is_reported = !store.verify(|_| {}).is_ok_and(|report| report.damage.is_empty());
         let [mut got, mut walked, mut dumped] = [Items::new(), Items::new(), Items::new()];
         for key in self.items.keys() {
             match store.get(key) {
                 Ok(value) => got.extend(value.map(|value| (key.clone(), value))),
-                Err(_) => is_told = true,
+                Err(_) => is_reported = true,
             }
         }
         let take = |items: &mut Items, key: &[u8], value: &[u8]| {
             items.insert(key.to_vec(), value.to_vec());
             ControlFlow::Continue(())
         };
-        is_told |= store.for_each(|key, value| take(&mut walked, key, value)).is_err();
+        is_reported |= store.for_each(|key, value| take(&mut walked, key, value)).is_err();
         let snapshot = store.snapshot();
-        is_told |= snapshot.and_then(|snapshot| snapshot.for_each(|key, value| take(&mut dumped, key, value))).is_err();
+        is_reported |=
+            snapshot.and_then(|snapshot| snapshot.for_each(|key, value| take(&mut dumped, key, value))).is_err();
         let missing = [got, walked, dumped].map(|items| self.missing_count(&items, is_position));
-        (missing.into_iter().max().unwrap_or(0), is_told)
+        (missing.into_iter().max().unwrap_or(0), is_reported)
     }
 
     fn repaired(&self, path: &Path, out: &Path, is_position: bool) -> (usize, bool) {
@@ -152,18 +153,18 @@ impl Victim {
         let (home, path) = self.with_flipped(at, bit);
         let is_position = self.positions.iter().any(|&position| (position..position + 8).contains(&at));
         let untold_max = self.untold_max + usize::from(is_position);
-        let assert_told = |who: &str, (missing_count, is_told): (usize, bool)| {
-            assert!(is_told || missing_count <= untold_max, "{who}: {missing_count} are missing, and nobody tells");
+        let assert_reported = |who: &str, (missing_count, is_reported): (usize, bool)| {
+            assert!(is_reported || missing_count <= untold_max, "{who}: {missing_count} are missing, and nobody tells");
         };
         let options = Options::new().verify_reads(Verify::Absence).background(false);
         let opened = options.clone().read_only(true).open(&path);
-        opened.iter().for_each(|store| assert_told("a reader", self.read(store, is_position)));
+        opened.iter().for_each(|store| assert_reported("a reader", self.read(store, is_position)));
         let is_refused = opened.is_err();
         drop(opened);
-        assert_told("a repair", self.repaired(&path, &home.path().join("out"), is_position));
+        assert_reported("a repair", self.repaired(&path, &home.path().join("out"), is_position));
         // Last: it changes the files.
         let opened = options.open(&path);
-        opened.iter().for_each(|store| assert_told("a writer", self.read(store, is_position)));
+        opened.iter().for_each(|store| assert_reported("a writer", self.read(store, is_position)));
         is_refused
     }
 
@@ -197,12 +198,12 @@ fn campaigns(count: usize, journaled_count: usize) {
 }
 
 #[test]
-fn no_flipped_bit_gives_what_is_not_so_or_takes_what_nobody_tells() {
+fn bit_flips_never_change_answers_silently() {
     campaigns(FEW, FEW_JOURNALED);
 }
 
 #[test]
 #[ignore = "many minutes"]
-fn no_flipped_bit_of_thousands_gives_what_is_not_so_or_takes_what_nobody_tells() {
+fn many_bit_flips_never_change_answers_silently() {
     campaigns(MANY, MANY);
 }

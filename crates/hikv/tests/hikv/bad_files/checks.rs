@@ -29,14 +29,14 @@ fn offsets(damage: &[Damage]) -> Vec<usize> {
 }
 
 #[test]
-fn a_whole_store_has_no_damage() {
+fn whole_store_has_no_damage() {
     for end in [End::Closed, End::Killed] {
         assert_eq!(found(&Aged::new(KEY_COUNT, end).bytes), [vec![], vec![]]);
     }
 }
 
 #[test]
-fn a_damaged_header_is_found_by_both_and_a_damaged_value_by_the_deep_one() {
+fn deep_check_also_finds_damaged_values() {
     for end in [End::Closed, End::Killed] {
         let store = Aged::new(KEY_COUNT, end);
         let item = store.places()[&key(7)];
@@ -50,7 +50,7 @@ fn a_damaged_header_is_found_by_both_and_a_damaged_value_by_the_deep_one() {
 }
 
 #[test]
-fn a_damaged_position_is_found_by_both() {
+fn damaged_position_is_found_by_both() {
     for end in [End::Closed, End::Killed] {
         let store = Aged::new(KEY_COUNT, end);
         let is_extent = |&(_, position): &(usize, usize)| store.word(position) >> 51 & 1 == 1;
@@ -77,13 +77,13 @@ fn two_entries_of_one_item_are_found_by_both() {
 }
 
 #[test]
-fn a_damaged_copy_of_the_superblock_is_told() {
+fn damaged_copy_of_superblock_is_reported() {
     let store = Aged::new(KEY_COUNT, End::Killed);
     assert_eq!(found(&store.flipped(4_096 + 33, 0)).map(|damage| offsets(&damage)), [vec![4_096], vec![4_096]]);
 }
 
 #[test]
-fn a_chain_word_that_is_damaged_is_found_by_both() {
+fn damaged_chain_word_is_found_by_both() {
     let store = Aged::new(KEY_COUNT, End::Killed);
     let next = store.segments(2)[0] + 16;
     assert_eq!(found(&store.flipped(next, 9)).map(|damage| offsets(&damage)), [vec![next], vec![next]]);

@@ -51,7 +51,7 @@ fn forge(store: &Closed, at: usize, field: &[u8]) {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn newer_format_is_refused() {
     let store = Closed::new();
     forge(&store, 8, &7u16.to_le_bytes());
     store.assert_refused(&["store.hikv", "format 7", "up to 1"]);
@@ -61,7 +61,7 @@ fn a_newer_format_is_refused() {
 }
 
 #[test]
-fn a_newer_minor_version_opens_and_stays_newer() {
+fn newer_minor_version_opens_and_stays_newer() {
     let store = Closed::new();
     forge(&store, 10, &9u16.to_le_bytes());
     store.assert_whole();
@@ -96,7 +96,7 @@ fn impossible_parameters_are_refused() {
 
 /// Every bit of the head's words, and of the first chunk's header, is covered by a check.
 #[test]
-fn flipped_bits_of_words_that_carry_their_check_are_refused() {
+fn flipped_checked_word_bits_are_refused() {
     let places = [(8_192, "format mark"), (8_256, "high-water mark"), (8_320, "generation"), (FIRST_CHUNK, "chunk")];
     for (at, name) in places {
         let store = Closed::new();
@@ -111,7 +111,7 @@ fn flipped_bits_of_words_that_carry_their_check_are_refused() {
 }
 
 #[test]
-fn a_mark_that_says_the_wrong_thing_is_refused() {
+fn wrong_mark_is_refused() {
     for (units, what) in [(0, "before the first chunk"), (1 << 20, "beyond the region's end")] {
         let store = Closed::new();
         store.alter(|bytes| bytes[8_256..8_264].copy_from_slice(&pmem::seal(units).to_le_bytes()));

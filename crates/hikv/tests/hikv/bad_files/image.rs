@@ -51,7 +51,7 @@ fn assert_sound(closed: &Closed, is_collected: bool) {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_in_the_image_is_found() {
+fn image_bit_flips_are_found() {
     let whole = closed_in_order();
     let (region, start, image_bytes) = (whole.bytes(), start(&whole), image_bytes(&whole));
     assert!(image_bytes > 64 + 8 * ITEM_COUNT);
@@ -65,7 +65,7 @@ fn a_flipped_bit_anywhere_in_the_image_is_found() {
 }
 
 #[test]
-fn a_word_that_names_no_image_of_now_is_not_followed() {
+fn stale_image_word_is_not_followed() {
     let whole = closed_in_order();
     let (region, word) = (whole.bytes(), image_word(&whole));
     // Another number; the head; the segments; beyond the mark; none.
@@ -77,7 +77,7 @@ fn a_word_that_names_no_image_of_now_is_not_followed() {
 }
 
 #[test]
-fn a_damaged_image_word_is_told() {
+fn damaged_image_word_is_reported() {
     let whole = closed_in_order();
     whole.flip(IMAGE.0 as usize);
     let refused = Store::open(whole.path()).expect_err("the head is damaged").to_string();

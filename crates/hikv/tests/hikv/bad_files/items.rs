@@ -39,7 +39,7 @@ fn assert_found_by_verify(store: &Store, item: usize) {
 }
 
 #[test]
-fn a_flipped_bit_of_an_item_header_is_an_error_and_never_absence() {
+fn flipped_item_header_bit_is_an_error() {
     let store = Closed::new();
     let (whole, item) = (store.bytes(), item(&store));
     for bit in (0..HEADER_BYTES * 8).step_by(5) {
@@ -53,7 +53,7 @@ fn a_flipped_bit_of_an_item_header_is_an_error_and_never_absence() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_key_is_an_error_and_never_absence() {
+fn flipped_key_bit_is_an_error() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + 3);
@@ -66,7 +66,7 @@ fn a_flipped_bit_of_a_key_is_an_error_and_never_absence() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_value_is_found_by_reads_unless_they_are_asked_not_to() {
+fn flipped_value_bit_is_found_by_verified_reads() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
@@ -87,7 +87,7 @@ fn a_flipped_bit_of_a_value_is_found_by_reads_unless_they_are_asked_not_to() {
 }
 
 #[test]
-fn what_is_made_of_a_damaged_value_gets_no_good_checksum() {
+fn updates_of_damaged_value_keep_bad_checksum() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
@@ -98,7 +98,7 @@ fn what_is_made_of_a_damaged_value_gets_no_good_checksum() {
 }
 
 #[test]
-fn a_long_value_is_compared_once_and_not_for_each_of_its_pieces() {
+fn long_value_is_verified_once() {
     /// Longer than what a reader copies at once.
     const LONG_BYTES: usize = 4 << 20;
     let store = Closed::new();
@@ -122,7 +122,7 @@ fn a_long_value_is_compared_once_and_not_for_each_of_its_pieces() {
 }
 
 #[test]
-fn a_damaged_item_can_be_replaced_unless_its_key_is_damaged() {
+fn damaged_item_is_replaceable_unless_key_is_damaged() {
     let store = Closed::new();
     store.flip(item(&store) + HEADER_BYTES + key(DAMAGED).len());
     let open = Store::open(store.path()).unwrap();
@@ -152,7 +152,7 @@ fn keys_and_values_beyond_the_limits_are_refused() {
 }
 
 #[test]
-fn a_source_that_ends_early_changes_nothing() {
+fn source_that_ends_early_changes_nothing() {
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
     let used = open.stats().live_bytes;

@@ -14,7 +14,7 @@ fn word(store: &Closed) -> Option<u64> {
 }
 
 #[test]
-fn a_store_that_lost_its_level_is_refused_unless_less_is_asked_for() {
+fn lowered_durability_is_refused_unless_requested() {
     let store = Closed::new();
     assert_eq!(word(&store), Some(PROCESS), "a new region says what it was made for");
     let power = pmem::seal(POWER).to_le_bytes();
@@ -36,7 +36,7 @@ fn a_store_that_lost_its_level_is_refused_unless_less_is_asked_for() {
 
 /// Of programs that knew of no such word, or damaged: nothing is known.
 #[test]
-fn a_store_that_does_not_say_is_opened_as_ever() {
+fn store_without_level_opens_as_before() {
     let store = Closed::new();
     for bytes in [[0; 8], [0xFF; 8], pmem::seal(4).to_le_bytes()] {
         store.alter(|region| region[MADE_FOR..MADE_FOR + 8].copy_from_slice(&bytes));

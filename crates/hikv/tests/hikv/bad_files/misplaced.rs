@@ -61,7 +61,7 @@ fn read_all(store: &Store, what: &str) -> (Items, usize) {
 }
 
 /// Of a store that is only read: true if reads met damage.
-fn is_told(dir: &Path, engine: EngineKind, what: &str) -> bool {
+fn is_reported(dir: &Path, engine: EngineKind, what: &str) -> bool {
     let Ok(store) = Store::open_read_only(dir) else { return false };
     let (found, error_count) = read_all(&store, what);
     let is_checked = store.verify(|_| {}).is_ok_and(|report| !report.damage.is_empty());
@@ -102,7 +102,7 @@ fn no_value_of_another_key(damage: impl Fn(&mut Vec<u8>, &Regions, &mut Rng) -> 
     let mut random = Rng::with_seed(41);
     for engine in ENGINES {
         let ([before, killed, closed], [_, other, _]) = (regions_of(engine, 0), regions_of(engine, 3));
-        let mut told_count = 0;
+        let mut reported_count = 0;
         for after in [killed, closed] {
             let regions = Regions { before: before.clone(), after, other: other.clone() };
             for _ in 0..ROUND_COUNT {
@@ -112,12 +112,12 @@ fn no_value_of_another_key(damage: impl Fn(&mut Vec<u8>, &Regions, &mut Rng) -> 
                 let dir = home.path().join("store");
                 fs::create_dir(&dir).unwrap();
                 fs::write(dir.join("store.hikv"), region).unwrap();
-                told_count += usize::from(is_told(&dir, engine, &what));
+                reported_count += usize::from(is_reported(&dir, engine, &what));
                 assert_writes_kept(&dir, &what);
             }
         }
         // PMEKV opens no store whose log does not fit.
-        assert!(told_count > 0 || engine == EngineKind::Pmekv, "{engine}: nothing is met");
+        assert!(reported_count > 0 || engine == EngineKind::Pmekv, "{engine}: nothing is met");
     }
 }
 
@@ -141,7 +141,7 @@ fn two_stale_pages_mix_no_values() {
 }
 
 #[test]
-fn a_page_at_anothers_place_mixes_no_values() {
+fn page_at_anothers_place_mixes_no_values() {
     no_value_of_another_key(|region, regions, random| {
         let [to, from] = [(); 2].map(|()| regions.changed(PAGE, random));
         region.copy_within(from..from + PAGE, to);
@@ -150,7 +150,7 @@ fn a_page_at_anothers_place_mixes_no_values() {
 }
 
 #[test]
-fn a_page_of_another_store_mixes_no_values() {
+fn page_of_another_store_mixes_no_values() {
     no_value_of_another_key(|region, regions, random| {
         let at = regions.changed(PAGE, random);
         region[at..at + PAGE].copy_from_slice(&regions.other[at..at + PAGE]);

@@ -28,7 +28,7 @@ fn remove_lock(dir: &Path) {
 }
 
 #[test]
-fn a_removed_lock_lets_nobody_in() {
+fn removed_lock_lets_nobody_in() {
     for home in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
         for store in opened_in(home.path()) {
             let path = store.path().to_owned();
@@ -73,7 +73,7 @@ fn other_names_of_the_same_files_are_the_same_store() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_not_a_place_for_a_new_store() {
+fn dangling_link_is_no_place_for_store() {
     let home = tempfile::tempdir().unwrap();
     let (path, mounted) = (home.path().join("store"), home.path().join("mounted"));
     for name in ["store.hikv", "journal.hikv"] {
@@ -87,7 +87,7 @@ fn a_link_that_leads_nowhere_is_not_a_place_for_a_new_store() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_lock_is_refused() {
+fn link_as_lock_file_is_refused() {
     let store = Closed::new();
     let (lock, letter) = (store.path().join("lock"), store.path().parent().unwrap().join("letter"));
     fs::write(&letter, "dear").unwrap();
@@ -103,7 +103,7 @@ fn a_link_in_the_place_of_the_lock_is_refused() {
 
 /// While a backup is written another one to the same place is refused, though the lock was removed; nothing of the first is.
 #[test]
-fn a_backup_that_is_being_written_is_nobody_elses() {
+fn unfinished_backup_has_one_owner() {
     let home = tempfile::tempdir().unwrap();
     let (out, partial) = (home.path().join("out"), home.path().join("out.partial"));
     for store in opened_in(home.path()) {
@@ -124,7 +124,7 @@ fn a_backup_that_is_being_written_is_nobody_elses() {
 
 /// The directory of an unfinished backup is emptied: not what a link in its place leads to.
 #[test]
-fn a_link_in_the_place_of_an_unfinished_backup_is_in_the_way() {
+fn link_as_unfinished_backup_is_refused() {
     let store = Closed::new();
     let home = store.path().parent().unwrap().to_owned();
     symlink(store.path(), home.join("out.partial")).unwrap();

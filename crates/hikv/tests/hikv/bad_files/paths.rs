@@ -14,7 +14,7 @@ use crate::bad_files::space::{on_tmpfs, skipped};
 use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names};
 
 #[test]
-fn a_missing_store_is_not_created_unless_that_is_asked_for() {
+fn missing_store_is_created_only_on_request() {
     let dir = tempfile::tempdir().unwrap();
     for path in [dir.path().join("missing"), dir.path().to_owned()] {
         let not_created = [Store::open_read_only(&path), Options::new().create(false).open(&path)];
@@ -52,7 +52,7 @@ fn an_empty_path_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_path_that_is_no_directory_is_refused() {
+fn path_that_is_no_directory_is_refused() {
     let store = Closed::new();
     let before = store.bytes();
     let error = Store::open(store.file()).unwrap_err();
@@ -91,7 +91,7 @@ fn options_outside_their_ranges_are_refused() {
 }
 
 #[test]
-fn a_read_only_file_system_is_read_and_not_written() {
+fn read_only_file_system_is_read() {
     on_tmpfs(c"size=16m", |place| {
         let store = Options::new().partition_count(1).open(&place).unwrap();
         store.put("kept", "value").unwrap();
@@ -107,7 +107,7 @@ fn a_read_only_file_system_is_read_and_not_written() {
 }
 
 #[test]
-fn a_store_that_is_open_for_reading_refuses_to_write() {
+fn read_only_store_refuses_writes() {
     let store = Closed::new();
     let before = store.bytes();
     let open = Store::open_read_only(store.path()).unwrap();

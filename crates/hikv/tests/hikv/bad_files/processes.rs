@@ -63,11 +63,11 @@ fn assert_locked(error: &OpenError, store: &Closed, holder: &str) {
 }
 
 #[test]
-fn a_second_process_is_told_who_holds_the_store() {
+fn second_process_learns_lock_holder() {
     if hold_if_started_for_it() {
         return;
     }
-    const TEST: &str = "bad_files::processes::a_second_process_is_told_who_holds_the_store";
+    const TEST: &str = "bad_files::processes::second_process_learns_lock_holder";
     let store = Closed::new();
     let writer = Holder::start(TEST, &store.path(), "w");
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, &writer.name());
@@ -82,7 +82,7 @@ fn a_second_process_is_told_who_holds_the_store() {
 }
 
 #[test]
-fn a_second_opening_by_the_same_process_is_refused() {
+fn second_open_in_process_is_refused() {
     let store = Closed::new();
     let first = Store::open(store.path()).unwrap();
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, "this process itself");
@@ -93,27 +93,27 @@ fn a_second_opening_by_the_same_process_is_refused() {
 }
 
 #[test]
-fn a_second_opening_is_told_what_of_this_process_holds_the_store() {
+fn second_open_names_holder_kind() {
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
     let snapshot = open.snapshot().unwrap();
     let ordered = open.ordered().unwrap();
     let (range, again) = (ordered.range::<&str>(..).unwrap(), ordered.clone());
     let reader = open.reader(key(0)).unwrap().unwrap();
-    let told = |what: &str| assert_locked(&Store::open(store.path()).unwrap_err(), &store, what);
-    told("this process itself (1 handle, 2 ordered views, 1 range, 1 snapshot, 1 reader)");
+    let reported = |what: &str| assert_locked(&Store::open(store.path()).unwrap_err(), &store, what);
+    reported("this process itself (1 handle, 2 ordered views, 1 range, 1 snapshot, 1 reader)");
     let other = store.path().parent().unwrap().join("other");
     std::os::unix::fs::symlink(store.path(), &other).unwrap();
     assert_names(&Store::open(&other).unwrap_err(), &other, &["(1 handle, 2 ordered views"]);
     let refused = open.close().unwrap_err().to_string();
     assert!(refused.contains("2 ordered views, 1 range, 1 snapshot, 1 reader"), "{refused}");
     drop((ordered, again, range));
-    told("this process itself (1 snapshot, 1 reader)");
+    reported("this process itself (1 snapshot, 1 reader)");
     drop(reader);
-    told("this process itself (1 snapshot)");
+    reported("this process itself (1 snapshot)");
     let clone = snapshot.store().clone();
     drop(snapshot);
-    told("this process itself (1 handle)");
+    reported("this process itself (1 handle)");
     drop(clone);
     store.assert_whole();
 }
@@ -140,7 +140,7 @@ fn is_forked<T>(result: Result<T, Error>) -> bool {
 }
 
 #[test]
-fn a_forked_child_gets_an_error_and_disturbs_nothing() {
+fn forked_child_gets_an_error() {
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
     let mut inherited = Some(open.clone());
@@ -166,7 +166,7 @@ fn a_forked_child_gets_an_error_and_disturbs_nothing() {
 
 /// The threads that write copies stayed in the parent: the child does not wait for their end.
 #[test]
-fn a_forked_child_drops_a_store_that_has_threads_of_its_engine() {
+fn forked_child_drops_store_with_threads() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().engine(EngineKind::RewoHash).read_cache_bytes(1 << 16).read_cache_threads(2);
     let mut store = Some(options.open(dir.path()).unwrap());
@@ -183,7 +183,7 @@ fn a_forked_child_drops_a_store_that_has_threads_of_its_engine() {
 }
 
 #[test]
-fn of_every_engine_a_store_is_opened_once_and_left_alone_by_a_forked_child() {
+fn forked_child_leaves_every_engine_alone() {
     for &engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");

@@ -16,7 +16,7 @@ const DEAD: u64 = 4;
 const LIVE: u64 = 2;
 
 #[test]
-fn a_whole_store_is_copied_and_nothing_is_found() {
+fn intact_store_is_copied_without_findings() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         assert!(store.segments(LIVE).len() > 2 && !store.segments(DEAD).is_empty(), "segments were split");
@@ -46,7 +46,7 @@ fn damaged_superblocks_are_mended_from_each_other() {
 }
 
 #[test]
-fn without_a_superblock_items_are_taken_by_their_checksums_and_that_is_told() {
+fn lost_superblock_repair_uses_checksums() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         let zeroed = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[*copy..copy + 128].fill(0)));
@@ -62,8 +62,8 @@ fn damaged_words_of_the_head_cost_nothing() {
         for at in [8_192, 8_256, 8_320, IMAGE_WORD, 16_384 + 24] {
             for bit in [0, 9, 33, 50] {
                 let salvaged = store.assert_salvaged(&store.flipped(at, bit), &[]);
-                let told = end == End::Closed || at != IMAGE_WORD;
-                assert!(!told || salvaged.report.mended_count > 0, "{at:#x}, bit {bit}");
+                let reported = end == End::Closed || at != IMAGE_WORD;
+                assert!(!reported || salvaged.report.mended_count > 0, "{at:#x}, bit {bit}");
             }
         }
         let head = store.altered(|bytes| bytes[..UNIT].fill(0));
@@ -72,7 +72,7 @@ fn damaged_words_of_the_head_cost_nothing() {
 }
 
 #[test]
-fn a_damaged_image_costs_nothing() {
+fn damaged_image_costs_nothing() {
     let store = Aged::new(FEW, End::Closed);
     let image = (pmem::unseal(store.word(IMAGE_WORD)).unwrap() & 0xFF_FFFF) as usize * UNIT + EXTENT_ITEM;
     for at in [0, 12, 60, 64, 200] {
@@ -81,7 +81,7 @@ fn a_damaged_image_costs_nothing() {
 }
 
 #[test]
-fn a_damaged_chunk_header_costs_nothing() {
+fn damaged_chunk_header_costs_nothing() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         let chunks = store.chunks();
@@ -98,7 +98,7 @@ fn a_damaged_chunk_header_costs_nothing() {
 }
 
 #[test]
-fn a_damaged_segment_header_costs_nothing_and_wakes_no_dead_segment() {
+fn damaged_segment_header_costs_nothing() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         for segment in store.segments(LIVE).into_iter().chain(store.segments(DEAD)) {
@@ -113,7 +113,7 @@ fn a_damaged_segment_header_costs_nothing_and_wakes_no_dead_segment() {
 }
 
 #[test]
-fn segments_whose_chunk_and_headers_are_damaged_are_found_by_their_entries() {
+fn segments_are_found_by_their_entries() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         let (chunk, _) = *store.chunks().iter().find(|(_, word)| word >> 32 == 3).unwrap();
@@ -128,7 +128,7 @@ fn segments_whose_chunk_and_headers_are_damaged_are_found_by_their_entries() {
 }
 
 #[test]
-fn a_damaged_signature_is_mended() {
+fn damaged_signature_is_fixed() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         for (signature, _) in store.entries().into_iter().step_by(37) {
@@ -141,7 +141,7 @@ fn a_damaged_signature_is_mended() {
 }
 
 #[test]
-fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() {
+fn damaged_position_is_recovered_from_image() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         let mut older_count = 0;
@@ -156,8 +156,8 @@ fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() 
                 store.assert_true(&salvaged);
                 let missing_count = store.items.len() - salvaged.items.len();
                 // A bit that says 'deleted' cannot be told from the truth, and class and marks are not needed.
-                let is_told = bit < 48;
-                assert_eq!(salvaged.report.lost_count as usize, if is_told { missing_count } else { 0 });
+                let is_reported = bit < 48;
+                assert_eq!(salvaged.report.lost_count as usize, if is_reported { missing_count } else { 0 });
                 assert!(missing_count <= usize::from(end == End::Killed), "bit {bit}: {salvaged:?}");
             }
         }
@@ -166,7 +166,7 @@ fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() 
 }
 
 #[test]
-fn a_damaged_item_is_lost_and_no_other() {
+fn damaged_item_is_lost_and_no_other() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         let places = store.places();
@@ -184,7 +184,7 @@ fn a_damaged_item_is_lost_and_no_other() {
 }
 
 #[test]
-fn a_truncated_file_gives_what_is_left_of_it() {
+fn truncated_file_yields_its_rest() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         let segments_end = store.segments(LIVE).into_iter().max().unwrap() + SEGMENT;
@@ -203,7 +203,7 @@ fn a_truncated_file_gives_what_is_left_of_it() {
 }
 
 #[test]
-fn a_file_without_any_segment_gives_nothing_and_makes_nothing() {
+fn file_without_segments_makes_no_store() {
     let store = Aged::new(FEW, End::Closed);
     for len in [4_096, 8_192, UNIT, UNIT + SEGMENT] {
         let error = Salvaged::from(&store.bytes[..len]).unwrap_err();
@@ -215,14 +215,14 @@ fn a_file_without_any_segment_gives_nothing_and_makes_nothing() {
 }
 
 #[test]
-fn a_longer_file_is_no_damage() {
+fn longer_file_is_no_damage() {
     let store = Aged::new(FEW, End::Killed);
     let longer = store.altered(|bytes| bytes.extend([0xEE; 100_000]));
     assert_eq!(store.assert_salvaged(&longer, &[]).findings, []);
 }
 
 #[test]
-fn a_newer_format_is_no_damage_and_refused() {
+fn newer_format_is_no_damage_and_refused() {
     let store = Aged::new(FEW, End::Killed);
     let newer = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[copy + 8] = 7));
     assert!(Salvaged::from(&newer).unwrap_err().to_string().contains("format 7"));
@@ -267,19 +267,19 @@ fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
 
 /// Nothing says which of two whole items is the newer one, so what is taken is told, key by key.
 #[test]
-fn a_zeroed_page_of_the_index_is_told() {
+fn zeroed_page_of_index_is_reported() {
     const PAGE: usize = 4_096;
     let store = Aged::new(MANY, End::Killed);
     let pages = store.segments(LIVE).into_iter().flat_map(|at| (at..at + SEGMENT).step_by(PAGE));
     let mut taken_count = 0;
     for page in pages {
         let salvaged = Salvaged::from(&store.altered(|bytes| bytes[page..page + PAGE].fill(0))).unwrap();
-        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        let is_reported = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
         for (key, value) in &store.items {
             let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{page:#x}: {key:?} is lost"));
-            assert!(found == value || is_told(key), "{page:#x}: an older value of {key:?} is taken, unsaid");
+            assert!(found == value || is_reported(key), "{page:#x}: an older value of {key:?} is taken, unsaid");
         }
-        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{page:#x}");
+        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_reported(key)), "{page:#x}");
         assert!(salvaged.report.doubtful_count > 0, "{page:#x}: entries went with the page");
         taken_count += salvaged.report.doubtful_count;
     }
@@ -288,7 +288,7 @@ fn a_zeroed_page_of_the_index_is_told() {
 
 /// A disk that writes a page of the index to another one's place. What the lost page named is taken and told, and what the other one names is taken from its own place.
 #[test]
-fn a_page_of_the_index_at_anothers_place_is_told() {
+fn misplaced_index_page_is_reported() {
     const PAGE: usize = 4_096;
     let store = Aged::new(MANY, End::Killed);
     // A segment's first page has its header, and one that repeats says so.
@@ -296,12 +296,18 @@ fn a_page_of_the_index_at_anothers_place_is_told() {
         store.segments(LIVE).into_iter().flat_map(|at| (at + PAGE..at + SEGMENT).step_by(PAGE)).collect();
     for (&to, &from) in pages.iter().zip(pages.iter().cycle().skip(2)) {
         let salvaged = Salvaged::from(&store.altered(|bytes| bytes.copy_within(from..from + PAGE, to))).unwrap();
-        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        let is_reported = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
         for (key, value) in &store.items {
             let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{from:#x} at {to:#x}: {key:?} is lost"));
-            assert!(found == value || is_told(key), "{from:#x} at {to:#x}: an older value of {key:?} is taken, unsaid");
+            assert!(
+                found == value || is_reported(key),
+                "{from:#x} at {to:#x}: an older value of {key:?} is taken, unsaid"
+            );
         }
-        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{from:#x} at {to:#x}");
+        assert!(
+            salvaged.items.keys().all(|key| store.items.contains_key(key) || is_reported(key)),
+            "{from:#x} at {to:#x}"
+        );
         assert!(salvaged.report.doubtful_count > 0, "{from:#x} at {to:#x}: entries went with the page");
     }
 }

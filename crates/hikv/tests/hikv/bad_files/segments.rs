@@ -22,14 +22,14 @@ fn flipped_bits_of_a_segment_header_are_refused() {
 }
 
 #[test]
-fn a_partition_without_a_segment_is_refused() {
+fn partition_without_segment_is_refused() {
     let store = Closed::new();
     store.alter(|bytes| bytes[SEGMENT..SEGMENT + HEADER_BYTES].fill(0));
     store.assert_refused(&["store.hikv", "damaged", "no segment"]);
 }
 
 #[test]
-fn a_flipped_bit_of_a_split_record_is_refused() {
+fn flipped_split_record_bit_is_refused() {
     let store = Closed::new();
     store.flip(16_384 + 24);
     store.assert_refused(&["store.hikv", "damaged", "0x4000", "split record"]);
@@ -57,7 +57,7 @@ fn damage_after(store: &Closed, at: usize, flip: u8) -> Vec<Damage> {
 }
 
 #[test]
-fn a_flipped_bit_of_a_signature_is_found() {
+fn flipped_bit_of_signature_is_found() {
     let store = Closed::new();
     for (signature, _) in entries(&store.bytes()).into_iter().step_by(29) {
         for byte in [0, 4, 7] {
@@ -68,7 +68,7 @@ fn a_flipped_bit_of_a_signature_is_found() {
 }
 
 #[test]
-fn a_flipped_bit_of_an_offset_is_found() {
+fn flipped_bit_of_offset_is_found() {
     let store = Closed::new();
     for (_, position) in entries(&store.bytes()).into_iter().step_by(29) {
         for byte in 0..6 {

@@ -52,27 +52,27 @@ impl Made {
         turned.iter().for_each(|&at| bytes[at] ^= 0xFF);
         let path = self.home.path().join("store");
         std::fs::write(path.join("store.hikv"), bytes).unwrap();
-        let (shown, told) = whole(&path);
+        let (shown, reported) = whole(&path);
         let into = self.home.path().join("into");
         let mut left_count = 0;
         let converted =
-            Store::convert_whole(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
-        assert_eq!((converted as usize, left_count), (shown.len(), told));
+            Store::convert_skipping_damage(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
+        assert_eq!((converted as usize, left_count), (shown.len(), reported));
         assert_eq!(whole(&into), (shown.clone(), 0));
         std::fs::remove_dir_all(into).unwrap();
-        (shown, told)
+        (shown, reported)
     }
 }
 
 fn whole(path: &std::path::Path) -> (Items, usize) {
-    let store = Options::new().read_only(true).past_damage(true).open(path).unwrap();
-    let (mut items, mut told) = (Items::new(), 0);
+    let store = Options::new().read_only(true).skip_damaged(true).open(path).unwrap();
+    let (mut items, mut reported) = (Items::new(), 0);
     let each = |key: &[u8], value: &[u8], _| {
         assert_eq!(items.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");
         ControlFlow::Continue(())
     };
-    store.frozen().unwrap().for_each_whole(each, |_| told += 1).unwrap();
-    (items, told)
+    store.read_view().unwrap().for_each_skipping_damage(each, |_| reported += 1).unwrap();
+    (items, reported)
 }
 
 fn all_but(lost: &[usize]) -> Items {
@@ -86,14 +86,14 @@ fn damaged_values_and_keys_are_left_out_and_told() {
         let places = [3, 7, 100, ITEM_COUNT - 1].map(|i| made.find(&value(i)) + 20);
         assert_eq!(made.whole_without(&places), (all_but(&[3, 7, 100, ITEM_COUNT - 1]), 4), "{engine}");
         let keys = [4, 200].map(|i| made.find(&key(i)) + 17);
-        let (shown, told) = made.whole_without(&keys);
-        assert_eq!((shown, told), (all_but(&[4, 200]), 2), "{engine}");
+        let (shown, reported) = made.whole_without(&keys);
+        assert_eq!((shown, reported), (all_but(&[4, 200]), 2), "{engine}");
     }
 }
 
 /// A store of PMEKV with such a record does not open otherwise.
 #[test]
-fn a_damaged_record_s_head_is_left_out_and_told() {
+fn damaged_record_head_is_skipped_and_reported() {
     const HEADER_BYTES: usize = 16;
     let made = Made::new(EngineKind::Pmekv);
     let places = [0, 150].map(|i| made.find(&key(i)) - HEADER_BYTES);
@@ -103,16 +103,16 @@ fn a_damaged_record_s_head_is_left_out_and_told() {
 
 /// Of a node that cannot be read all is lost that is below, and nothing else.
 #[test]
-fn what_is_beside_a_damaged_node_is_shown() {
+fn items_beside_damaged_node_are_read() {
     let made = Made::new(EngineKind::Ink);
     let named = |at: usize| made.word(at) as usize & 0xFFFF_FFFF_FFFF;
     let root = named(pbtree_root());
     let (first, second) = (named(root + 8), named(root + 24));
     for at in [first, second] {
-        let (shown, told) = made.whole_without(&[at]);
+        let (shown, reported) = made.whole_without(&[at]);
         assert!(shown.len() > ITEM_COUNT / 20 && shown.len() < ITEM_COUNT, "{}", shown.len());
         assert!(shown.iter().all(|(key, value)| all_but(&[]).get(key) == Some(value)));
-        assert_eq!(told, 1);
+        assert_eq!(reported, 1);
     }
     // A separator hides nothing.
     let separator = named(root + 16);

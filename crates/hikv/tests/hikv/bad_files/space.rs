@@ -84,7 +84,7 @@ fn assert_full_and_usable(open: impl Fn() -> Store, is_expected: impl Fn(&Error)
 }
 
 #[test]
-fn a_full_file_system_is_an_error_and_loses_nothing() {
+fn full_file_system_loses_nothing() {
     on_tmpfs(c"size=12m", |place| {
         let open = || Options::new().partition_count(1).open(place.join("store")).unwrap();
         assert_full_and_usable(open, |error| matches!(error, Error::Medium(MediumError::Full { .. })));
@@ -92,7 +92,7 @@ fn a_full_file_system_is_an_error_and_loses_nothing() {
 }
 
 #[test]
-fn a_store_at_its_limit_is_an_error_and_loses_nothing() {
+fn store_at_limit_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().partition_count(1).background(false).region_bytes_max(12 << 20);
     let options = options.durability(Durability::Buffered);
@@ -108,7 +108,7 @@ fn take_all_space(path: &Path) {
 
 /// A store whose space was given back, and taken by another program: an error, not a signal, here and after opening.
 #[test]
-fn space_that_others_have_taken_since_is_an_error_and_loses_nothing() {
+fn space_taken_by_others_loses_nothing() {
     on_tmpfs(c"size=24m", |place| {
         let open = || Options::new().partition_count(1).open(place.join("store")).unwrap();
         let store = open();
@@ -134,7 +134,7 @@ fn space_that_others_have_taken_since_is_an_error_and_loses_nothing() {
 }
 
 #[test]
-fn a_store_that_does_not_fit_is_not_begun() {
+fn store_that_cannot_fit_is_not_begun() {
     on_tmpfs(c"size=2m", |place| {
         assert_names(&Store::open(&place).unwrap_err(), &place, &["no room for 4194304 bytes"]);
         let left: Vec<_> = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();

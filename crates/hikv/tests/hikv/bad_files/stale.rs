@@ -74,26 +74,26 @@ fn opened(dir: &Path, region: &[u8]) -> Option<Store> {
 }
 
 #[test]
-fn a_stale_page_gives_no_key_another_value() {
+fn stale_page_gives_no_key_another_value() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
         let [before, after, _] = regions_of(engine, 0);
         let home = home();
         let pages = after.len().min(before.len()) / PAGE_BYTES;
         let at = |page: usize| page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
         let changed: Vec<usize> = (0..pages).filter(|&page| before[at(page)] != after[at(page)]).collect();
-        let mut told_count = 0;
+        let mut reported_count = 0;
         for &page in &changed {
             let mut region = after.clone();
             region[at(page)].copy_from_slice(&before[at(page)]);
             let Some(store) = opened(home.path(), &region) else { continue };
             if read_all(&store, engine, page) > 0 {
-                told_count += 1;
+                reported_count += 1;
                 let verified = store.verify(|_| {});
-                let is_told = verified.is_ok_and(|report| !report.damage.is_empty());
-                assert!(is_told, "{engine:?}, page {page}: reads meet damage, and a deep check does not");
+                let is_reported = verified.is_ok_and(|report| !report.damage.is_empty());
+                assert!(is_reported, "{engine:?}, page {page}: reads meet damage, and a deep check does not");
             }
         }
         assert!(changed.len() > 20, "{engine:?}: {} pages show little", changed.len());
-        assert!(engine != EngineKind::Ink || told_count > 5, "{engine:?}: {told_count} pages were told of");
+        assert!(engine != EngineKind::Ink || reported_count > 5, "{engine:?}: {reported_count} pages were told of");
     }
 }

@@ -7,7 +7,7 @@ use hikv::Store;
 use crate::bad_files::store::{Closed, assert_names};
 
 #[test]
-fn a_foreign_file_is_refused() {
+fn foreign_file_is_refused() {
     let store = Closed::new();
     store.alter(|bytes| *bytes = b"\x89PNG\r\n\x1a\n".iter().chain(&[7; 9_000]).copied().collect());
     store.assert_refused(&["store.hikv", "not a hikv store"]);
@@ -16,7 +16,7 @@ fn a_foreign_file_is_refused() {
 }
 
 #[test]
-fn a_file_of_less_than_a_page_is_refused() {
+fn file_under_one_page_is_refused() {
     let store = Closed::new();
     for len in [0, 1, 4_095] {
         store.alter(|bytes| bytes.truncate(len));
@@ -26,7 +26,7 @@ fn a_file_of_less_than_a_page_is_refused() {
 }
 
 #[test]
-fn a_file_of_zeroes_is_refused() {
+fn file_of_zeroes_is_refused() {
     let store = Closed::new();
     for len in [4_096, 1 << 20] {
         store.alter(|bytes| *bytes = vec![0; len]);
@@ -35,7 +35,7 @@ fn a_file_of_zeroes_is_refused() {
 }
 
 #[test]
-fn a_truncated_file_is_refused_and_opens_when_its_tail_is_back() {
+fn truncated_file_is_refused_until_restored() {
     let store = Closed::new();
     let whole = store.bytes();
     for len in [4_096, 8_192, 65_536, 1 << 20, whole.len() - 4_096, whole.len() - 1] {
@@ -48,7 +48,7 @@ fn a_truncated_file_is_refused_and_opens_when_its_tail_is_back() {
 }
 
 #[test]
-fn a_longer_file_opens() {
+fn longer_file_opens() {
     let store = Closed::new();
     store.alter(|bytes| bytes.extend([0xEE; 100_000]));
     store.assert_whole();

@@ -220,7 +220,7 @@ impl Victim {
         self.write_to(&path, (at, word));
         let options = Options::new().background(false).verify_reads([Verify::Values, Verify::Absence][seed % 2]);
         let options = options.durability(Durability::Process).read_cache_bytes(u64::from(cached) << 20);
-        let _ = options.clone().read_only(true).past_damage(true).open(&path).map(|store| self.read(&store).len());
+        let _ = options.clone().read_only(true).skip_damaged(true).open(&path).map(|store| self.read(&store).len());
         let _ = options.clone().read_only(true).open(&path).map(|store| self.read(&store).len());
         let Ok(store) = options.open(&path) else { return };
         let before = self.right(&store);

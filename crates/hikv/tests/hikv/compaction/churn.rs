@@ -121,7 +121,7 @@ fn reopened_and_used(place: &tempfile::TempDir, store: Store) {
 }
 
 #[test]
-fn in_the_background_the_file_takes_little_more_than_what_is_live() {
+fn background_compaction_bounds_file_size() {
     let place = place();
     let store = Options::new().open(place.path()).unwrap();
     let mut churn = Churn::new(&store);

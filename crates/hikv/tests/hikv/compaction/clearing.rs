@@ -17,7 +17,7 @@ fn filled(options: &Options, place: &tempfile::TempDir) -> Store {
 }
 
 #[test]
-fn a_cleared_store_gives_its_space_back() {
+fn cleared_store_frees_its_space() {
     let place = place();
     let store = filled(&Options::new(), &place);
     assert!(allocated_bytes(&store) > 30 << 20);
@@ -28,7 +28,7 @@ fn a_cleared_store_gives_its_space_back() {
 }
 
 #[test]
-fn without_a_threshold_space_is_given_back_by_request_alone() {
+fn without_threshold_only_requests_free_space() {
     let place = place();
     let store = filled(&Options::new().compact_above(None), &place);
     store.clear().unwrap();
@@ -37,7 +37,7 @@ fn without_a_threshold_space_is_given_back_by_request_alone() {
 }
 
 #[test]
-fn a_store_that_is_read_is_not_compacted() {
+fn store_that_is_read_is_not_compacted() {
     let place = place();
     filled(&Options::new(), &place).close().unwrap();
     let store = Store::open_read_only(place.path()).unwrap();
@@ -45,7 +45,7 @@ fn a_store_that_is_read_is_not_compacted() {
 }
 
 #[test]
-fn a_ratio_below_one_is_refused() {
+fn ratio_below_one_is_refused() {
     let place = place();
     for ratio in [0.9, f64::NAN, f64::INFINITY] {
         let refused = Options::new().compact_above(ratio).open(place.path()).unwrap_err();
@@ -67,7 +67,7 @@ fn copy_sparsely(from: &std::path::Path, to: &std::path::Path) {
 
 /// Values of zeros, and slots that were never used: holes within chunks, which are filled when the copy is opened.
 #[test]
-fn a_sparse_copy_is_whole_and_has_space_where_it_stores() {
+fn sparse_copy_is_complete_and_writable() {
     let (place, other) = (place(), crate::compaction::place());
     let options = Options::new().compact_above(None);
     let store = filled(&options, &place);

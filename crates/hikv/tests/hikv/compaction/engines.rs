@@ -48,7 +48,7 @@ fn an_emptied_store_of_any_engine_takes_little() {
 
 /// Less than what slows writers, and no write follows: nothing else would have the background free it.
 #[test]
-fn a_sleeping_store_gives_back_what_was_deleted_last() {
+fn idle_store_frees_last_deletes() {
     const COUNT: u64 = 40;
     let delete_each = |store: &Store| {
         (0..COUNT).for_each(|number| assert!(store.delete(number.to_be_bytes()).unwrap()));
@@ -68,7 +68,7 @@ fn a_sleeping_store_gives_back_what_was_deleted_last() {
 
 /// Nothing is written behind the `clear`: what the background does then it does by itself.
 #[test]
-fn a_cleared_store_of_any_engine_takes_little() {
+fn cleared_store_of_any_engine_takes_little() {
     for engine in engines() {
         let place = place();
         let store = options(engine).open(place.path()).unwrap();

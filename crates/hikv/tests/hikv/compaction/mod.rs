@@ -57,7 +57,7 @@ fn assert_sound(store: &Store) {
 }
 
 #[test]
-fn who_is_told_of_progress_may_use_the_store_but_for_compacting_it() {
+fn progress_callback_may_use_store() {
     let dir = place();
     let store = Options::new().durability(hikv::Durability::Process).compact_above(None).open(dir.path()).unwrap();
     for number in 0..20_000u32 {

@@ -16,7 +16,7 @@ fn put(store: &Store, number: u64, fill: u8) {
 }
 
 #[test]
-fn a_snapshot_sees_what_is_moved_and_what_was_replaced() {
+fn snapshot_sees_moved_and_replaced_items() {
     let dir = place();
     let store = Options::new().compact_above(None).open(dir.path()).unwrap();
     (0..ITEM_COUNT).for_each(|number| put(&store, number, 1));

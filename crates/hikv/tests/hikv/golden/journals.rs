@@ -43,7 +43,7 @@ fn this_version_of_the_journal_is_kept() {
 }
 
 #[test]
-fn what_a_killed_release_left_is_read_without_a_change_and_then_goes_on() {
+fn killed_release_store_is_read_then_written() {
     for journal in journals() {
         let (dir, mut items) = unpack(&journal);
         let contents = || NAMES.map(|name| fs::read(dir.path().join(name)).unwrap());

@@ -105,7 +105,7 @@ const FEATURES_AT: usize = 52;
 const TAGGED_VALUES: u32 = 64;
 
 #[test]
-fn a_conversion_gives_values_of_older_stores_their_tags() {
+fn conversion_adds_tags_to_old_values() {
     let features = |region: &[u8]| u32::from_le_bytes(*region[FEATURES_AT..].first_chunk().unwrap());
     let older = images()
         .into_iter()

@@ -58,7 +58,7 @@ struct Page([u8; 4096]);
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
-fn what_has_space_is_overwritten_though_the_disk_is_full() {
+fn reserved_space_is_overwritten_on_full_disk() {
     let test = || {
         let home = tempfile::tempdir().unwrap();
         let Some(mounted) = mount(home.path()) else {

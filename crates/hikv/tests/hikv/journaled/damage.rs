@@ -57,7 +57,7 @@ fn flip(place: &Place, at: usize) {
 
 /// Nobody has synced anything: whatever is missing may have been on its way.
 #[test]
-fn a_log_that_was_not_synced_is_replayed_up_to_its_first_damaged_frame() {
+fn unsynced_log_is_replayed_to_first_damage() {
     let whole = left_by_a_killed_process(Durability::Buffered);
     let all = frames(&whole);
     assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
@@ -95,7 +95,7 @@ fn items(place: &Place) -> Vec<u32> {
 }
 
 #[test]
-fn a_synced_log_with_a_flipped_bit_is_refused_and_a_repair_applies_what_comes_behind() {
+fn damaged_synced_log_is_refused_and_repaired() {
     let whole = left_by_a_killed_process(Durability::Power);
     let all = frames(&whole);
     assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
@@ -117,7 +117,7 @@ fn a_synced_log_with_a_flipped_bit_is_refused_and_a_repair_applies_what_comes_be
 }
 
 #[test]
-fn a_repair_without_the_journal_says_what_is_missing() {
+fn repair_without_journal_reports_missing() {
     let place = left_by_a_killed_process(Durability::Power);
     let checkpointed = place.open(&buffered());
     checkpointed.put("more", "of it").unwrap();
@@ -135,7 +135,7 @@ fn a_repair_without_the_journal_says_what_is_missing() {
 }
 
 #[test]
-fn a_segment_without_its_header_is_refused_and_its_frames_are_salvaged() {
+fn headerless_segment_is_refused_and_salvaged() {
     let place = left_by_a_killed_process(Durability::Power);
     let newest = frames(&place)[0] - FRAMES_START_BYTES as usize;
     flip(&place, newest + 33);
@@ -157,7 +157,7 @@ fn refused(place: &Place, words: &[&str]) {
 }
 
 #[test]
-fn a_log_without_a_header_is_refused() {
+fn log_without_header_is_refused() {
     let place = left_by_a_killed_process(Durability::Power);
     let log_bytes = fs::metadata(place.log()).unwrap().len();
     let log = File::options().write(true).open(place.log()).unwrap();
@@ -171,7 +171,7 @@ fn a_log_without_a_header_is_refused() {
 }
 
 #[test]
-fn a_journal_of_a_newer_version_is_refused() {
+fn journal_of_newer_version_is_refused() {
     let place = left_by_a_killed_process(Durability::Power);
     let log = File::options().read(true).write(true).open(place.log()).unwrap();
     for start in [0, SEGMENT_BYTES as u64] {
@@ -186,7 +186,7 @@ fn a_journal_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_segment_that_is_gone_is_refused() {
+fn segment_that_is_gone_is_refused() {
     let place = Place::new();
     let store = Options::new().durability(hikv::Durability::Buffered).open(place.path()).unwrap();
     (0..3_000u32).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 4_000]).unwrap());
@@ -197,7 +197,7 @@ fn a_segment_that_is_gone_is_refused() {
 }
 
 #[test]
-fn a_base_that_is_cut_is_refused() {
+fn base_that_is_cut_is_refused() {
     let place = left_by_a_killed_process(Durability::Power);
     let base = File::options().write(true).open(place.path().join("store.hikv")).unwrap();
     let len_bytes = base.metadata().unwrap().len().to_string();

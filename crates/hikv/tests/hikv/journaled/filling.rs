@@ -77,7 +77,7 @@ fn writers_that_share_a_sync_are_told_of_nothing_too_early() {
 }
 
 #[test]
-fn what_is_unsynced_is_synced_before_long() {
+fn unsynced_writes_are_synced_soon() {
     let place = Place::new();
     let store = place.open(&buffered().sync_interval(std::time::Duration::from_millis(1)));
     store.put("k", "v").unwrap();
@@ -88,7 +88,7 @@ fn what_is_unsynced_is_synced_before_long() {
 /// A store with little in it takes little of a disk, as a new one, a loaded one that was closed, and one that is opened again; and its log
 /// takes more where more is written. A file system that does not tell where a file has holes may give them back late, or never.
 #[test]
-fn a_log_has_space_for_what_is_written_to_it() {
+fn log_has_reserved_space() {
     let place = Place::new();
     let options = Options::new().durability(Durability::Buffered);
     let taken_bytes = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().blocks() * 512;

@@ -50,7 +50,7 @@ fn items_of_dump(stream: &[u8]) -> Contents {
 }
 
 #[test]
-fn a_dump_of_what_is_still_read_is_whole() {
+fn dump_during_load_is_complete() {
     for place in left() {
         let mut stream = Vec::new();
         assert_eq!(opened(&place).backup_to(&mut stream).unwrap(), u64::from(ITEM_COUNT));
@@ -59,7 +59,7 @@ fn a_dump_of_what_is_still_read_is_whole() {
 }
 
 #[test]
-fn a_backup_of_what_is_still_read_is_whole() {
+fn backup_during_load_is_complete() {
     for place in left() {
         let out = place.home.path().join("out");
         assert_eq!(opened(&place).backup(&out, |_| {}).unwrap().items, u64::from(ITEM_COUNT));
@@ -70,7 +70,7 @@ fn a_backup_of_what_is_still_read_is_whole() {
 }
 
 #[test]
-fn a_snapshot_of_what_is_still_read_stays_as_it_is() {
+fn snapshot_during_load_is_stable() {
     for place in left() {
         let store = opened(&place);
         let snapshot = store.snapshot().unwrap();

@@ -81,24 +81,24 @@ fn assert_in_order(store: &Store, is_changed: bool) {
 // Each test is also the writer that it kills.
 
 #[test]
-fn what_was_acknowledged_outlives_the_killed_process() {
-    rounds("what_was_acknowledged_outlives_the_killed_process", On::Memory, 50);
+fn acknowledged_writes_survive_kill() {
+    rounds("acknowledged_writes_survive_kill", On::Memory, 50);
 }
 
 #[test]
-fn what_the_kernel_has_of_a_journal_outlives_the_killed_process() {
-    let test = "what_the_kernel_has_of_a_journal_outlives_the_killed_process";
+fn journal_in_page_cache_survives_kill() {
+    let test = "journal_in_page_cache_survives_kill";
     rounds(test, On::Journal(Durability::Buffered), 30);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn what_was_acknowledged_outlives_thousands_of_killed_processes() {
-    rounds("what_was_acknowledged_outlives_thousands_of_killed_processes", On::Memory, 10_000);
+fn acknowledged_writes_survive_thousands_of_kills() {
+    rounds("acknowledged_writes_survive_thousands_of_kills", On::Memory, 10_000);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn what_was_synced_outlives_hundreds_of_killed_processes() {
-    rounds("what_was_synced_outlives_hundreds_of_killed_processes", On::Journal(Durability::Power), 300);
+fn synced_writes_survive_hundreds_of_kills() {
+    rounds("synced_writes_survive_hundreds_of_kills", On::Journal(Durability::Power), 300);
 }

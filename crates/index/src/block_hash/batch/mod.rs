@@ -50,7 +50,7 @@ pub struct Turn<'a>(#[expect(dead_code, reason = "held for its end alone")] Mute
 
 /// Segments that have no room for all of a batch, each with the signature of a key that found none.
 #[derive(Clone, Debug)]
-pub struct NoRoom(Vec<(u64, Full)>);
+pub struct NoSpace(Vec<(u64, Full)>);
 
 /// The buckets of several keys, locked, and what is to become of them.
 pub struct Batch<'a, M, D: Dram> {
@@ -131,7 +131,7 @@ impl BlockHash {
     pub fn split_for_batch<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        NoRoom(full): NoRoom,
+        NoSpace(full): NoSpace,
         signatures: &[u64],
     ) -> Result<(), HeapError> {
         full.into_iter().try_for_each(|(signature, full)| self.split_for(cx, signature, full, signatures))
@@ -184,7 +184,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         buckets.into_iter().find(|at| self.images[at].image.has_damaged_slot()).map(Offset)
     }
 
-    /// Puts a slot where the key was not found, if there is room: see [`Batch::has_room`].
+    /// Puts a slot where the key was not found, if there is room: see [`Batch::has_space`].
     pub fn insert(&mut self, signature: u64, slot: &Slot) {
         let buckets = self.buckets(signature);
         let filled = |at: &u64| self.images[at].image.meta().filled();
@@ -201,12 +201,12 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// Whether everything found room. Otherwise the batch is to be dropped, and begun anew after [`BlockHash::split_for_batch`].
     ///
     /// # Errors
-    /// [`NoRoom`].
-    pub fn has_room(&self) -> Result<(), NoRoom> {
+    /// [`NoSpace`].
+    pub fn has_space(&self) -> Result<(), NoSpace> {
         if self.full.is_empty() {
             return Ok(());
         }
-        Err(NoRoom(
+        Err(NoSpace(
             self.full.iter().map(|(&segment, &signature)| (signature, Full { segment: Offset(segment) })).collect(),
         ))
     }

@@ -86,7 +86,7 @@ fn found_after(count: usize) -> Option<Slot> {
 }
 
 #[test]
-fn a_reader_that_outlives_a_batch_sees_all_or_nothing_of_a_slot() {
+fn reader_outliving_batch_sees_slot_atomically() {
     let all: Vec<_> = (0..).map_while(found_after).collect();
     let either = [OLD, NEW].map(|value| Slot::whole(&bytes_of(NAME), value).unwrap());
     let torn: Vec<_> = all.iter().enumerate().filter(|(_, slot)| !either.contains(slot)).collect();

@@ -33,7 +33,7 @@ fn fault(medium: Sim, allowed: &[Contents]) -> Option<String> {
 }
 
 /// Looks at images of now. The first fault is enough.
-pub(super) fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong) {
+pub(super) fn examine(medium: &Sim, allowed: &[Contents], wrong: &Wrong) {
     let mut wrong = wrong.lock();
     for image in medium.images(IMAGE_COUNT, medium.step_count()) {
         if wrong.is_empty() {
@@ -54,12 +54,12 @@ pub(super) fn crashed(rig: &Arc<Rig>, after: &Contents, act: impl FnOnce(&Rig)) 
                 allowed.remove(0);
             }
         }
-        look(medium, &allowed, &noted);
+        examine(medium, &allowed, &noted);
     }));
     act(rig);
     rig.medium.unobserve();
     assert_eq!(&rig.contents(), after);
-    look(&rig.medium, std::slice::from_ref(after), &wrong);
+    examine(&rig.medium, std::slice::from_ref(after), &wrong);
     wrong.lock().clone()
 }
 

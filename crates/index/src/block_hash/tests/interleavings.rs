@@ -101,7 +101,7 @@ impl<M: Medium> Table<M> {
     fn get(&self, bytes: &[u8; 16]) -> Option<u8> {
         let is_key = |_: Position| Ok::<_, MediumError>(false);
         let slot = self.table.find(&self.medium, Key { bytes, signature: sign(bytes) }, is_key).unwrap()?;
-        assert!(slot.is_whole(), "a torn slot was believed");
+        assert!(slot.is_intact(), "a torn slot was believed");
         let Content::Whole { value, .. } = slot.content() else { panic!("no whole slot") };
         Some(value[0])
     }
@@ -150,7 +150,7 @@ fn read<M: Medium>(table: &Table<M>, key: &[u8; 16], Scene { values, read_count,
     assert!(places.is_sorted(), "a later read tells an older item");
 }
 
-fn search<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<Modelled<T>>)) {
+fn explore_finds<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<Modelled<T>>)) {
     let (image, key) = (Shared::new(image(scene.before)), (scene.key)());
     let mut model = loom::model::Builder::new();
     model.preemption_bound = model.preemption_bound.or(Some(PREEMPTION_COUNT));
@@ -172,15 +172,15 @@ fn search<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<M
 }
 
 fn is_well(scene: Scene) {
-    search::<AsAsked>(scene, None, scene.write);
+    explore_finds::<AsAsked>(scene, None, scene.write);
 }
 
 fn broken(scene: Scene, canary: Canary) {
-    search::<AsAsked>(scene, Some(canary), scene.write);
+    explore_finds::<AsAsked>(scene, Some(canary), scene.write);
 }
 
 fn unordered(scene: Scene) {
-    search::<Unordered>(scene, None, scene.write_weakly);
+    explore_finds::<Unordered>(scene, None, scene.write_weakly);
 }
 
 /// A key whose first slot becomes another value's.
@@ -223,7 +223,7 @@ fn relieved() -> Scene {
 }
 
 #[test]
-fn a_slot_that_is_used_anew_is_read_whole() {
+fn reused_slot_is_read_completely() {
     is_well(refilled());
 }
 
@@ -235,25 +235,25 @@ fn an_item_that_moves_is_found() {
 
 #[test]
 #[should_panic]
-fn a_reader_without_its_first_counter_is_caught() {
+fn reader_without_its_first_counter_is_caught() {
     broken(refilled(), canary::FIRST_COUNTER_IGNORED);
 }
 
 #[test]
 #[should_panic(expected = "a key that is there was not found")]
-fn a_reader_without_its_second_counter_is_caught() {
+fn reader_without_its_second_counter_is_caught() {
     broken(moved(), canary::SECOND_COUNTER_IGNORED);
 }
 
 #[test]
 #[should_panic]
-fn a_slot_that_is_used_anew_and_not_counted_is_caught() {
+fn uncounted_slot_reuse_is_caught() {
     broken(refilled(), canary::REFILL_NOT_COUNTED);
 }
 
 #[test]
 #[should_panic(expected = "a key that is there was not found")]
-fn a_move_that_is_not_counted_is_caught() {
+fn move_that_is_not_counted_is_caught() {
     broken(relieved(), canary::MOVE_NOT_COUNTED);
 }
 

@@ -79,7 +79,7 @@ fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
 
 /// A thread that splits a segment, chains another or sweeps has the segment alone, and the directory, too.
 #[test]
-fn a_segment_is_frozen_while_it_is_split_chained_or_swept() {
+fn segment_is_frozen_by_split_chain_and_sweep() {
     let ways: [(&str, u32, Act); 3] = [
         ("split", 200, |rig| rig.split(mixed(0).0)),
         ("chained", 0, |rig| rig.split(NAME.0)),
@@ -122,7 +122,7 @@ fn nothing_is_allocated_while_a_segment_is_frozen() {
 /// A split that another thread overtakes holds no room meanwhile: of what the region has left, that would be another segment's, whose writer
 /// would be told that the region is full.
 #[test]
-fn a_split_that_is_overtaken_keeps_no_room_from_others() {
+fn overtaken_split_frees_its_reservation() {
     const LOOK_COUNT: usize = 100;
     let rig = Rig::new(Model::Line);
     (0..200).for_each(|number| rig.put(mixed(number), 1));
@@ -161,7 +161,7 @@ fn a_split_that_is_overtaken_keeps_no_room_from_others() {
 
 /// A thread that waits for its lock meanwhile looks it up again.
 #[test]
-fn a_segment_that_was_split_is_dead() {
+fn segment_that_was_split_is_dead() {
     let (rig, _pin) = (Rig::new(Model::Line), epoch::pin());
     (0..200).for_each(|number| rig.put(mixed(number), 1));
     let old = rig.table.segment(mixed(0).0);
@@ -178,7 +178,7 @@ fn left_by(rig: &Rig, act: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn what_was_unlinked_is_left_to_be_freed() {
+fn unlinked_item_is_left_to_free() {
     let rig = Rig::new(Model::Line);
     (0..200).for_each(|number| rig.put(mixed(number), number));
     let (one, other) = (mixed(0).0, mixed(0).0 ^ 1 << 63);
@@ -229,6 +229,6 @@ fn losing_ways() -> Vec<&'static str> {
 }
 
 #[test]
-fn a_chain_that_a_killed_process_left_is_durable_before_it_is_written_to() {
+fn killed_process_chain_is_durable_before_writes() {
     assert_eq!(losing_ways(), [""; 0]);
 }

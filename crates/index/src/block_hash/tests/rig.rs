@@ -133,7 +133,7 @@ impl Rig {
                     (None, None) => {}
                 }
             }
-            let Err(full) = batch.has_room() else {
+            let Err(full) = batch.has_space() else {
                 let record = batch.reserve_record().unwrap();
                 return self.medium.wait(batch.commit(record).unwrap()).unwrap();
             };

@@ -10,7 +10,7 @@ fn many(count: usize) -> Vec<&'static [u8]> {
 }
 
 #[test]
-fn a_tree_of_several_levels_grows_and_goes_away() {
+fn deep_tree_grows_and_shrinks() {
     let (mut rig, keys) = (Rig::new(40), many(40_000));
     for keys in keys.chunks(1000) {
         rig.put(keys);
@@ -45,7 +45,7 @@ fn laps_with(count: usize, keys: &[&'static [u8]], empty: fn(&mut Rig, &[&'stati
 }
 
 #[test]
-fn what_is_freed_is_used_again() {
+fn freed_nodes_are_reused() {
     laps(5, &many(20_000));
 }
 
@@ -61,7 +61,7 @@ fn roots_that_are_freed_are_used_again() {
 }
 
 #[test]
-fn what_is_cleared_is_used_again() {
+fn cleared_nodes_are_reused() {
     let clear = |rig: &mut Rig, _: &[&'static [u8]]| {
         rig.tree.clear().unwrap();
         rig.map.clear();
@@ -73,7 +73,7 @@ fn what_is_cleared_is_used_again() {
 }
 
 #[test]
-fn what_a_pinned_reader_may_look_at_is_not_used_again() {
+fn pinned_readers_nodes_are_not_reused() {
     let (mut rig, keys) = (Rig::new(40), many(20_000));
     let _pin = epoch::pin();
     rig.put(&keys);

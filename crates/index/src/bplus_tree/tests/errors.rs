@@ -25,7 +25,7 @@ fn changes_that_contradict_the_tree_change_nothing() {
 }
 
 #[test]
-fn an_item_that_cannot_be_read_is_an_error_only_where_it_decides() {
+fn unreadable_item_is_an_error_only_if_needed() {
     let mut rig = Rig::new(usize::MAX);
     let [first, twin, other]: [&'static [u8]; 3] = [b"12345678a", b"12345678b", b"other"];
     rig.put(&[first]);
@@ -98,7 +98,7 @@ fn parts_that_leave_a_gap_are_refused() {
 
 #[test]
 #[should_panic(expected = "longer than the key")]
-fn a_start_longer_than_its_key_is_refused() {
+fn start_longer_than_its_key_is_refused() {
     let _ = KeyStart::new(b"abc", 2);
 }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
 use super::super::inner::Seek;
-use super::super::search::Target;
+use super::super::target::Target;
 use super::super::{Direction, Edit, Keys};
 use super::rig::{Items, Rig, Unreadable, scan};
 use crate::Position;
@@ -61,7 +61,7 @@ fn scans_while_putting(others: &[&'static [u8]]) {
 }
 
 #[test]
-fn a_key_that_moves_the_others_in_their_leaf() {
+fn key_that_moves_others_in_its_leaf() {
     scans_while_putting(&[b"0"]);
 }
 
@@ -73,7 +73,7 @@ fn keys_that_split_the_leaf() {
 
 /// A thread that has come to a leaf by a parent that others change then looks at no neighbour that it finds there.
 #[test]
-fn a_parent_that_has_changed_shows_no_neighbours() {
+fn parent_that_has_changed_shows_no_neighbours() {
     let mut rig = Rig::new(40);
     let keys: Vec<&'static [u8]> = (0..2000u32).map(|number| &*number.to_be_bytes().to_vec().leak()).collect();
     let (first, later) = keys.split_at(1000);

@@ -32,14 +32,14 @@ impl Host {
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let take = |left: usize| left.checked_sub(layout.size());
         self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
         // SAFETY: nobody asks for a layout of size 0.
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { dealloc(memory.as_ptr(), layout) }
     }

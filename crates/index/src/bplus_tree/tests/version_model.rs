@@ -74,24 +74,24 @@ fn reader_beside_writer<F: Weakening>() {
 }
 
 #[test]
-fn what_passes_its_check_belongs_together() {
+fn validated_reads_are_consistent() {
     reader_beside_writer::<All>();
 }
 
 #[test]
 #[should_panic(expected = "a torn read passed its check")]
-fn a_check_without_a_fence_is_caught() {
+fn check_without_fence_is_caught() {
     reader_beside_writer::<NoReader>();
 }
 
 #[test]
 #[should_panic(expected = "a torn read passed its check")]
-fn a_lock_without_a_fence_is_caught() {
+fn lock_without_fence_is_caught() {
     reader_beside_writer::<NoWriter>();
 }
 
 #[test]
-fn a_lock_from_a_version_proves_that_nothing_changed() {
+fn lock_from_version_proves_no_change() {
     loom::model(|| {
         let node = Node::<All>::new();
         let others = [Arc::clone(&node), Arc::clone(&node)].map(|node| thread::spawn(move || node.write()));
@@ -136,7 +136,7 @@ impl Family {
     }
 }
 
-fn search_beside_split(checks_too_early: bool) {
+fn find_during_split(checks_too_early: bool) {
     loom::model(move || {
         let word = AtomicU64::new;
         let family = Arc::new(Family {
@@ -154,12 +154,12 @@ fn search_beside_split(checks_too_early: bool) {
 }
 
 #[test]
-fn a_search_meets_a_key_that_moves() {
-    search_beside_split(false);
+fn search_meets_key_that_moves() {
+    find_during_split(false);
 }
 
 #[test]
 #[should_panic(expected = "a key got lost on its way")]
-fn a_parent_checked_too_early_is_caught() {
-    search_beside_split(true);
+fn parent_checked_too_early_is_caught() {
+    find_during_split(true);
 }

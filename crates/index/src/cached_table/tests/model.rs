@@ -10,7 +10,7 @@ use loom::thread;
 use word_model::{Weakened, Weakening, explore};
 
 use super::super::lines::{Lines, Wide};
-use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
+use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};
 
 mod served;
 
@@ -78,7 +78,7 @@ impl Twin for ShowsEarly {
     const SHOWS_EARLY: bool = true;
 }
 
-const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
+const KEY: LookupKey<'_> = LookupKey { bytes: b"key", signature: 7 };
 
 /// A store of one key: what it holds counts its writes; 0 for none. What is durable, and what writers have told.
 struct Store<T: Twin> {
@@ -86,7 +86,7 @@ struct Store<T: Twin> {
     lock: Mutex<()>,
     held: AtomicU64,
     durable: AtomicU64,
-    told: AtomicU64,
+    acknowledged: AtomicU64,
 }
 
 fn copy<R>(number: u64, with: impl FnOnce(&NewCopy<'_>) -> R) -> R {
@@ -98,7 +98,7 @@ impl<T: Twin> Store<T> {
         let cache = CachedTable::of(Lines::own(1), Lines::own(4), 1, |_| thread::yield_now());
         cache.notes_reads.store(true, SeqCst);
         let zero = || AtomicU64::new(0);
-        Arc::new(Store { cache, lock: Mutex::new(()), held: zero(), durable: zero(), told: zero() })
+        Arc::new(Store { cache, lock: Mutex::new(()), held: zero(), durable: zero(), acknowledged: zero() })
     }
 
     /// Puts one more than there is. `is_long`: more than is copied.
@@ -107,7 +107,7 @@ impl<T: Twin> Store<T> {
         let early = (!T::HIDES_LATE).then(|| self.cache.begin(KEY));
         let number = self.held.load(SeqCst) + 1;
         let early = early.map(|mut write| {
-            copy(number, |copy| write.hand_over(copy));
+            copy(number, |copy| write.hand_off(copy));
             write
         });
         self.held.store(number, SeqCst);
@@ -129,7 +129,7 @@ impl<T: Twin> Store<T> {
                 copy(number, |copy| write.put(copy));
             }
         }
-        self.told.fetch_max(number, SeqCst);
+        self.acknowledged.fetch_max(number, SeqCst);
     }
 
     /// Everything goes. What the key holds next is another number.
@@ -140,7 +140,7 @@ impl<T: Twin> Store<T> {
         drop(lock);
         self.durable.fetch_max(GONE, SeqCst);
         clear.cleared();
-        self.told.fetch_max(GONE, SeqCst);
+        self.acknowledged.fetch_max(GONE, SeqCst);
     }
 
     /// As `get`, past the table.
@@ -152,8 +152,8 @@ impl<T: Twin> Store<T> {
 
     /// What a read tells: what the key held at some moment of it, and what no crash takes away.
     fn get(&self) -> u64 {
-        let told = self.told.load(SeqCst);
-        let look = self.cache.look(
+        let acknowledged = self.acknowledged.load(SeqCst);
+        let lookup = self.cache.lookup(
             KEY,
             || 0,
             |copied| {
@@ -162,22 +162,22 @@ impl<T: Twin> Store<T> {
                 number
             },
         );
-        let number = match look {
-            Look::Hit(number) => number,
-            Look::Absent => {
+        let number = match lookup {
+            Lookup::Hit(number) => number,
+            Lookup::Absent => {
                 assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "an absence is none");
-                return told;
+                return acknowledged;
             }
-            Look::Miss(permit) => {
+            Lookup::Miss(permit) => {
                 let number = self.get_stored();
                 let permit = if T::BRINGS_IN_LATE { self.cache.permit(KEY) } else { permit };
                 if let Some(permit) = permit.filter(|_| number != 0 && number != GONE) {
-                    copy(number, |copy| self.cache.bring_in(permit, KEY, copy));
+                    copy(number, |copy| self.cache.admit(permit, KEY, copy));
                 }
                 number
             }
         };
-        assert!(number >= told, "a read tells {number}, and {told} was told before");
+        assert!(number >= acknowledged, "a read tells {number}, and {acknowledged} was acknowledged before");
         assert!(number <= self.durable.load(SeqCst), "a read tells what may be lost");
         number
     }
@@ -237,16 +237,16 @@ fn clear_beside_writer<T: Twin>() {
         store.clear();
         writer.join().unwrap();
         let held = store.held.load(SeqCst);
-        match store.cache.look(KEY, || 0, |copied| copied.version[0]) {
-            Look::Hit(number) => assert_eq!(number, held, "a copy is not the store's item"),
-            Look::Absent => assert_eq!(held, GONE, "an absence is none"),
-            Look::Miss(_) => {}
+        match store.cache.lookup(KEY, || 0, |copied| copied.version[0]) {
+            Lookup::Hit(number) => assert_eq!(number, held, "a copy is not the store's item"),
+            Lookup::Absent => assert_eq!(held, GONE, "an absence is none"),
+            Lookup::Miss(_) => {}
         }
     });
 }
 
 #[test]
-fn a_read_tells_what_the_key_holds() {
+fn read_tells_what_key_holds() {
     reader_beside_writer::<Sound>(true);
 }
 
@@ -257,7 +257,7 @@ fn each_of_two_reads_tells_what_the_key_holds() {
 }
 
 #[test]
-fn what_is_brought_in_is_what_the_key_holds() {
+fn filled_copy_is_current_value() {
     reader_brings_in::<Sound>(false);
     reader_brings_in::<Sound>(true);
 }
@@ -268,43 +268,43 @@ fn of_two_writes_the_last_one_stays() {
 }
 
 #[test]
-fn what_was_cleared_is_found_no_more() {
+fn cleared_copies_are_gone() {
     clear_beside_writer::<Sound>();
 }
 
 #[test]
 #[should_panic(expected = "an absence is none")]
-fn a_look_without_its_fence_is_caught() {
+fn look_without_its_fence_is_caught() {
     reader_beside_writer::<NoReaderFence>(false);
 }
 
 #[test]
 #[should_panic(expected = "an absence is none")]
-fn a_lock_without_its_fence_is_caught() {
+fn lock_without_its_fence_is_caught() {
     reader_beside_writer::<NoWriterFence>(false);
 }
 
 #[test]
 #[should_panic(expected = "a later read tells an older item")]
-fn a_copy_that_is_hidden_late_is_caught() {
+fn copy_that_is_hidden_late_is_caught() {
     reader_beside_writer::<HidesLate>(true);
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn what_is_brought_in_late_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn late_fill_is_caught() {
     reader_brings_in::<BringsInLate>(true);
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn a_write_that_does_not_see_another_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn write_missing_another_is_caught() {
     writers_beside_each_other::<ShowsBesideOthers>();
 }
 
 #[test]
 #[should_panic(expected = "a copy is not the store's item")]
-fn a_write_that_does_not_see_a_clear_is_caught() {
+fn write_missing_clear_is_caught() {
     clear_beside_writer::<ShowsBesideOthers>();
 }
 

@@ -54,7 +54,7 @@ mod tests {
     use crate::partitioned_hash::layout::{entry_lines, slot};
 
     #[test]
-    fn each_entry_is_chosen_by_itself_and_segments_by_themselves() {
+    fn entries_and_segments_are_chosen_independently() {
         let [one, two, chained] = [1, 2, 9].map(|number| Offset(number * SEGMENT_BYTES));
         let slots = |segment| entry_lines(segment).flat_map(|line| (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i)));
         let mut chosen = Chosen::default();

@@ -11,12 +11,12 @@ use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
 use crate::canary;
 use crate::partitioned_hash::Slot;
-use crate::partitioned_hash::layout::{Home, PAIR_COUNT, SEGMENT_ENTRY_COUNT, Way};
+use crate::partitioned_hash::find::Found;
+use crate::partitioned_hash::layout::{Home, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::mark_unlinked;
-use crate::partitioned_hash::search::Found;
 use crate::partitioned_hash::segment::Segment;
-use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Seen, Table};
+use crate::partitioned_hash::{BatchLookup, Context, Garbage, PartitionedHash, Table};
 use crate::shared::Locked;
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
@@ -28,13 +28,13 @@ pub struct Batch<'a, M, D: Dram> {
     /// The segment of each signature.
     segments: Vec<&'a Segment>,
     /// What a look tells of each signature.
-    seen: Vec<Seen>,
+    lookups: Vec<BatchLookup>,
     changes: Vec<Change>,
     /// Whether there will be more or fewer entries.
     counts: bool,
     chosen: Chosen,
     /// The numbers of signatures whose entries lie outside their home lines, and the ways that lead there.
-    ways: Vec<(usize, Way)>,
+    ways: Vec<(usize, OverflowPath)>,
     full: HashSet<Offset>,
     crowded: Vec<(u64, Offset)>,
     stashes: Vec<(Offset, Locked<'a>)>,
@@ -87,7 +87,7 @@ impl PartitionedHash {
         let mut batch = Batch::of(self, cx, signatures);
         while let Some(&first) = rest.first() {
             if let Some(&ahead) = rest.get(AHEAD_COUNT) {
-                self.aim(cx.medium, ahead);
+                self.prefetch(cx.medium, ahead);
             }
             let segment = self.root().segment(self.geometry, first);
             let (held, count) = (batch.pairs.len(), self.count_in(segment, rest));
@@ -103,10 +103,10 @@ impl PartitionedHash {
             }
             batch.segments.extend(iter::repeat_n(segment, count));
             // Their lines were asked for so many keys ago.
-            batch.look_at(batch.segments.len().saturating_sub(AHEAD_COUNT));
+            batch.lookup_first(batch.segments.len().saturating_sub(AHEAD_COUNT));
             rest = &rest[count..];
         }
-        batch.look_at(signatures.len());
+        batch.lookup_first(signatures.len());
         batch
     }
 
@@ -167,7 +167,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             cx,
             signatures,
             segments: Vec::with_capacity(signatures.len()),
-            seen: Vec::with_capacity(signatures.len()),
+            lookups: Vec::with_capacity(signatures.len()),
             changes: Vec::with_capacity(signatures.len()),
             counts: false,
             chosen: Chosen::default(),
@@ -182,11 +182,11 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// Looks at the home lines of the first so many signatures, which are locked, where it has not yet. What it sees stays while they are, but
     /// for marks that readers take away.
     #[inline(always)]
-    fn look_at(&mut self, count: usize) {
-        let numbers = self.seen.len()..count;
-        self.seen.extend(numbers.map(|number| {
+    fn lookup_first(&mut self, count: usize) {
+        let numbers = self.lookups.len()..count;
+        self.lookups.extend(numbers.map(|number| {
             let (segment, signature) = (self.segments[number], self.signatures[number]);
-            LockedHome::new(self.cx.medium, &self.index.batches, segment, signature).seen()
+            LockedHome::new(self.cx.medium, &self.index.batches, segment, signature).lookup_for_batch()
         }));
     }
 
@@ -209,20 +209,20 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
 
     /// What a look tells of each signature, by number.
     #[inline(always)]
-    pub fn seen(&self) -> &[Seen] {
-        &self.seen
+    pub fn lookups(&self) -> &[BatchLookup] {
+        &self.lookups
     }
 
     /// Notes that `position`, whose item was flushed, gets an entry, or that there is no room for one: see
-    /// [`Batch::has_room`]. The key has none yet. Keys come in the order of their signatures.
+    /// [`Batch::has_space`]. The key has none yet. Keys come in the order of their signatures.
     #[inline(never)]
     pub fn insert(&mut self, number: usize, by: u32, position: Position) {
         let home = self.home(number);
         let segment = home.segment();
-        let mut room = home.room(|slot| self.is_free(&home, slot));
+        let mut room = home.free_entry(|slot| self.is_free(&home, slot));
         if room.is_none() {
             self.lock_stash(segment);
-            let Some((further, is_crowded)) = home.room_further(|slot| self.is_free(&home, slot)) else {
+            let Some((further, is_crowded)) = home.free_entry_in_stash(|slot| self.is_free(&home, slot)) else {
                 _ = self.full.insert(segment.offset());
                 return;
             };
@@ -244,7 +244,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     ///
     /// # Errors
     /// [`Full`]: drop the batch, make room ([`PartitionedHash::split_for_batch`]) and start over.
-    pub fn has_room(&mut self) -> Result<(), Full> {
+    pub fn has_space(&mut self) -> Result<(), Full> {
         if self.full.is_empty() { Ok(()) } else { Err(Full(std::mem::take(&mut self.full))) }
     }
 

@@ -27,17 +27,17 @@ fn filled() -> Arc<Rig<pmem_sim::Sim>> {
 }
 
 #[test]
-fn a_split_is() {
+fn split_is() {
     alone(&filled(), |rig| rig.split(0));
 }
 
 #[test]
-fn a_step_of_a_sweep_is() {
+fn step_of_sweep_is() {
     alone(&filled(), |rig| _ = rig.sweep_step(Cursor::default()));
 }
 
 #[test]
-fn a_visit_of_what_is_due_is() {
+fn visit_of_what_is_due_is() {
     let (rig, mut visited_count) = (filled(), 0);
     let _pin = epoch::pin();
     rig.index.lower_due_of(rig.cx(), mixed(1), 5);

@@ -52,7 +52,7 @@ fn fault_of_opening(image: &Image, allowed: &[Contents]) -> Option<String> {
 }
 
 /// Looks at images of now. The first fault is enough.
-fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
+fn examine(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
     let mut wrong = wrong.lock();
     for (number, image) in medium.images(IMAGE_COUNT, medium.step_count()).iter().enumerate() {
         let is_opening_crashed = what == StepKind::Order && number < OPENING_COUNT;
@@ -73,7 +73,7 @@ pub(super) fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&R
         if allowed.len() > 1 && reads_any_new(&reader, &allowed) {
             allowed.remove(0);
         }
-        look(medium, &allowed, &noted, kind);
+        examine(medium, &allowed, &noted, kind);
     };
     rig.medium.observe(Box::new(watch));
     act(rig);
@@ -106,7 +106,7 @@ pub(super) fn as_another(rig: &Arc<Rig<Sim>>, work: impl FnOnce(&Rig<Sim>) + Sen
 /// What is wrong with images of now, which show this and nothing else.
 pub(super) fn wrong_now(rig: &Rig<Sim>, contents: Contents) -> Vec<String> {
     let wrong = Wrong::default();
-    look(&rig.medium, &[contents], &wrong, StepKind::WaitEnd);
+    examine(&rig.medium, &[contents], &wrong, StepKind::WaitEnd);
     wrong.lock().clone()
 }
 

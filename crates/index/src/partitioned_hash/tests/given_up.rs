@@ -42,7 +42,7 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
     let _pin = epoch::pin();
     let position = rig.write_item(put, 2);
     let bucket = rig.index.lock(rig.cx(), put.signature);
-    let bucket = if as_one_of_many { bucket.as_one_of_many() } else { bucket };
+    let bucket = if as_one_of_many { bucket.in_group() } else { bucket };
     let published = bucket.insert(position).unwrap();
     rig.commit_all();
     published.settle(&rig.medium).unwrap();
@@ -50,7 +50,7 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
 }
 
 #[test]
-fn an_entry_that_overflows_after_a_batch_was_given_up_is_durable() {
+fn overflow_after_abandoned_batch_is_durable() {
     for as_one_of_many in [false, true] {
         assert_eq!(lost_count(None, as_one_of_many), 0);
         assert!(lost_count(Some(canary::WAYS_MARKED_EARLY), as_one_of_many) > 0, "the twin was not caught");

@@ -60,7 +60,7 @@ fn puts(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_put_a_replacement_and_a_removal_are_there_or_not() {
+fn put_replace_remove_are_atomic() {
     assert_eq!(puts(None), Vec::<String>::new());
     for canary in [canary::ITEM_NOT_ORDERED, canary::OVERFLOW_BIT_LATE, canary::UNSETTLED_READ] {
         assert!(!puts(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
@@ -89,7 +89,7 @@ fn batches(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_batch_is_there_whole_or_not_at_all() {
+fn batch_is_atomic() {
     assert_eq!(batches(None), Vec::<String>::new());
     for canary in [canary::BATCH_BEFORE_RECORD, canary::BATCH_BEFORE_ENTRIES, canary::BATCH_FORGOTTEN_EARLY] {
         assert!(!batches(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
@@ -131,7 +131,7 @@ fn splits(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_split_loses_nothing() {
+fn split_loses_nothing() {
     assert_eq!(splits(None), Vec::<String>::new());
     for canary in [canary::SPLIT_BEFORE_SEGMENTS, canary::RECORD_CLEARED_EARLY] {
         assert!(!splits(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
@@ -162,7 +162,7 @@ fn alike() -> (Arc<Rig<Sim>>, Contents, Key) {
 }
 
 #[test]
-fn a_chained_segment_is_whole_before_it_is_linked_and_linked_before_it_is_used() {
+fn chained_segment_is_complete_before_linked() {
     let (rig, mut contents, next) = alike();
     let wrong = crashed(&rig, &contents, |rig| rig.split(next.signature));
     assert_eq!(wrong, Vec::<String>::new());
@@ -178,14 +178,14 @@ fn clears(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_clear_removes_everything_or_nothing() {
+fn clear_removes_everything_or_nothing() {
     assert_eq!(clears(None), Vec::<String>::new());
     assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the twin was not caught");
 }
 
 /// A log has no fence that makes anything durable.
 #[test]
-fn a_clear_is_durable_when_it_returns_on_a_log_too() {
+fn clear_is_durable_on_log() {
     let rig = Arc::new(Rig::format(Sim::new(0, Model::Span), PARTITION_COUNT));
     some().iter().for_each(|(&key, &value)| _ = rig.put(key, value));
     rig.clear();
@@ -200,7 +200,7 @@ fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
     let written = [*contents.keys().next().unwrap(), new];
     for key in written {
         let position = rig.write_item(key, 9);
-        let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+        let bucket = rig.index.lock(rig.cx(), key.signature).in_group();
         let found = bucket.find(|position| rig.matching(position, key)).unwrap();
         let _not_committed = match found {
             Some(found) => bucket.replace(&found, position),
@@ -219,7 +219,7 @@ fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
 
 /// What has no mark is taken for durable by readers: so it is, at every step of the sweep that takes the marks away.
 #[test]
-fn what_a_sweep_settles_is_durable() {
+fn swept_marks_are_durable() {
     let (rig, after, slots) = killed();
     let wrong = Wrong::default();
     let noted = Arc::clone(&wrong);

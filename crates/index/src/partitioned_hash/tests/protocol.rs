@@ -9,7 +9,7 @@ use pmem::{Bytes, Canary};
 use pmem_sim::{Model, Sim};
 
 use super::super::draft::overflow_word;
-use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
+use super::super::layout::{Home, LINE_ENTRY_COUNT, OverflowPath};
 use super::super::split::segment_place;
 use super::given_up::lost_in;
 use super::rig::{Contents, Key, Rig, key, mixed};
@@ -41,7 +41,7 @@ fn the_way_to_one_of_many_is_ordered_before_it() {
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let _pin = epoch::pin();
-            let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+            let bucket = rig.index.lock(rig.cx(), key.signature).in_group();
             let _not_committed = bucket.insert(rig.write_item(key, 2)).unwrap();
         });
         writer.join().unwrap();
@@ -55,14 +55,14 @@ fn killed(canary: Option<Canary>) -> (Rig<Sim>, Key) {
     let sim = Sim::new(0, Model::Line);
     let (rig, key) = fill_line(Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1));
     let segment = rig.index.root().offset(rig.index.geometry, key.signature);
-    let word = overflow_word(Home::of(key.signature), Way::Bucket, segment);
+    let word = overflow_word(Home::of(key.signature), OverflowPath::Bucket, segment);
     let seen = Position::from_word(rig.medium.load(word, Ordering::Acquire));
     rig.medium.store(word, seen.overflow().word(), Ordering::Release);
     (rig.reopened(), key)
 }
 
 #[test]
-fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
+fn killed_process_data_is_durable_before_use() {
     let (rig, key) = killed(None);
     rig.put(key, 2);
     assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put");
@@ -121,7 +121,7 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
 
 /// A reader that meets an entry's mark finds the batch, and what it finds is all of it or nothing.
 #[test]
-fn a_batch_is_known_from_before_its_first_mark_until_after_its_last() {
+fn batch_is_known_while_marks_exist() {
     let (rig, keys) = (Rc::new(stepped()), [key(0x77, 1), key(mixed(9), 2)]);
     keys.into_iter().for_each(|key| _ = rig.put(key, 0));
     for value in 1..4 {
@@ -170,7 +170,7 @@ fn wrong_when_generations_have_come_round(canary: Option<Canary>) -> Vec<String>
 }
 
 #[test]
-fn generations_may_come_round_before_what_was_cleared_is_freed() {
+fn generations_may_wrap_before_cleared_is_freed() {
     assert_eq!(wrong_when_generations_have_come_round(None), Vec::<String>::new());
     let wrong = wrong_when_generations_have_come_round(Some(canary::CLEARED_UNBURIED));
     assert!(!wrong.is_empty(), "the twin was not caught");

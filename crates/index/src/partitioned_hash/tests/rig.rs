@@ -12,7 +12,7 @@ use pmem_sim::{Model, Sim};
 use super::super::batch::record::record_bytes;
 use super::super::batch::{Full, Turn};
 use super::super::layout::Geometry;
-use super::super::{Context, Cursor, Found, Garbage, Glance, PartitionedHash, Published};
+use super::super::{Context, Cursor, Found, Garbage, Lookup, PartitionedHash, Published};
 use crate::Position;
 use crate::partitioned_hash::Slot;
 
@@ -41,12 +41,12 @@ pub(super) struct Host;
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: the heap asks for no layout of size 0.
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { dealloc(memory.as_ptr(), layout) }
     }
@@ -159,7 +159,7 @@ impl<M: Medium> Rig<M> {
             }
             replaced.extend(found.map(|found| found.position.place().unwrap()));
         }
-        batch.has_room()?;
+        batch.has_space()?;
         let record = self.heap.reserve(&self.medium, record_bytes(changes.len()), 0).unwrap().publish();
         let _ = batch.commit(turn, record).unwrap();
         replaced.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));
@@ -194,10 +194,10 @@ impl<M: Medium> Rig<M> {
 
     pub(super) fn get(&self, key: Key) -> Option<u64> {
         let _pin = epoch::pin();
-        let seen = match self.index.glance(&self.medium, key.signature) {
-            Glance::Nothing => return None,
-            Glance::Entry(position) => self.matching(position, key).unwrap_or_default(),
-            Glance::Unsure => None,
+        let seen = match self.index.lookup(&self.medium, key.signature) {
+            Lookup::Nothing => return None,
+            Lookup::Entry(position) => self.matching(position, key).unwrap_or_default(),
+            Lookup::Unsure => None,
         };
         seen.or_else(|| self.index.find(&self.medium, key.signature, |position| self.matching(position, key)).unwrap())
     }

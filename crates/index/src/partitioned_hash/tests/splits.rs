@@ -54,7 +54,7 @@ fn reopening_finds_the_same_entries_and_directories() {
 
 /// Signatures that agree in their upper bits: the directory doubles far beyond the segments' number.
 #[test]
-fn a_common_prefix_makes_the_directory_deep() {
+fn common_prefix_makes_directory_deep() {
     const PREFIX_BITS: u32 = 12;
     let (rig, mut contents) = (Rig::new(1), Contents::new());
     for number in 0..4000 {

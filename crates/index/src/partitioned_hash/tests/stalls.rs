@@ -66,7 +66,7 @@ fn visit(rig: &Stepped, newest: &[AtomicU64; 2], is_forward: bool) -> u64 {
 }
 
 #[test]
-fn between_any_two_stores_of_a_split_what_was_written_is_read() {
+fn writes_are_readable_during_split() {
     for is_forward in [false, true] {
         let (rig, newest) = (Rc::new(stepped()), Rc::new([const { AtomicU64::new(0) }; 2]));
         for depth in 0..4 {
@@ -117,7 +117,7 @@ fn work<'a>(rig: &Stepped, clock: &'a Clock, worker: u64) -> Recorder<'a> {
 }
 
 #[test]
-fn what_is_read_while_splits_stall_is_linearizable() {
+fn reads_during_stalled_splits_are_linearizable() {
     let (rig, clock) = (stepped(), Clock::default());
     // So that no split is a chain instead.
     (KEY_COUNT..600).for_each(|number| _ = rig.put(key(mixed(number), number), number));

@@ -35,7 +35,7 @@ fn walk(mut step: impl FnMut(Cursor) -> Cursor, mut between: impl FnMut(u64)) ->
 }
 
 #[test]
-fn a_walk_shows_every_entry_once_while_segments_split() {
+fn walk_during_splits_shows_entries_once() {
     for seed in 0..6 {
         let (rig, contents) = filled();
         let (mut shown, mut rng) = (Contents::new(), fastrand::Rng::with_seed(seed));
@@ -49,7 +49,7 @@ fn a_walk_shows_every_entry_once_while_segments_split() {
 
 /// Its number is all that is kept of a cursor, as by a client far away.
 #[test]
-fn a_walk_goes_on_from_numbers_while_segments_split_and_the_store_is_opened_again() {
+fn numbered_walk_survives_splits_and_reopening() {
     let (mut rig, contents) = filled();
     let (mut shown, mut rng) = (Contents::new(), fastrand::Rng::with_seed(7));
     let (mut number, mut step_count) = (0, 0);
@@ -85,7 +85,7 @@ fn any_number_is_a_cursor() {
 }
 
 #[test]
-fn a_walk_shows_what_is_there_throughout_while_others_come_and_go() {
+fn walk_shows_all_stable_entries() {
     let (rig, contents) = filled();
     let mut shown = Contents::new();
     let others = |step: u64| (0..300).map(move |number| key(mixed(COUNT + step * 300 + number), COUNT + number));
@@ -117,7 +117,7 @@ fn the_sweep_counts_every_entry_once_while_segments_split() {
 
 /// A reader keeps what is removed during the sweep from being freed before its end: those slots have no second owner.
 #[test]
-fn what_is_removed_before_the_sweep_comes_by_is_freed_once() {
+fn removal_before_sweep_is_freed_once() {
     let (rig, mut contents) = filled();
     let rig = rig.reopened();
     let reader = epoch::pin();
@@ -187,7 +187,7 @@ fn assert_buried(rig: &Rig<Sim>) {
 /// The next `clear` takes the generation of one that a crash kept from its end, and there are but 65,536 of them: what
 /// such a one left behind must not be live again.
 #[test]
-fn a_crash_in_clear_leaves_nothing_for_a_later_generation() {
+fn crashed_clear_leaves_nothing_for_later_generations() {
     let (rig, _) = filled();
     let images = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);

@@ -116,30 +116,30 @@ fn the_items_share_a_place() {
 }
 
 #[test]
-fn who_meets_a_word_is_told_of_it_when_it_is_durable() {
+fn waiter_is_notified_when_word_is_durable() {
     model(Broken::Nothing);
 }
 
 #[test]
 #[should_panic(expected = "told too early")]
-fn a_place_set_after_the_word_is_caught() {
+fn place_set_after_word_is_caught() {
     model(Broken::NotedLate);
 }
 
 #[test]
 #[should_panic(expected = "told too early")]
-fn a_word_without_an_order_is_caught() {
+fn word_without_order_is_caught() {
     model(Broken::StoredRelaxed);
 }
 
 #[test]
 #[should_panic(expected = "told too early")]
-fn a_place_before_the_entrys_end_is_caught() {
+fn place_before_entrys_end_is_caught() {
     model(Broken::NotedShort);
 }
 
 #[test]
 #[should_panic(expected = "never told")]
-fn a_sync_beside_the_lock_is_caught() {
+fn sync_beside_lock_is_caught() {
     model(Broken::SyncedBesideLock);
 }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_values_are_read_back() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let file = AclFile::new(dir.path().join("users.acl"));
         fs::write(&file.path, "").expect("the file is made");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named_without_its_password() {
+    fn wrong_line_is_named_without_its_password() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("users.acl");
         fs::write(&path, "# users\nuser ada on +nothing\n").expect("the file is written");

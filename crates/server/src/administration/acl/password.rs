@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_is_what_others_compute() {
+    fn hash_is_what_others_compute() {
         let hash = Hash::of(b"abc");
         assert_eq!(hash.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert!(Hash::from_hex(hash.hex().as_bytes()).is_some_and(|read| read.is(&hash)));

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_makes_the_same_user() {
+    fn line_makes_same_user() {
         let ada = user("on >secret ~k:* %R~r:* &news +@read -get");
         let line = ada.line();
         let again = user(line.strip_prefix("user ada ").expect("its name"));
@@ -221,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_comes_again_is_there_once() {
+    fn rule_that_comes_again_is_there_once() {
         let ada = user("&news ~k &news %R~k >secret >secret");
         assert_eq!(ada.line(), user(">secret ~k &news").line());
     }
 
     #[test]
-    fn what_is_no_rule_is_refused() {
+    fn invalid_rule_is_refused() {
         let mut ada = user("~*");
         assert_eq!((ada.apply(b""), ada.line()), (Ok(()), user("~*").line()));
         assert_eq!(ada.apply(b"~k"), Err(RuleError::KeysAreAll));

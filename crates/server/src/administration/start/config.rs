@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_for_clients_mean_that_certificates_are_wanted() {
+    fn client_authorities_require_certificates() {
         let wanted = |pairs: &[_]| {
             let tls = config(&[pairs, &[("tls-port", "7")][..]].concat()).tls.expect("TLS is asked for");
             tls.files.client_certificate

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_quoted_is_read() {
+    fn quoted_value_is_read() {
         for value in ["", "plain", "/a b", "tab\there", "\"'\\", "# no", "\u{e9}\u{7f}\n"] {
             let line = format!("dir {}", quoted(value));
             assert_eq!(parsed(&line), Ok(Some(("dir".into(), vec![value.into()]))), "{line}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_password_that_all_may_read_is_noticed() {
+    fn world_readable_password_file_is_noticed() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("main");
         for (text, mode, count) in [

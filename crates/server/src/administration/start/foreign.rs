@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn what_tunes_or_is_so_is_ignored() {
+    fn tuning_directives_are_ignored() {
         for line in ["tcp-backlog 511", "hash-max-listpack-entries 512", "daemonize no", "min-replicas-to-write 0"] {
             assert!(is_ignored(line), "{line}");
         }
     }
 
     #[test]
-    fn what_would_protect_copy_or_keep_is_not() {
+    fn unsafe_foreign_directives_are_refused() {
         for line in [
             "rename-command CONFIG x",
             "replicaof 10.0.0.1 6379",

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn wrong_directive_is_named() {
         for (text, words) in [
             ("timeout soon", "/etc/hikv.conf:1: timeout 'soon': argument couldn't be parsed into an integer"),
             ("\nnonsense /run/x", ":2: nonsense '/run/x': there is no such parameter"),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_matter_is_ignored_in_a_file_alone() {
+    fn irrelevant_directive_is_ignored_only_in_file() {
         let parameters = parse("tcp-backlog 511\nDaemonize no\nport 7\ndaemonize yes\n").expect("a file");
         assert!(matches!(&parameters.noted[..], [(_, name, _)] if name == "daemonize"));
         let ignored: Vec<_> = parameters.ignored.iter().map(|(place, name)| format!("{place} {name}")).collect();

@@ -35,7 +35,7 @@ mod tests {
     const OF_VERSION_1: &str = include_str!("../../../tests/server/version-1.pem");
 
     #[test]
-    fn a_version_1_certificate_is_named() {
+    fn version_1_certificate_is_named() {
         let authority = rcgen::generate_simple_self_signed(["ca".to_owned()]).expect("a certificate is made").cert;
         let mut roots = RootCertStore::empty();
         roots.add(authority.der().clone()).expect("the authority is taken");

@@ -72,7 +72,7 @@ impl Job {
             }
             shared.observers.tracking.announce(shared.ways());
         });
-        let ticket = ticket.and(std::mem::take(&mut desk.session.heard));
+        let ticket = ticket.merge(std::mem::take(&mut desk.session.heard));
         desk.tidy();
         let place: Place = desk.session.record.place;
         shared.telemetry.loops[place.loop_index].add(tally);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_known_before() {
+    fn long_commands_are_known_ahead() {
         let (server, _dir) = testing::server();
         let (shared, session) = (server.shared(), client(server.shared()));
         shared.keyspace.store.put("long", vec![0; 9 << 20]).expect("the store takes it");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_is_as_long_as_all_that_it_executes() {
+    fn transaction_weight_is_sum_of_commands() {
         let (server, _dir) = testing::server();
         let shared = server.shared();
         shared.keyspace.store.put("long", vec![0; 9 << 20]).expect("the store takes it");

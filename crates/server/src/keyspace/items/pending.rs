@@ -19,7 +19,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
+use hikv::{Clock, CurrentItem, Durability, Error, Expiry, Limits, Store, WriteBatch};
 
 use super::{Change, Premises};
 use crate::errors::Refusal;
@@ -106,10 +106,10 @@ impl Pending {
     }
 
     /// Shows what a key holds that is known here.
-    pub(super) fn held<R>(&self, key: &[u8], show: impl FnOnce(Option<Held<'_>>) -> R) -> R {
+    pub(super) fn held<R>(&self, key: &[u8], show: impl FnOnce(Option<CurrentItem<'_>>) -> R) -> R {
         let changes = self.changes.borrow();
         let found = changes.by_key.get(key).and_then(Option::as_ref);
-        let held = found.map(|(value, expiry)| Held { value, expiry: *expiry });
+        let held = found.map(|(value, expiry)| CurrentItem { value, expiry: *expiry });
         show(held.filter(|held| !Clock::default().is_past(held.expiry)))
     }
 
@@ -191,7 +191,7 @@ impl Pending {
                 changes.write(store, &[], &mut premises)
             }
         };
-        let is_written = store.at(level, write).map_err(refused)?;
+        let is_written = store.with_durability(level, write).map_err(refused)?;
         Ok(is_written.then(|| self.told.into_inner()))
     }
 }
@@ -260,8 +260,8 @@ impl Changes {
         }
         loop {
             match store.write(&self.batch(deleted, premises)) {
-                Err(Error::Unmet { .. }) if premises.hold(store)? => {}
-                Err(Error::Unmet { .. }) => return Ok(false),
+                Err(Error::ConditionFailed { .. }) if premises.hold(store)? => {}
+                Err(Error::ConditionFailed { .. }) => return Ok(false),
                 written => return written.map(|()| true),
             }
         }

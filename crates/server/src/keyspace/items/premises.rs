@@ -203,7 +203,7 @@ mod tests {
 
     /// The version is another, as after compaction.
     #[test]
-    fn what_was_only_moved_is_written_at_the_second_attempt() {
+    fn moved_item_is_written_at_second_attempt() {
         let (store, _dir) = store();
         assert!(is_written(&store, |_| store.put("k", "v").unwrap()));
         assert!(!is_written(&store, |_| store.put("k", "w").unwrap()));
@@ -212,7 +212,7 @@ mod tests {
 
     /// A value whose checksum collides with the watched one's comes to the watched one's place.
     #[test]
-    fn a_forged_value_breaks_the_premises() {
+    fn forged_value_breaks_premises() {
         const RETURN_COUNT: usize = 8;
         const WRITE_COUNT_MAX: usize = 100_000;
         let ((store, _dir), watched) = (store(), [7; 100]);
@@ -234,7 +234,7 @@ mod tests {
 
     /// A command's read, while the key holds something else, which is put back before the end.
     #[test]
-    fn what_was_read_has_to_be_what_was_watched_though_it_came_back() {
+    fn watched_value_that_returned_still_conflicts() {
         type Passing = (fn(&Store), fn(&Store));
         type Read = fn(Items<'_>);
         let another: Passing = (|store| store.put("k", "w").unwrap(), |store| store.put("k", "v").unwrap());

@@ -17,9 +17,9 @@ pub(super) type RangeItems<'a> = Box<dyn Iterator<Item = Result<Item, Error>> + 
 type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 impl<'a> Items<'a> {
-    /// As [`hikv::Store::walk_somewhere`].
+    /// As [`hikv::Store::random_cursor`].
     pub(crate) fn walk_somewhere(self, seed: u64) -> Result<u64, Refusal> {
-        Ok(self.store.walk_somewhere(seed)?)
+        Ok(self.store.random_cursor(seed)?)
     }
 
     /// As [`hikv::Store::walk`]. What a transaction has put under new keys is shown at the end.

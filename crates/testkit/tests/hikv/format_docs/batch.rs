@@ -51,7 +51,7 @@ fn batch_words() {
 
 /// What a region says of a batch at one moment, read by the documented offsets alone.
 #[derive(Clone, PartialEq, Debug)]
-struct Seen {
+struct BatchWords {
     state: String,
     operations: Vec<Operation>,
 }
@@ -93,7 +93,7 @@ fn number(sim: &Sim, at: u64) -> u64 {
 }
 
 /// The batch of the first word, if there is one.
-fn look(sim: &Sim) -> Option<Seen> {
+fn read_batch_words(sim: &Sim) -> Option<BatchWords> {
     let word_now = number(sim, head().start("batch words"));
     if word_now == 0 {
         return None;
@@ -106,14 +106,14 @@ fn look(sim: &Sim) -> Option<Seen> {
     assert_eq!(record().number(header, "checksum"), crc32c(0, &[&header[..4], body].concat()).into());
     let operations: Vec<_> = body.chunks(OPERATION_BYTES as usize).map(|bytes| Operation::read(sim, bytes)).collect();
     operations.iter().filter(|operation| operation.is_marked()).for_each(Operation::assert_marked_as_documented);
-    Some(Seen { state: state_name(word_now), operations })
+    Some(BatchWords { state: state_name(word_now), operations })
 }
 
 /// What there is of a batch after each step, without repetitions.
-fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<Seen>> {
+fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<BatchWords>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
-    store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(look(sim))));
+    store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(read_batch_words(sim))));
     store.0.write_batch(batch).expect("there is room");
     store.0.medium().unobserve();
     let mut seen = std::mem::take(&mut *seen.lock());
@@ -122,14 +122,14 @@ fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<Seen>> {
 }
 
 #[test]
-fn a_batch_under_way() {
+fn batch_under_way() {
     let store = Store::new(&PARAMETERS);
     store.put(b"replaced", b"old");
     store.put(b"deleted", b"old");
     let put = |key| BatchOp::Put { key, value: b"new" };
     let seen = steps_of(&store, &[put(b"replaced"), BatchOp::Delete { key: b"deleted" }, put(b"new")]);
     assert!(seen.first() == Some(&None) && seen.last() == Some(&None));
-    let seen: Vec<Seen> = seen.into_iter().flatten().collect();
+    let seen: Vec<BatchWords> = seen.into_iter().flatten().collect();
     let marked_counts = |state: &str| {
         let of_state = seen.iter().filter(|seen| seen.state == state);
         of_state

@@ -90,8 +90,8 @@ fn read(bytes: &[u8]) -> Vec<Item> {
         let kind = block.number(header, "kind");
         if kind == value("Block kinds", "end") {
             let end = Fields::bytes(PAGE, "End", END_BYTES as u64).named(&["items", "bytes", "checksum", "zero"]);
-            let told = ["items", "bytes", "checksum"].map(|name| end.number(contents, name));
-            assert_eq!(told, [items.len() as u64, at as u64, crc32c(0, &bytes[..at]).into()]);
+            let acknowledged = ["items", "bytes", "checksum"].map(|name| end.number(contents, name));
+            assert_eq!(acknowledged, [items.len() as u64, at as u64, crc32c(0, &bytes[..at]).into()]);
             end.assert_zeroes(contents);
             assert_eq!(at + BLOCK_HEADER_BYTES + END_BYTES, bytes.len());
             return items;
@@ -123,6 +123,6 @@ fn read_records(mut records: &[u8], items: &mut Vec<Item>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_item() {
+fn page_reader_finds_every_item() {
     assert_eq!(read(&written()), items());
 }

@@ -132,7 +132,7 @@ fn filled() -> (Reader, BTreeMap<Vec<u8>, Vec<u8>>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_key_in_order() {
+fn page_reader_finds_keys_in_order() {
     let (reader, contents) = filled();
     let (mut found, mut dead, mut stamps) = (Vec::new(), 0, Vec::new());
     let root = reader.word(ENGINE_AREA.0 + root_line().start("root"));

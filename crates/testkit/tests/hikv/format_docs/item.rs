@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
 }
 
 #[test]
-fn a_reader_made_from_the_pages_finds_every_item() {
+fn pages_reader_finds_every_item() {
     let store = Store::filled();
     let reader = Reader::new(&store);
     for i in 0..KEY_COUNT {
@@ -175,7 +175,7 @@ fn items_are_stamped() {
 }
 
 #[test]
-fn a_reader_made_from_the_pages_finds_items_that_expire() {
+fn pages_reader_finds_expiring_items() {
     let store = Store::new(&PARAMETERS);
     store.0.put_until(b"key", b"value", Expiry::at_ms(u64::MAX - 1)).unwrap();
     let reader = Reader::new(&store);

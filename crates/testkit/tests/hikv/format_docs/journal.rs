@@ -70,7 +70,7 @@ fn log() -> Vec<u8> {
 }
 
 #[test]
-fn a_segments_header() {
+fn segments_header() {
     let (log, fields) = (log(), segment_header());
     let header = &log[..HEADER_BYTES];
     assert_eq!(fields.slice(header, "magic"), MAGIC);

@@ -174,7 +174,7 @@ fn filled() -> (Reader, BTreeMap<Vec<u8>, Vec<u8>>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_key() {
+fn page_reader_finds_every_key() {
     let (reader, contents) = filled();
     assert_eq!(reader.sealed(Reader::line("opening")), 1);
     let (mut records, cuts) = reader.checkpoint();

@@ -115,7 +115,7 @@ fn filled() -> (Sim, BTreeMap<Vec<u8>, Vec<u8>>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_key() {
+fn page_reader_finds_every_key() {
     let (sim, contents) = filled();
     let reader = Reader(sim);
     let segment = Fields::bytes(PAGE, "Segment", SEGMENT_BYTES).named(&["header", "zero", "buckets"]);
@@ -136,7 +136,7 @@ fn a_reader_made_from_the_page_finds_every_key() {
 
 /// The record is there from the word that names it to the word that does not.
 #[test]
-fn a_batchs_record_lies_as_documented() {
+fn batchs_record_lies_as_documented() {
     let (sim, _) = filled();
     let store = RewoHash::open(sim.clone(), HostDram).unwrap();
     let records = Arc::new(Mutex::new(Vec::new()));

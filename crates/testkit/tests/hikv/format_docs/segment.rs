@@ -5,8 +5,9 @@ use heap::layout::SEGMENT_BYTES;
 use heap::{Class, Place, PlaceKind};
 use index::Position;
 use index::partitioned_hash::layout::{
-    BUCKET_LINE_COUNT, DEPTH_MAX, Geometry, Home, LINE_ENTRY_COUNT, PAIR_COUNT, PAIR_LINE_COUNT, SEGMENT_ENTRY_COUNT,
-    SEGMENT_LINE_COUNT, STASH_LINE_COUNT, SegmentHeader, State, Way, entry_lines, record, slot, stash_line,
+    BUCKET_LINE_COUNT, DEPTH_MAX, Geometry, Home, LINE_ENTRY_COUNT, OverflowPath, PAIR_COUNT, PAIR_LINE_COUNT,
+    SEGMENT_ENTRY_COUNT, SEGMENT_LINE_COUNT, STASH_LINE_COUNT, SegmentHeader, State, entry_lines, record, slot,
+    stash_line,
 };
 use pmem::{LINE_BYTES, Offset, seal};
 
@@ -151,11 +152,11 @@ fn ways() {
     let rows = table(PAGE, "Ways");
     assert_names(&rows, &["bucket", "partner", "further"]);
     let values = rows.iter().map(|row| row.number("value"));
-    assert!(values.eq([Way::Bucket, Way::Partner, Way::Further].map(|way| way as u64)));
+    assert!(values.eq([OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further].map(|way| way as u64)));
     assert!(rows.iter().all(|row| row.text("overflow bit of") == format!("position {}", row.number("value"))));
     let (home, at) = (Home { pair: 0, line: 2 }, Offset(0));
     let lines = |way| home.lines(way, at).map(|line| line.0 / LINE_BYTES).collect::<Vec<_>>();
-    let found = [lines(Way::Bucket), lines(Way::Partner), lines(Way::Further)];
+    let found = [lines(OverflowPath::Bucket), lines(OverflowPath::Partner), lines(OverflowPath::Further)];
     assert_eq!(found, [vec![11, 8, 9], vec![14, 15, 12, 13], vec![1, 2, 3, 4, 5, 6, 7]]);
 }
 

@@ -7,7 +7,7 @@ use super::{Build, Stage};
 use crate::Memory;
 use crate::order::ordered::{Ordered, Phase};
 use crate::snapshots::Disposal;
-use engine::{Error, Wanted};
+use engine::{Error, WantedThreads};
 
 impl<D: Memory> Ordered<D> {
     /// Gives up the build of this number, for `failure`. What became known too late of an earlier one says nothing of what is
@@ -61,7 +61,7 @@ impl<D: Memory> Ordered<D> {
             Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
             _ => unreachable!("only a suspended build is resumed"),
         };
-        self.ask(Wanted::All);
+        self.ask(WantedThreads::All);
     }
 }
 
@@ -78,20 +78,20 @@ mod tests {
 
     /// Every key is deleted while a part of a build is under way, and the next build is asked for before that part fails.
     #[test]
-    fn what_an_earlier_build_failed_of_does_not_end_the_next() {
+    fn earlier_build_failure_does_not_end_next() {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
         let medium = Sim::new(REGION_BYTES, Model::Line);
         let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
-        store.ask_for_order().unwrap();
+        store.request_order().unwrap();
         let number = store.order.build.lock().number;
         store.clear().unwrap();
         let failure = || Error::Corrupt { offset: 64, what: "what was read of it" };
         store.order.abort_build(store.disposal(), number, failure());
         assert_eq!(store.stats().order.unwrap().state, OrderState::Building);
-        store.ask_for_order().unwrap();
+        store.request_order().unwrap();
         let number = store.order.build.lock().number;
         store.order.abort_build(store.disposal(), number, failure());
-        assert!(matches!(store.ask_for_order(), Err(Error::Corrupt { offset: 64, .. })));
+        assert!(matches!(store.request_order(), Err(Error::Corrupt { offset: 64, .. })));
     }
 }

@@ -12,7 +12,7 @@ use crate::order::ordered::{Ordered, Phase};
 use crate::order::{merge, sorted};
 use crate::snapshots::Disposal;
 use crate::{HiKv, Memory};
-use engine::{Error, Progress, Wanted};
+use engine::{Error, Progress, WantedThreads};
 
 impl<D: Memory> Ordered<D> {
     /// Has the tree built, unless it is there or being built. An error tells why an earlier one fell, once.
@@ -24,7 +24,7 @@ impl<D: Memory> Ordered<D> {
         if matches!(build.stage, Stage::Idle) && self.phase() == Phase::Off {
             build.abandon(Stage::Settling(Grace::start()));
             self.progress.begin(0, 0);
-            self.ask(Wanted::All);
+            self.ask(WantedThreads::All);
         }
         Ok(())
     }

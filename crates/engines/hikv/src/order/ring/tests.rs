@@ -78,7 +78,7 @@ fn words_without_an_order_are_caught() {
 }
 
 #[test]
-fn a_full_queue_gives_no_ticket_and_a_dropped_one_is_no_change() {
+fn full_queue_gives_no_ticket() {
     let ring = Ring::<std::sync::atomic::AtomicU64>::new(2);
     drop(ring.take());
     ring.take().unwrap().fill([7; CHANGE_WORDS]);

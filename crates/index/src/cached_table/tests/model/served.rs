@@ -45,8 +45,8 @@ impl<T: Twin> Store<T> {
     /// Puts item 1; nobody else does anything yet.
     fn put_unserved(&self) {
         let mut write = self.cache.begin(KEY);
-        copy(1, |copy| write.hand_over(copy));
-        [&self.held, &self.durable, &self.told].into_iter().for_each(|word| word.store(1, SeqCst));
+        copy(1, |copy| write.hand_off(copy));
+        [&self.held, &self.durable, &self.acknowledged].into_iter().for_each(|word| word.store(1, SeqCst));
         copy(1, |copy| write.put(copy));
     }
 
@@ -66,7 +66,7 @@ impl<T: Twin> Store<T> {
     fn put_in_vain(&self) {
         let _lock = self.lock.lock().unwrap();
         let mut write = self.cache.begin(KEY);
-        copy(NEVER_THERE, |copy| write.hand_over(copy));
+        copy(NEVER_THERE, |copy| write.hand_off(copy));
         if T::SHOWS_UNCHANGED {
             write.end_handed();
             write.show();
@@ -103,7 +103,7 @@ fn a_put_in_vain_is_served<T: Twin>(preemption_count: usize) {
 }
 
 #[test]
-fn what_another_thread_writes_is_what_the_key_holds() {
+fn foreign_write_is_current_value() {
     a_put_is_served::<Sound>(1);
     a_put_in_vain_is_served::<Sound>(1);
 }
@@ -126,31 +126,31 @@ fn of_writes_that_are_served_the_last_one_stays() {
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn a_copy_that_is_trusted_without_its_signal_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn copy_trusted_without_signal_is_caught() {
     a_put_is_served::<ShowsUnsignalled>(1);
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn a_signal_without_its_copy_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn signal_without_its_copy_is_caught() {
     a_put_is_served::<CompletesUnwritten>(1);
 }
 
 #[test]
 #[should_panic(expected = "a read tells what may be lost")]
-fn a_copy_that_is_written_to_be_seen_is_caught() {
+fn copy_visible_while_written_is_caught() {
     a_put_is_served::<ServesShown>(1);
 }
 
 #[test]
 #[should_panic]
-fn a_request_before_its_words_is_caught() {
+fn request_before_its_words_is_caught() {
     a_put_is_served::<HandsOverUnordered>(1);
 }
 
 #[test]
 #[should_panic(expected = "a read tells what may be lost")]
-fn a_write_in_vain_that_shows_its_copy_is_caught() {
+fn failed_write_showing_copy_is_caught() {
     a_put_in_vain_is_served::<ShowsUnchanged>(1);
 }

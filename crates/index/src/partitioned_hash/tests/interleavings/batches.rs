@@ -86,19 +86,19 @@ fn gone_and_come(step: Option<Canary>) {
 }
 
 #[test]
-fn who_sees_one_key_gone_sees_the_other_come() {
+fn seen_removal_implies_seen_insert() {
     gone_and_come(None);
 }
 
 #[test]
 #[should_panic(expected = "half of a batch")]
-fn a_miss_that_is_not_fenced_is_caught() {
+fn miss_that_is_not_fenced_is_caught() {
     gone_and_come(Some(canary::MISS_NOT_FENCED));
 }
 
 /// A later batch takes the same word.
 #[test]
-fn a_reader_takes_no_later_batch_for_an_earlier_one() {
+fn reader_does_not_confuse_batches() {
     let before = |scene: &Scene| [ONE, TWO].into_iter().for_each(|key| scene.put(key, 1));
     let writer = |scene: &Scene| {
         [2, 3].into_iter().for_each(|value| scene.write_batch(&[(ONE, Some(value)), (TWO, Some(value))]))
@@ -118,6 +118,6 @@ fn entries_without_marks_are_caught() {
 
 #[test]
 #[should_panic(expected = "what was read is not durable")]
-fn a_batch_that_is_read_before_it_is_durable_is_caught() {
+fn undurable_batch_read_is_caught() {
     replaced(Some(canary::UNSETTLED_READ));
 }

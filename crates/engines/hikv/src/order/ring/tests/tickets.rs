@@ -68,18 +68,18 @@ fn model(is_ticket_late: bool, meanwhile: fn(&Key), afterwards: fn(&Key)) {
 }
 
 #[test]
-fn a_keys_changes_come_in_the_order_of_its_entries_and_scans_miss_none() {
+fn keys_changes_are_ordered_and_scans_complete() {
     model(false, Key::read_and_scan, Key::apply_all);
 }
 
 #[test]
 #[should_panic(expected = "a key's changes are applied in another order")]
-fn a_ticket_after_the_entry_turns_two_writers_round() {
+fn ticket_after_entry_swaps_two_writers() {
     model(true, |_| (), Key::apply_all);
 }
 
 #[test]
 #[should_panic(expected = "a scan misses what a get has seen")]
-fn a_ticket_after_the_entry_is_missed_by_a_scan() {
+fn ticket_after_entry_is_missed_by_scan() {
     model(true, Key::read_and_scan, |_| ());
 }

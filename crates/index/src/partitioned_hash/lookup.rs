@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use pmem::{Dram, Medium, Offset};
 
+use super::find::Found;
 use super::layout::{Home, slot, slot_at};
 use super::locked::LockedHome;
 use super::ops::Bucket;
-use super::search::Found;
 use super::segment::Segment;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
@@ -21,7 +21,7 @@ use crate::segmented::directory::{Directories, Led};
 
 /// What a reader's look tells.
 #[derive(Clone, Copy, Debug)]
-pub enum Glance {
+pub enum Lookup {
     /// The first entry of the signature, live and decided. Its item may be another key's.
     Entry(Position),
     /// There is none in the segment.
@@ -32,7 +32,7 @@ pub enum Glance {
 
 /// What a writer's look tells, under the pair's lock.
 #[derive(Clone, Copy, Debug)]
-pub enum Sight {
+pub enum LockedLookup {
     /// The first entry of the signature, live and decided. Its item may be another key's.
     Entry(Found<()>),
     /// There is none in the segment, and this entry of the home line is free.
@@ -45,7 +45,7 @@ pub enum Sight {
 
 /// What a batch's look tells, under the pair's lock.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen {
+pub enum BatchLookup {
     /// The first entry of the signature, live and decided: where its position word lies, and that. Its item may be another key's.
     Entry(Offset, Position),
     /// There is none in the segment.
@@ -56,7 +56,7 @@ pub enum Seen {
 
 /// Where a signature leads. The caller is pinned while it has it.
 #[derive(Clone, Copy, Debug)]
-pub struct Aim<'a> {
+pub struct Target<'a> {
     signature: u64,
     /// The segment that readers are led to, and the home line there.
     start: Offset,
@@ -65,7 +65,7 @@ pub struct Aim<'a> {
     segment: &'a Segment,
 }
 
-impl Aim<'_> {
+impl Target<'_> {
     /// The signature.
     #[inline(always)]
     #[must_use]
@@ -89,7 +89,7 @@ impl Aim<'_> {
 
 /// An entry that a look at its line found.
 #[derive(Clone, Copy, Debug)]
-pub struct Hint {
+pub struct Candidate {
     /// Where its position word lies.
     at: Offset,
     /// What it names.
@@ -100,11 +100,11 @@ pub struct Hint {
 ///
 /// # Order
 /// 1 the lead is taken; 2 the keys' lines are found by it, and asked for; 3 each line is looked at, in the order of the keys; 4 the lead is
-/// compared ([`PartitionedHash::leads_still`]). If readers are led by the same as before, then each look was at a line that they were led
+/// compared ([`PartitionedHash::is_current_route`]). If readers are led by the same as before, then each look was at a line that they were led
 /// to at that moment. Otherwise a split or a `clear` came between, and a line may have been left behind as it was before: then one look may
 /// tell of what was written since and a later one not, and none of them counts (`segmented/directory.rs`).
 #[derive(Debug)]
-pub struct Lead<'a> {
+pub struct Route<'a> {
     led: Led,
     directories: Directories<'a, Segment>,
 }
@@ -120,121 +120,121 @@ enum Line {
 impl PartitionedHash {
     /// Where `signature` leads; its home line and its locks are asked for.
     #[inline(always)]
-    pub fn aim<M: Medium>(&self, medium: &M, signature: u64) -> Aim<'_> {
+    pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) -> Target<'_> {
         let (segment_start, segment) = self.root().both(self.geometry, signature);
         let line = Home::of(signature).offset(segment_start);
         medium.prefetch_line(line);
         segment.prefetch();
-        Aim { signature, start: segment_start, line, segment }
+        Target { signature, start: segment_start, line, segment }
     }
 
-    /// The home line of `signature`, by `lead`; it is asked for.
+    /// The home line of `signature`, by `route`; it is asked for.
     #[inline(always)]
-    pub fn home_line<M: Medium>(&self, medium: &M, lead: &Lead<'_>, signature: u64) -> Offset {
-        let line = Home::of(signature).offset(lead.directories.offset(self.geometry, signature));
+    pub fn home_line<M: Medium>(&self, medium: &M, route: &Route<'_>, signature: u64) -> Offset {
+        let line = Home::of(signature).offset(route.directories.offset(self.geometry, signature));
         medium.prefetch_line(line);
         line
     }
 
     /// The first entry of the home line that has the signature: where an item probably lies, to be prefetched.
     #[inline(always)]
-    pub fn hint<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Option<Hint> {
+    pub fn candidate<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Option<Candidate> {
         let (hits, position) = medium.match4_behind(line, signature);
-        (hits != 0).then(|| Hint { at: first(line, hits).position, position: Position::from_word(position) })
+        (hits != 0).then(|| Candidate { at: first(line, hits).position, position: Position::from_word(position) })
     }
 
     /// What readers are led by now.
     #[inline(always)]
-    pub fn lead(&self) -> Lead<'_> {
+    pub fn route(&self) -> Route<'_> {
         let root = self.root();
-        Lead { led: root.led(), directories: root.directories() }
+        Route { led: root.led(), directories: root.directories() }
     }
 
-    /// Whether readers are led by the same as when `lead` was taken: see there.
+    /// Whether readers are led by the same as when `route` was taken: see there.
     #[inline(always)]
-    pub fn leads_still<M: Medium>(&self, medium: &M, lead: &Lead<'_>) -> bool {
-        self.root().led() == lead.led || medium.breaks(canary::LEAD_NOT_COMPARED)
+    pub fn is_current_route<M: Medium>(&self, medium: &M, route: &Route<'_>) -> bool {
+        self.root().led() == route.led || medium.breaks(canary::LEAD_NOT_COMPARED)
     }
 
     /// Looks for `signature`. The caller is pinned as for [`PartitionedHash::find`], which it asks where this is not sure.
     #[inline(always)]
-    pub fn glance<M: Medium>(&self, medium: &M, signature: u64) -> Glance {
-        self.glance_at(medium, Home::of(signature).offset(self.root().offset(self.geometry, signature)), signature)
+    pub fn lookup<M: Medium>(&self, medium: &M, signature: u64) -> Lookup {
+        self.lookup_line(medium, Home::of(signature).offset(self.root().offset(self.geometry, signature)), signature)
     }
 
-    /// As [`PartitionedHash::glance`], at the home line that a lead led to.
+    /// As [`PartitionedHash::lookup`], at the home line that a lead led to.
     #[inline(always)]
-    pub fn glance_at<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Glance {
-        match look(medium, line, signature) {
-            Line::Entry(_, position) => Glance::Entry(position),
+    pub fn lookup_line<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Lookup {
+        match read_line(medium, line, signature) {
+            Line::Entry(_, position) => Lookup::Entry(position),
             Line::Nothing(_) => {
                 if !medium.breaks(canary::MISS_NOT_FENCED) {
                     medium.acquire();
                 }
-                Glance::Nothing
+                Lookup::Nothing
             }
-            Line::Unsure => Glance::Unsure,
+            Line::Unsure => Lookup::Unsure,
         }
     }
 
-    /// Locks the pair that `aim` leads to; `None` if the segment was split or cleared meanwhile ([`PartitionedHash::lock`]).
+    /// Locks the pair that `target` leads to; `None` if the segment was split or cleared meanwhile ([`PartitionedHash::lock`]).
     #[inline(always)]
-    pub fn lock_aimed<'a, M: Medium, D: Dram>(
+    pub fn lock_target<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
-        aim: &Aim<'a>,
+        target: &Target<'a>,
     ) -> Option<Bucket<'a, M, D>> {
-        let lock = aim.segment.lock_pair(Home::of(aim.signature).pair);
-        (!aim.segment.is_dead()).then(|| self.bucket(cx, aim.segment, lock, aim.signature))
+        let lock = target.segment.lock_pair(Home::of(target.signature).pair);
+        (!target.segment.is_dead()).then(|| self.bucket(cx, target.segment, lock, target.signature))
     }
 }
 
 impl<M: Medium, D: Dram> Bucket<'_, M, D> {
     /// Looks for the signature.
     #[inline(always)]
-    pub fn glance(&self) -> Sight {
-        self.home.glance()
+    pub fn lookup(&self) -> LockedLookup {
+        self.home.lookup()
     }
 
-    /// As [`Bucket::glance`], by what a hint told before the lock was taken, for a caller that has been pinned since before the hint. An entry that
+    /// As [`Bucket::lookup`], by what a hint told before the lock was taken, for a caller that has been pinned since before the hint. An entry that
     /// names the same item still is the one of that item's key; where it is another key's, a look may find one behind it.
     #[inline(always)]
-    pub fn glance_at(&self, aim: &Aim<'_>, hint: Option<Hint>) -> Sight {
-        match hint {
-            Some(Hint { at, position })
+    pub fn lookup_candidate(&self, target: &Target<'_>, candidate: Option<Candidate>) -> LockedLookup {
+        match candidate {
+            Some(Candidate { at, position })
                 if position.is_live_and_decided()
-                    && aim.start == self.home.segment().offset()
+                    && target.start == self.home.segment().offset()
                     && self.home.now(slot_at(at)) == position =>
             {
-                Sight::Entry(Found { slot: slot_at(at), position, value: () })
+                LockedLookup::Entry(Found { slot: slot_at(at), position, value: () })
             }
-            _ => self.glance(),
+            _ => self.lookup(),
         }
     }
 }
 
 impl<M: Medium> LockedHome<'_, M> {
-    /// As [`LockedHome::glance`], without a free entry.
+    /// As [`LockedHome::lookup`], without a free entry.
     #[inline(always)]
-    pub(super) fn seen(&self) -> Seen {
-        match look(self.medium(), self.line(), self.signature()) {
-            Line::Entry(slot, position) => Seen::Entry(slot.position, position),
-            Line::Nothing(_) => Seen::Nothing,
-            Line::Unsure => Seen::Unsure,
+    pub(super) fn lookup_for_batch(&self) -> BatchLookup {
+        match read_line(self.medium(), self.line(), self.signature()) {
+            Line::Entry(slot, position) => BatchLookup::Entry(slot.position, position),
+            Line::Nothing(_) => BatchLookup::Nothing,
+            Line::Unsure => BatchLookup::Unsure,
         }
     }
 
     /// Looks for the signature.
     #[inline(always)]
-    pub(super) fn glance(&self) -> Sight {
+    pub(super) fn lookup(&self) -> LockedLookup {
         let (medium, line) = (self.medium(), self.line());
-        match look(medium, line, self.signature()) {
-            Line::Entry(slot, position) => Sight::Entry(Found { slot, position, value: () }),
+        match read_line(medium, line, self.signature()) {
+            Line::Entry(slot, position) => LockedLookup::Entry(Found { slot, position, value: () }),
             Line::Nothing(positions) => match positions.iter().position(|position| position.is_empty()) {
-                Some(free) => Sight::Free(slot(line, free as u64)),
-                None => Sight::Full,
+                Some(free) => LockedLookup::Free(slot(line, free as u64)),
+                None => LockedLookup::Full,
             },
-            Line::Unsure => Sight::Unsure,
+            Line::Unsure => LockedLookup::Unsure,
         }
     }
 }
@@ -246,7 +246,7 @@ fn first(line: Offset, hits: u32) -> Slot {
 }
 
 #[inline(always)]
-fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
+fn read_line<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
     let (mut hits, behind) = medium.match4_behind(line, signature);
     let mut seen = Position::from_word(behind);
     while hits != 0 {

@@ -6,7 +6,7 @@ use pmem::{Medium, Offset};
 
 use crate::HeapError;
 use crate::layout::SUPERBLOCK_COPIES;
-use crate::salvage::Told;
+use crate::salvage::OnDamage;
 use crate::superblock::{Bytes, CHECKED_BYTES, Superblock, Unusable, choose, decode, read};
 
 /// Differences between two copies that are tried one by one and together.
@@ -14,15 +14,15 @@ const DIFFERENCE_COUNT_MAX: usize = 12;
 
 /// The better copy, or what both of them, damaged, agree to; `None` where nothing can be made of them. Errors are those
 /// of an intact copy that is not for this program.
-pub(crate) fn salvage<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Option<Superblock>, HeapError> {
+pub(crate) fn salvage<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Result<Option<Superblock>, HeapError> {
     let copies = SUPERBLOCK_COPIES.map(|at| read(medium, at));
     let decoded = [0, 1].map(|i| decode(&copies[i], SUPERBLOCK_COPIES[i]));
     for (copy, at) in decoded.iter().zip(SUPERBLOCK_COPIES) {
         match copy {
             Ok(_) => {}
-            Err(Unusable::Refused(HeapError::Damaged { offset, what })) => told(Offset(*offset), what),
+            Err(Unusable::Refused(HeapError::Damaged { offset, what })) => on_damage(Offset(*offset), what),
             Err(Unusable::Refused(error)) => return Err(*error),
-            Err(_) => told(at, "this copy of the superblock is damaged"),
+            Err(_) => on_damage(at, "this copy of the superblock is damaged"),
         }
     }
     match choose(decoded) {

@@ -8,7 +8,7 @@
 use pmem::arch::equal_halves;
 use pmem::{Medium, MediumError, Offset};
 
-use super::find::{Key, Look};
+use super::find::{Key, OptimisticRead};
 use super::image::{Stored, Words};
 use super::layout::{Meta, SLOT_COUNT, slot_start};
 use super::slot::{Heads, is_alike, is_item};
@@ -18,7 +18,7 @@ use crate::segmented::directory::Led;
 
 /// What a look tells.
 #[derive(Clone, Copy, Debug)]
-pub enum Glance {
+pub enum Lookup {
     /// A slot of the key's signature names this item, which may be another key's.
     Item(Position),
     /// The key's slot, which holds the item.
@@ -135,7 +135,7 @@ impl<M: Medium> Spot<'_, M> {
     }
 }
 
-impl<'a, M: Medium> Look<'a, M> {
+impl<'a, M: Medium> OptimisticRead<'a, M> {
     /// Looks at both buckets. What it tells counts if this look is steady.
     #[inline(always)]
     pub(super) fn spot(&self, key: Key<'_>) -> Spotted<'a, M> {
@@ -155,81 +155,81 @@ impl<'a, M: Medium> Look<'a, M> {
 
     /// The same of the key, if `is_steady` at its end.
     #[inline(always)]
-    fn told(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Glance {
+    fn lookup(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Lookup {
         match self.spot(key) {
             Spotted::At(spot) if is_item(spot.meta.shape(spot.i)) => {
                 let [signature, position] = spot.start();
                 let is_it = signature == key.signature && is_steady();
-                if is_it { Glance::Item(Position::from_word(position)) } else { Glance::Unsure }
+                if is_it { Lookup::Item(Position::from_word(position)) } else { Lookup::Unsure }
             }
             Spotted::At(spot) => {
                 let slot = spot.slot();
-                if key.may_be_in(&slot) && is_steady() { Glance::Whole(slot) } else { Glance::Unsure }
+                if key.may_be_in(&slot) && is_steady() { Lookup::Whole(slot) } else { Lookup::Unsure }
             }
-            Spotted::Nothing if is_steady() && self.medium.check_lost_ranges().is_ok() => Glance::Nothing,
-            _ => Glance::Unsure,
+            Spotted::Nothing if is_steady() && self.medium.check_lost_ranges().is_ok() => Lookup::Nothing,
+            _ => Lookup::Unsure,
         }
     }
 }
 
 /// What a look told, for a caller that asks again whether that still counts.
-pub struct Hint<'a, M> {
-    look: Look<'a, M>,
-    told: Glance,
+pub struct Candidate<'a, M> {
+    read: OptimisticRead<'a, M>,
+    lookup: Lookup,
     led: Led,
 }
 
-impl<M: Medium> Hint<'_, M> {
+impl<M: Medium> Candidate<'_, M> {
     /// Where the item lies that the slot names, if one does: to be asked for.
     #[inline(always)]
     pub fn position(&self) -> Option<Position> {
-        match self.told {
-            Glance::Item(position) => Some(position),
+        match self.lookup {
+            Lookup::Item(position) => Some(position),
             _ => None,
         }
     }
 }
 
 impl BlockHash {
-    /// Looks for a key, for [`BlockHash::glance_at`].
+    /// Looks for a key, for [`BlockHash::lookup_candidate`].
     #[inline(always)]
-    pub fn hint<'a, M: Medium>(&'a self, medium: &'a M, key: Key<'_>) -> Hint<'a, M> {
+    pub fn candidate<'a, M: Medium>(&'a self, medium: &'a M, key: Key<'_>) -> Candidate<'a, M> {
         let led = self.root().led();
-        let look = Look::begin(self, medium, key.signature);
-        let told = look.told(key, || true);
-        Hint { look, told, led }
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        let lookup = read.lookup(key, || true);
+        Candidate { read, lookup, led }
     }
 
-    /// As [`BlockHash::glance`], by a hint of the same key: if nothing changed where it looked, and readers are led by the same, another look
+    /// As [`BlockHash::lookup`], by a hint of the same key: if nothing changed where it looked, and readers are led by the same, another look
     /// would tell no more.
     #[inline(always)]
-    pub fn glance_at<M: Medium>(&self, hint: &Hint<'_, M>, key: Key<'_>) -> Glance {
-        let is_same = hint.look.is_steady() && self.root().led() == hint.led;
-        if is_same { hint.told } else { self.glance(hint.look.medium, key) }
+    pub fn lookup_candidate<M: Medium>(&self, candidate: &Candidate<'_, M>, key: Key<'_>) -> Lookup {
+        let is_same = candidate.read.is_steady() && self.root().led() == candidate.led;
+        if is_same { candidate.lookup } else { self.lookup(candidate.read.medium, key) }
     }
 
     /// Looks for a key. The caller is pinned, as for [`BlockHash::find`], which it asks where this is not sure.
     #[inline(always)]
-    pub fn glance<M: Medium>(&self, medium: &M, key: Key<'_>) -> Glance {
-        let look = Look::begin(self, medium, key.signature);
-        look.told(key, || look.is_steady())
+    pub fn lookup<M: Medium>(&self, medium: &M, key: Key<'_>) -> Lookup {
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        read.lookup(key, || read.is_steady())
     }
 
-    /// As [`BlockHash::glance`], with the slot as it is stored. `None`: it takes a search.
+    /// As [`BlockHash::lookup`], with the slot as it is stored. `None`: it takes a search.
     #[inline(always)]
-    pub(super) fn find_at_once<M: Medium, E: From<MediumError>>(
+    pub(super) fn try_find<M: Medium, E: From<MediumError>>(
         &self,
         medium: &M,
         key: Key<'_>,
         is_key: &mut impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Option<Slot>>, E> {
-        let look = Look::begin(self, medium, key.signature);
-        let slot = match look.spot(key) {
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        let slot = match read.spot(key) {
             Spotted::At(spot) => Some(spot.slot()).filter(|slot| key.may_be_in(slot)),
-            Spotted::Nothing if look.is_steady() && medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
+            Spotted::Nothing if read.is_steady() && medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
             _ => None,
         };
-        let Some(slot) = slot.filter(|_| look.is_steady()) else { return Ok(None) };
+        let Some(slot) = slot.filter(|_| read.is_steady()) else { return Ok(None) };
         Ok(key.is_in(&slot, is_key)?.then_some(Some(slot)))
     }
 }

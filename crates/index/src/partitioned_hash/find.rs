@@ -29,7 +29,7 @@ use pmem::{Medium, MediumError, Offset};
 
 use super::PartitionedHash;
 use super::draft::overflow_word;
-use super::layout::{Home, Way, entry_lines, slot};
+use super::layout::{Home, OverflowPath, entry_lines, slot};
 use super::segment::{Entry, chained};
 use super::settle::Searcher;
 use super::slot::Slot;
@@ -59,7 +59,7 @@ impl PartitionedHash {
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<R>, E> {
         let segment = self.root().offset(self.geometry, signature);
-        if let Some(found) = search(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
+        if let Some(found) = find_entry(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
             return Ok(Some(found.value));
         }
         medium.check_lost_ranges()?;
@@ -72,7 +72,7 @@ impl PartitionedHash {
 
 /// Searches one segment along the ways that the home line's bits allow.
 #[inline(always)]
-pub(super) fn search<M: Medium, R, E: From<MediumError>>(
+pub(super) fn find_entry<M: Medium, R, E: From<MediumError>>(
     medium: &M,
     searcher: Searcher<'_>,
     segment: Offset,
@@ -81,24 +81,25 @@ pub(super) fn search<M: Medium, R, E: From<MediumError>>(
 ) -> Result<Option<Found<R>>, E> {
     let home = Home::of(signature);
     let line = home.offset(segment);
-    if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
+    if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
         return Ok(Some(found));
     }
-    let marks = [Way::Bucket, Way::Partner, Way::Further].map(|way| has_way(medium, home, way, segment));
+    let marks = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
+        .map(|way| has_way(medium, home, way, segment));
     if marks == [false; 3] {
         return Ok(None);
     }
-    search_overflow(medium, searcher, segment, signature, marks, visit)
+    find_in_overflow(medium, searcher, segment, signature, marks, visit)
 }
 
 /// True if some entry of this home was put somewhere along `way`.
 #[inline(always)]
-pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: Way, segment: Offset) -> bool {
+pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: OverflowPath, segment: Offset) -> bool {
     Position::from_word(medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
 }
 
 #[inline(never)]
-fn search_overflow<M: Medium, R, E: From<MediumError>>(
+fn find_in_overflow<M: Medium, R, E: From<MediumError>>(
     medium: &M,
     searcher: Searcher<'_>,
     segment: Offset,
@@ -107,17 +108,21 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
 ) -> Result<Option<Found<R>>, E> {
     let home = Home::of(signature);
-    for (way, _) in [Way::Bucket, Way::Partner, Way::Further].into_iter().zip(marks).filter(|(_, marked)| *marked) {
+    for (way, _) in [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
+        .into_iter()
+        .zip(marks)
+        .filter(|(_, marked)| *marked)
+    {
         for line in home.lines(way, segment) {
-            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
+            if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
     }
-    let mut chain = chained(medium, segment).filter(|_| marks[Way::Further as usize]);
+    let mut chain = chained(medium, segment).filter(|_| marks[OverflowPath::Further as usize]);
     while let Some(segment) = chain {
         for line in entry_lines(segment) {
-            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
+            if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -127,7 +132,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
 }
 
 #[inline(always)]
-fn search_line<M: Medium, R, E: From<MediumError>>(
+fn find_in_line<M: Medium, R, E: From<MediumError>>(
     medium: &M,
     searcher: Searcher<'_>,
     line: Offset,

@@ -20,7 +20,7 @@ use pmem::{Medium, Offset, unseal};
 
 use super::PartitionedHash;
 use super::check::is_reachable;
-use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, Way, entry_lines, slot};
+use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, OverflowPath, entry_lines, slot};
 use super::segment::{Entry, chained};
 use super::slot::Slot;
 use crate::Position;
@@ -88,7 +88,9 @@ fn judged<M: Medium>(medium: &M, segment: Offset, signature: u64, entry: &Entry)
 /// Every slot that an entry of `signature` can be in.
 fn slots<M: Medium>(medium: &M, segment: Offset, signature: u64) -> impl Iterator<Item = Slot> {
     let home = Home::of(signature);
-    let ways = [Way::Bucket, Way::Partner, Way::Further].into_iter().flat_map(move |way| home.lines(way, segment));
+    let ways = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
+        .into_iter()
+        .flat_map(move |way| home.lines(way, segment));
     let chain = chain(medium, segment).skip(1).flat_map(entry_lines);
     let lines = iter::once(home.offset(segment)).chain(ways).chain(chain);
     lines.flat_map(|line| (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i)))

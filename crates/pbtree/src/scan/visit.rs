@@ -57,7 +57,7 @@ impl<M: Medium, const FORWARD: bool> Turns<'_, M, FORWARD> {
 
 impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
     /// Shows so many of these pairs, and says which are left. What the next page begins with is on its way then.
-    pub(super) fn show(
+    pub(super) fn visit(
         &mut self,
         leaf: &Reached<'t, M>,
         within: Range<usize>,
@@ -67,9 +67,9 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         let words = leaf.node.words(within.clone())?;
         let is_forward = self.direction == Direction::Forward;
         let shown = if is_forward {
-            self.show_turns::<true>(leaf, within.start, words, items_max, page)
+            self.visit_turns::<true>(leaf, within.start, words, items_max, page)
         } else {
-            self.show_turns::<false>(leaf, within.start, words, items_max, page)
+            self.visit_turns::<false>(leaf, within.start, words, items_max, page)
         };
         let turn = shown?;
         Ok(if is_forward { within.start + turn..within.end } else { within.start..within.end - turn })
@@ -77,7 +77,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
 
     /// The same of pairs of which `start` is the first of the leaf's; how many were gone by.
     #[inline(always)]
-    fn show_turns<const FORWARD: bool>(
+    fn visit_turns<const FORWARD: bool>(
         &mut self,
         leaf: &Reached<'t, M>,
         start: usize,
@@ -112,7 +112,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
             });
             match pair {
                 Some((key, value)) => page.item(key, &value),
-                None => self.show_any(leaf, start + i, page)?,
+                None => self.visit_any(leaf, start + i, page)?,
             }
         }
         Ok(words.len())
@@ -133,7 +133,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
     /// Shows a pair that does not lie in two slots, expires, or is damaged.
     #[cold]
     #[inline(never)]
-    fn show_any(&self, leaf: &Reached<'t, M>, i: usize, page: &mut impl Page) -> Result<(), Error> {
+    fn visit_any(&self, leaf: &Reached<'t, M>, i: usize, page: &mut impl Page) -> Result<(), Error> {
         let key = leaf.node.key(i)?;
         if let Some(value) = self.tree.value_of(leaf, i, key::checksum(key))? {
             page.item(key, &value);

@@ -7,17 +7,17 @@ use core::ptr::NonNull;
 use crate::Dram;
 
 /// A value in memory that a host has lent, until it is dropped.
-pub struct Loan<T, D: Dram> {
+pub struct DramBox<T, D: Dram> {
     value: NonNull<T>,
     dram: D,
 }
 
 // SAFETY: the loan owns its value, as a box does.
-unsafe impl<T: Send, D: Dram> Send for Loan<T, D> {}
+unsafe impl<T: Send, D: Dram> Send for DramBox<T, D> {}
 // SAFETY: as above; sharing a loan shares its value.
-unsafe impl<T: Sync, D: Dram> Sync for Loan<T, D> {}
+unsafe impl<T: Sync, D: Dram> Sync for DramBox<T, D> {}
 
-impl<T, D: Dram> Loan<T, D> {
+impl<T, D: Dram> DramBox<T, D> {
     /// A value of which all bytes are zero; `None` when the host has no memory.
     ///
     /// # Panics
@@ -25,14 +25,14 @@ impl<T, D: Dram> Loan<T, D> {
     ///
     /// # Safety
     /// All-zero bytes are a valid `T`.
-    pub unsafe fn zeroed(dram: D) -> Option<Loan<T, D>> {
+    pub unsafe fn zeroed(dram: D) -> Option<DramBox<T, D>> {
         assert!(size_of::<T>() > 0, "nobody borrows nothing");
-        let value = dram.lend(Layout::new::<T>())?.cast();
-        Some(Loan { value, dram })
+        let value = dram.allocate(Layout::new::<T>())?.cast();
+        Some(DramBox { value, dram })
     }
 }
 
-impl<T, D: Dram> Deref for Loan<T, D> {
+impl<T, D: Dram> Deref for DramBox<T, D> {
     type Target = T;
 
     #[inline(always)]
@@ -42,7 +42,7 @@ impl<T, D: Dram> Deref for Loan<T, D> {
     }
 }
 
-impl<T, D: Dram> DerefMut for Loan<T, D> {
+impl<T, D: Dram> DerefMut for DramBox<T, D> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above; the loan is borrowed exclusively.
@@ -50,12 +50,12 @@ impl<T, D: Dram> DerefMut for Loan<T, D> {
     }
 }
 
-impl<T, D: Dram> Drop for Loan<T, D> {
+impl<T, D: Dram> Drop for DramBox<T, D> {
     fn drop(&mut self) {
         // SAFETY: the value is the loan's, and nobody reaches it any more; the memory was lent with this layout.
         unsafe {
             self.value.drop_in_place();
-            self.dram.give_back(self.value.cast(), Layout::new::<T>());
+            self.dram.deallocate(self.value.cast(), Layout::new::<T>());
         }
     }
 }
@@ -74,13 +74,13 @@ mod tests {
 
     // SAFETY: as the global allocator.
     unsafe impl Dram for Host {
-        fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+        fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
             LENT_BYTES.fetch_add(layout.size() as u64, Ordering::Relaxed);
             // SAFETY: the layout has a size.
             NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
         }
 
-        unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+        unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
             LENT_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
             // SAFETY: lent with this layout.
             unsafe { std::alloc::dealloc(memory.as_ptr(), layout) }
@@ -88,9 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn a_loan_is_zero_writable_and_given_back() {
+    fn loan_is_zero_writable_and_given_back() {
         // SAFETY: numbers may be zero.
-        let mut loan = unsafe { Loan::<[u64; 1000], Host>::zeroed(Host) }.unwrap();
+        let mut loan = unsafe { DramBox::<[u64; 1000], Host>::zeroed(Host) }.unwrap();
         assert!(loan.iter().all(|&word| word == 0));
         loan[999] = 7;
         assert_eq!((loan[999], LENT_BYTES.load(Ordering::Relaxed)), (7, 8000));

@@ -45,7 +45,7 @@ fn full_store(len_bytes: usize) -> (HiKv<Sim, HostDram>, u32) {
 }
 
 #[test]
-fn a_delete_makes_room_for_the_next_put() {
+fn delete_makes_space_for_next_put() {
     let _turn = turn();
     for len_bytes in VALUE_LENS_BYTES {
         let (store, count) = full_store(len_bytes);
@@ -84,7 +84,7 @@ fn wait_count_inside(store: &HiKv<Sim, HostDram>, work: impl Fn()) -> u32 {
 
 /// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.
 #[test]
-fn nobody_waits_for_room_that_does_not_come() {
+fn unavailable_space_is_not_waited_for() {
     let _turn = turn();
     let ((store, count), value) = (full_store(4_000), [1; 4_000]);
     assert_eq!(wait_count(|| assert!(store.put(&key(count), &value).is_err())), 0, "nothing was replaced");
@@ -97,7 +97,7 @@ fn nobody_waits_for_room_that_does_not_come() {
 
 /// The clearing thread reads what is to be freed.
 #[test]
-fn who_clears_inside_a_callback_does_not_wait_for_its_own_end() {
+fn clear_in_callback_does_not_deadlock() {
     let _turn = turn();
     let store = empty_store();
     store.put(&key(0), b"value").unwrap();

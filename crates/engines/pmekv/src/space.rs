@@ -26,7 +26,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Error, while_readers_keep};
+use engine::{Error, wait_for_readers};
 use heap::Reservation;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
@@ -52,14 +52,14 @@ fn last_quarter(max: u64) -> u64 {
 
 /// What checkpoints met.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct CheckpointDamage {
     /// How many entries the log had when one met damage, if the last did.
     damaged_at: Mutex<Option<u64>>,
 }
 
-impl Room {
+impl CheckpointDamage {
     /// A checkpoint has read all records.
-    pub(crate) fn is_whole(&self) {
+    pub(crate) fn clear(&self) {
         *self.damaged_at.lock() = None;
     }
 
@@ -77,15 +77,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// A checkpoint met a record that is damaged.
     pub(crate) fn note_damage(&self) -> Result<(), Error> {
-        *self.room.damaged_at.lock() = Some(self.lanes.entry_count());
-        self.told.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
+        *self.checkpoint_damage.damaged_at.lock() = Some(self.lanes.entry_count());
+        self.last_checkpoint.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
         Ok(())
     }
 
     /// A checkpoint would meet what the last one met, and the log has not grown by so much that trying is cheap beside it.
     pub(crate) fn is_vain(&self) -> bool {
         let grown = |before: u64| self.lanes.entry_count().saturating_sub(before);
-        self.room.damaged_at.lock().is_some_and(|before| grown(before) <= self.tree.len() / KEYS_PER_ENTRY)
+        self.checkpoint_damage.damaged_at.lock().is_some_and(|before| grown(before) <= self.tree.len() / KEYS_PER_ENTRY)
     }
 
     fn log_entry_count_max(&self) -> u64 {
@@ -132,11 +132,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Tries again what found the region full, as long as there is something that may make room. The caller is not pinned, or what waits for it would not be freed.
     #[inline(always)]
-    pub(crate) fn with_room<T>(&self, frees: bool, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn with_space<T>(&self, frees: bool, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         let mut surplus = None;
         loop {
             match attempt() {
-                Err(error) if error.is_full() && self.makes_room(&mut surplus, frees)? => {}
+                Err(error) if error.is_full() && self.makes_space(&mut surplus, frees)? => {}
                 done => return done,
             }
         }
@@ -146,30 +146,30 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// attempt may take slots that were given up, and not come through.
     #[cold]
     #[inline(never)]
-    fn makes_room(&self, surplus: &mut Option<u64>, frees: bool) -> Result<bool, Error> {
+    fn makes_space(&self, surplus: &mut Option<u64>, frees: bool) -> Result<bool, Error> {
         if let Some(left) = surplus {
             return Ok(self.give_surplus_up(left));
         }
-        self.make_room(frees)?;
+        self.make_space(frees)?;
         *surplus = Some(self.reserve.surplus_count());
         Ok(true)
     }
 
     /// The same for a key's delete, again as long as there are checkpoints: what each has given deletes of other threads have had.
-    pub(crate) fn with_room_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn with_space_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         loop {
-            let number = self.told.number.load(Ordering::Acquire);
-            let done = self.with_room(true, &mut attempt);
+            let number = self.last_checkpoint.number.load(Ordering::Acquire);
+            let done = self.with_space(true, &mut attempt);
             let is_full = done.as_ref().is_err_and(Error::is_full);
-            if !is_full || self.told.number.load(Ordering::Acquire) == number {
+            if !is_full || self.last_checkpoint.number.load(Ordering::Acquire) == number {
                 return done;
             }
         }
     }
 
     /// Room for what adds, if a checkpoint gives any; for what frees a checkpoint is made in any case.
-    fn make_room(&self, frees: bool) -> Result<(), Error> {
-        while_readers_keep(|| {
+    fn make_space(&self, frees: bool) -> Result<(), Error> {
+        wait_for_readers(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });
@@ -203,7 +203,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[cold]
     #[inline(never)]
     fn hold_up(&self) {
-        self.held_up.hold_up(&self.limbo, || _ = self.collect());
+        self.held_up.throttle(&self.limbo, || _ = self.collect());
     }
 
     /// Frees the records that no reader can look at any more; true if there were any.
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writers_are_held_back_the_longer_the_fuller_the_log_is_and_never_for_long() {
+    fn writers_slow_as_log_fills() {
         for max in [1, 3, 8, 1_000, 1 << 20, u64::MAX / 2] {
             let paces: Vec<_> = (0..=100).map(|percent| pace((max as u128 * percent / 100) as u64, max)).collect();
             assert!(paces.is_sorted() && paces[..75].iter().all(Duration::is_zero), "{max}: {paces:?}");

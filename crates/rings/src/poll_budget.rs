@@ -30,7 +30,7 @@ static IS_OF_USE: LazyLock<bool> = LazyLock::new(|| available_parallelism().map_
 
 /// How often one looks in the wait that it is in, or comes to.
 #[derive(Debug)]
-pub struct Looks {
+pub struct PollBudget {
     whole_count: u32,
     /// Of a wait.
     count: u32,
@@ -38,19 +38,19 @@ pub struct Looks {
     vain_count: u32,
 }
 
-impl Looks {
+impl PollBudget {
     /// Waits of so many looks at most: of as many as take about 50 us, as long as it takes to wake a thread whose processor is idle.
     #[must_use]
-    pub fn new(whole_count: u32) -> Looks {
-        Looks::of(if *IS_OF_USE { whole_count } else { 0 })
+    pub fn new(whole_count: u32) -> PollBudget {
+        PollBudget::of(if *IS_OF_USE { whole_count } else { 0 })
     }
 
-    fn of(whole_count: u32) -> Looks {
-        Looks { whole_count, count: whole_count, made_count: 0, vain_count: 0 }
+    fn of(whole_count: u32) -> PollBudget {
+        PollBudget { whole_count, count: whole_count, made_count: 0, vain_count: 0 }
     }
 
     /// Nothing was found: whether to look again. If not, the wait is over, and the next one is shorter.
-    pub fn go_on(&mut self) -> bool {
+    pub fn try_again(&mut self) -> bool {
         let is_whole = self.vain_count % WHOLE_EVERY_COUNT == WHOLE_EVERY_COUNT - 1;
         if self.made_count < if is_whole { self.whole_count } else { self.count } {
             self.made_count += 1;
@@ -66,7 +66,7 @@ impl Looks {
     }
 
     /// Something was found: the wait is over.
-    pub fn found(&mut self) {
+    pub fn reset(&mut self) {
         self.count = self.count.max(self.made_count.saturating_mul(4)).min(self.whole_count);
         self.made_count = 0;
     }
@@ -77,49 +77,49 @@ mod tests {
     use super::*;
 
     /// How often a wait looks that finds nothing.
-    fn vain(looks: &mut Looks) -> u32 {
-        std::iter::repeat_with(|| looks.go_on()).take_while(|goes_on| *goes_on).count() as u32
+    fn vain(budget: &mut PollBudget) -> u32 {
+        std::iter::repeat_with(|| budget.try_again()).take_while(|goes_on| *goes_on).count() as u32
     }
 
     #[test]
     fn waits_are_bounded_and_short_where_nothing_comes() {
-        let mut looks = Looks::of(1024);
-        assert_eq!(vain(&mut looks), 1024);
-        let next: Vec<u32> = (0..7).map(|_| vain(&mut looks)).collect();
+        let mut budget = PollBudget::of(1024);
+        assert_eq!(vain(&mut budget), 1024);
+        let next: Vec<u32> = (0..7).map(|_| vain(&mut budget)).collect();
         assert_eq!(next, [512, 256, 128, 64, 32, 16, 16]);
-        let later: Vec<u32> = (0..WHOLE_EVERY_COUNT).map(|_| vain(&mut looks)).collect();
+        let later: Vec<u32> = (0..WHOLE_EVERY_COUNT).map(|_| vain(&mut budget)).collect();
         assert_eq!(later.iter().filter(|count| **count == 1024).count(), 1, "{later:?}");
         assert_eq!(later.iter().filter(|count| **count == 16).count() as u32, WHOLE_EVERY_COUNT - 1, "{later:?}");
     }
 
     /// After `made` looks.
-    fn found(looks: &mut Looks, made: u32) {
-        assert!((0..made).all(|_| looks.go_on()));
-        looks.found();
+    fn found(budget: &mut PollBudget, made: u32) {
+        assert!((0..made).all(|_| budget.try_again()));
+        budget.reset();
     }
 
     #[test]
     fn waits_are_as_long_as_what_is_found_takes() {
-        let mut looks = Looks::of(1024);
-        (0..8).for_each(|_| _ = vain(&mut looks));
-        found(&mut looks, 3);
-        found(&mut looks, 10);
-        assert_eq!(vain(&mut looks), 40);
-        while vain(&mut looks) != 16 {}
+        let mut budget = PollBudget::of(1024);
+        (0..8).for_each(|_| _ = vain(&mut budget));
+        found(&mut budget, 3);
+        found(&mut budget, 10);
+        assert_eq!(vain(&mut budget), 40);
+        while vain(&mut budget) != 16 {}
         // One that is woken late each time looks for long once in a while, and then again.
-        while looks.vain_count % WHOLE_EVERY_COUNT != WHOLE_EVERY_COUNT - 1 {
-            vain(&mut looks);
+        while budget.vain_count % WHOLE_EVERY_COUNT != WHOLE_EVERY_COUNT - 1 {
+            vain(&mut budget);
         }
-        found(&mut looks, 300);
-        looks.vain_count += 1;
-        found(&mut looks, 300);
-        assert_eq!(vain(&mut looks), 1024);
+        found(&mut budget, 300);
+        budget.vain_count += 1;
+        found(&mut budget, 300);
+        assert_eq!(vain(&mut budget), 1024);
     }
 
     #[test]
     fn one_processor_is_the_other_sides() {
-        let mut looks = Looks::of(0);
-        looks.found();
-        assert!((0..2 * WHOLE_EVERY_COUNT).all(|_| vain(&mut looks) == 0));
+        let mut budget = PollBudget::of(0);
+        budget.reset();
+        assert!((0..2 * WHOLE_EVERY_COUNT).all(|_| vain(&mut budget) == 0));
     }
 }

@@ -1,6 +1,6 @@
 //! What looks tell, beside what gets show: of items in slots and beside them, of copies, and of many keys at once.
 
-use engine::{Engine, Expiry, Seen, Verify, empty_room};
+use engine::{Engine, Expiry, Lookup, Verify, empty_buffer};
 use engine_rewo_hash::RewoHash;
 use pmem::Counted;
 use pmem_os::HostDram;
@@ -36,20 +36,20 @@ fn fill(store: &Store, keys: impl Iterator<Item = u32>) {
 }
 
 /// What a look tells of a key, if it does.
-fn look(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
-    let (pin, mut room) = (epoch::pin(), empty_room());
-    match store.look(pin.pinned(), key, &mut room).seen() {
-        Seen::Value(value) => Some(Some(value.to_vec())),
-        Seen::Absent => Some(None),
-        Seen::Unsure => None,
+fn lookup(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
+    let (pin, mut room) = (epoch::pin(), empty_buffer());
+    match store.lookup(pin.pinned(), key, &mut room).unpack() {
+        Lookup::Value(value) => Some(Some(value.to_vec())),
+        Lookup::Absent => Some(None),
+        Lookup::Unsure => None,
     }
 }
 
 /// What looks tell of keys is as it is.
 fn is_told_right(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
     for i in 0..2 * KEY_COUNT {
-        let told = look(store, &key(i));
-        assert!(told.as_ref().is_none_or(|told| *told == held(i)), "{i}: {told:?}");
+        let reported = lookup(store, &key(i));
+        assert!(reported.as_ref().is_none_or(|reported| *reported == held(i)), "{i}: {reported:?}");
     }
 }
 
@@ -89,7 +89,7 @@ fn looks_and_groups_show_what_gets_do() {
 
 /// Where all items are of one kind no search is needed.
 #[test]
-fn a_look_suffices_for_items_that_are_alike() {
+fn look_suffices_for_items_that_are_alike() {
     for len_bytes in [7, 200] {
         for store in [store(), store().caching(1 << 20, HostDram).unwrap()] {
             // A look compares four bytes of the first eight: no two keys are alike in them.
@@ -97,7 +97,7 @@ fn a_look_suffices_for_items_that_are_alike() {
             let (key, value) = (|i: u32| [start(i), u64::from(i).to_le_bytes()].concat(), vec![3; len_bytes]);
             (0..KEY_COUNT).for_each(|i| store.put(&key(i), &value).unwrap());
             for i in 0..2 * KEY_COUNT {
-                assert_eq!(look(&store, &key(i)), Some((i < KEY_COUNT).then(|| value.clone())), "{i} {len_bytes}");
+                assert_eq!(lookup(&store, &key(i)), Some((i < KEY_COUNT).then(|| value.clone())), "{i} {len_bytes}");
             }
         }
     }

@@ -4,7 +4,7 @@ use core::convert::Infallible;
 
 /// What came of a write that took place, or changed nothing. An engine without queues says so by leaving `N` out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer<T, N = Infallible> {
+pub enum WriteResult<T, N = Infallible> {
     /// It took place, and this is what came of it.
     Done(T),
     /// The key is not as the writer expected it, which may look again.
@@ -15,7 +15,7 @@ pub enum Answer<T, N = Infallible> {
 
 /// What a write found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Before {
+pub enum PriorState {
     /// The key was not there.
     Absent,
     /// Its item had expired. The hook is to be told of it, once the writer holds neither lock nor pin.
@@ -24,21 +24,21 @@ pub enum Before {
     Present,
 }
 
-impl Before {
+impl PriorState {
     /// What a write found whose decision was shown a value, or none: what was there to the decision had not expired.
     #[must_use]
-    pub fn as_shown(self, is_shown: bool) -> Before {
-        if is_shown { Before::Present } else { self }
+    pub fn present_if(self, is_shown: bool) -> PriorState {
+        if is_shown { PriorState::Present } else { self }
     }
 }
 
-impl<T, N> Answer<T, N> {
+impl<T, N> WriteResult<T, N> {
     /// The same answer, with another word for what came of it.
-    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Answer<U, N> {
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> WriteResult<U, N> {
         match self {
-            Answer::Done(done) => Answer::Done(of(done)),
-            Answer::Unexpected => Answer::Unexpected,
-            Answer::QueueFull(back) => Answer::QueueFull(back),
+            WriteResult::Done(done) => WriteResult::Done(of(done)),
+            WriteResult::Unexpected => WriteResult::Unexpected,
+            WriteResult::QueueFull(back) => WriteResult::QueueFull(back),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Threads of the caller's that do the background's work.
 
-use engine::{Error, OrderedEngine, Progress, Upkeep};
+use engine::{Error, OrderedEngine, Progress, QueueStats};
 
 use crate::Store;
 
-/// What a call of [`Store::help`] did.
+/// What a call of [`Store::step`] did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Helped {
+pub struct StepResult {
     /// Changes that it applied to the ordered index.
     pub applied_count: u64,
     /// False if it found nothing to do.
@@ -20,15 +20,15 @@ impl Store {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn help(&self) -> Result<Helped, Error> {
+    pub fn step(&self) -> Result<StepResult, Error> {
         let engine = self.writable_engine()?;
         let applied_count = engine.ordered().map_or(Ok(0), OrderedEngine::apply)?;
         let is_more = applied_count > 0 || engine.step()? != Progress::Idle;
-        Ok(Helped { applied_count, is_more })
+        Ok(StepResult { applied_count, is_more })
     }
 
     /// Applies one group of the changes that wait for the ordered index, some ten microseconds of work, and waits for nothing: for event
-    /// loops, between two looks at their clients ([`Store::callers_apply`]). How many changes those were; none where none waits, or other
+    /// loops, between two looks at their clients ([`Store::set_callers_apply`]). How many changes those were; none where none waits, or other
     /// threads are at them.
     ///
     /// # Errors
@@ -43,10 +43,10 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Forked`].
-    pub fn callers_apply(&self, do_they: bool) -> Result<(), Error> {
+    pub fn set_callers_apply(&self, is_enabled: bool) -> Result<(), Error> {
         if let Some(ordered) = self.engine()?.ordered() {
-            ordered.callers_apply(do_they);
-            if !do_they {
+            ordered.set_callers_apply(is_enabled);
+            if !is_enabled {
                 self.ask_workers();
             }
         }
@@ -57,7 +57,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Forked`].
-    pub fn upkeep(&self) -> Result<Upkeep, Error> {
-        Ok(self.engine()?.ordered().map(OrderedEngine::upkeep).unwrap_or_default())
+    pub fn queue_stats(&self) -> Result<QueueStats, Error> {
+        Ok(self.engine()?.ordered().map(OrderedEngine::queue_stats).unwrap_or_default())
     }
 }

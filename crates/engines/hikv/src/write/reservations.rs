@@ -18,7 +18,7 @@ const TOGETHER_COUNT: usize = 64;
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
 /// Where a batch's items lie, which nobody sees yet; they are free again when this is dropped.
-pub(super) struct Rooms<'a, M: Medium, D: Memory> {
+pub(super) struct Reservations<'a, M: Medium, D: Memory> {
     store: &'a HiKv<M, D>,
     /// By operation; empty for those that delete.
     positions: Vec<Position>,
@@ -28,14 +28,14 @@ pub(super) struct Rooms<'a, M: Medium, D: Memory> {
     due: Vec<(u64, Expiry)>,
 }
 
-impl<M: Medium, D: Memory> Drop for Rooms<'_, M, D> {
+impl<M: Medium, D: Memory> Drop for Reservations<'_, M, D> {
     fn drop(&mut self) {
         let reserved = self.positions.iter().filter(|position| !position.is_empty());
         reserved.filter_map(|position| position.place()).for_each(|place| self.store.heap.cancel(place));
     }
 }
 
-impl<M: Medium, D: Memory> Rooms<'_, M, D> {
+impl<M: Medium, D: Memory> Reservations<'_, M, D> {
     /// The item of the operation; empty if it deletes.
     #[inline(always)]
     pub(super) fn position(&self, number: usize) -> Position {
@@ -78,9 +78,9 @@ impl<M: Medium, D: Memory> Rooms<'_, M, D> {
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Step 1: room for all items, which are written and flushed.
-    pub(super) fn write_items(&self, plan: &Plan<'_>) -> Result<Rooms<'_, M, D>, Error> {
+    pub(super) fn write_items(&self, plan: &Plan<'_>) -> Result<Reservations<'_, M, D>, Error> {
         let positions = Vec::with_capacity(plan.ops.len());
-        let mut rooms = Rooms { store: self, positions, stamp: self.stamp(), due: Vec::new() };
+        let mut rooms = Reservations { store: self, positions, stamp: self.stamp(), due: Vec::new() };
         while let Some((signature, first)) = plan.ops.get(rooms.positions.len()) {
             let start = rooms.positions.len();
             match new_item(first) {
@@ -95,7 +95,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// The next items, as many as are of this size class and have room at hand.
-    fn write_alike(&self, rooms: &mut Rooms<'_, M, D>, class: Class, ops: &[(u64, &BatchOp<'_>)]) -> Result<(), Error> {
+    fn write_alike(
+        &self,
+        rooms: &mut Reservations<'_, M, D>,
+        class: Class,
+        ops: &[(u64, &BatchOp<'_>)],
+    ) -> Result<(), Error> {
         let first_bytes = ops.first().and_then(|(_, op)| new_item(op)).map_or(0, |item| item.item_bytes());
         let is_of_class = |(_, op): &&(u64, &BatchOp<'_>)| {
             new_item(op).is_some_and(|item| {
@@ -119,7 +124,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    fn write_long(&self, rooms: &mut Rooms<'_, M, D>, signature: u64, item: &NewItem<'_>) -> Result<(), Error> {
+    fn write_long(&self, rooms: &mut Reservations<'_, M, D>, signature: u64, item: &NewItem<'_>) -> Result<(), Error> {
         let place = self.reserve(item.item_bytes())?.publish();
         rooms.positions.push(Position::of(place));
         // SAFETY: as above.

@@ -6,7 +6,7 @@
 //!    waits for a sync is acknowledged after the files are gone.
 //! 2. A writer looks before its write, at most once a second: the background has the next writer look (`engine::Worker`), and rests once a
 //!    second went by without a write. So elsewhere, as on DAX and tmpfs, writes are acknowledged for about a second longer.
-//! 3. [`Store::look_at_files`](crate::Store::look_at_files), `sync`, `close` and a backup look at once.
+//! 3. [`Store::check_files`](crate::Store::check_files), `sync`, `close` and a backup look at once.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -25,7 +25,7 @@ use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
 /// The place of a store's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Standing {
+pub enum FilesStatus {
     /// The store's path leads to them.
     InPlace,
     /// They are elsewhere: the directory or a file in it was renamed. Writes are as durable as before.
@@ -34,16 +34,16 @@ pub enum Standing {
     Removed,
 }
 
-impl Standing {
-    const ALL: [Standing; 3] = [Standing::InPlace, Standing::Moved, Standing::Removed];
+impl FilesStatus {
+    const ALL: [FilesStatus; 3] = [FilesStatus::InPlace, FilesStatus::Moved, FilesStatus::Removed];
 
     /// The name, as in stats.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Standing::InPlace => "in place",
-            Standing::Moved => "moved",
-            Standing::Removed => "removed",
+            FilesStatus::InPlace => "in place",
+            FilesStatus::Moved => "moved",
+            FilesStatus::Removed => "removed",
         }
     }
 }
@@ -63,17 +63,17 @@ pub(crate) struct Files {
 impl Files {
     pub(crate) fn new(path: &Path, guard: &ForkGuard, locks: Locks) -> io::Result<Files> {
         let dir = if fs::metadata(path)?.is_dir() { Some(File::open(path)?) } else { None };
-        let seen = AtomicU8::new(Standing::InPlace as u8);
+        let seen = AtomicU8::new(FilesStatus::InPlace as u8);
         Ok(Files { path: path::absolute(path)?, dir, guard: guard.clone(), seen, locks })
     }
 
     /// Looks where the files are now, and closes the store to writes if they are gone. A change is logged.
-    pub(crate) fn look(&self) -> Standing {
+    pub(crate) fn check(&self) -> FilesStatus {
         if !self.guard.in_owner() {
             return self.last_seen();
         }
-        let (before, now) = (self.last_seen(), self.standing());
-        if now == Standing::Removed {
+        let (before, now) = (self.last_seen(), self.status());
+        if now == FilesStatus::Removed {
             self.guard.close_to_writes(Closed::Removed);
         }
         if self.seen.swap(now as u8, Ordering::Relaxed) != before as u8 || now == before {
@@ -84,8 +84,8 @@ impl Files {
     }
 
     /// As of the last look.
-    pub(crate) fn last_seen(&self) -> Standing {
-        Standing::ALL[usize::from(self.seen.load(Ordering::Relaxed))]
+    pub(crate) fn last_seen(&self) -> FilesStatus {
+        FilesStatus::ALL[usize::from(self.seen.load(Ordering::Relaxed))]
     }
 
     /// What is free on the file system for a store that grows; none is known of a device.
@@ -105,10 +105,10 @@ impl Files {
         self.dir.as_ref().map(|dir| PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd())))
     }
 
-    fn standing(&self) -> Standing {
-        let Some(dir) = &self.dir else { return Standing::InPlace };
+    fn status(&self) -> FilesStatus {
+        let Some(dir) = &self.dir else { return FilesStatus::InPlace };
         if self.locks.iter().any(|lock| lock.is_unlinked()) {
-            return Standing::Removed;
+            return FilesStatus::Removed;
         }
         let is_elsewhere = |found: io::Result<bool>| match found {
             Err(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
@@ -119,7 +119,7 @@ impl Files {
         let is_astray =
             |lock: &StoreLock| lock.holds_bytes() && names.iter().all(|name| is_elsewhere(lock.is_of(name)));
         let is_dir_elsewhere = is_elsewhere(is_same(dir, &self.path));
-        if is_dir_elsewhere || self.locks.iter().any(is_astray) { Standing::Moved } else { Standing::InPlace }
+        if is_dir_elsewhere || self.locks.iter().any(is_astray) { FilesStatus::Moved } else { FilesStatus::InPlace }
     }
 }
 
