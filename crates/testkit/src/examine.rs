@@ -157,8 +157,8 @@ impl Examiner {
         let sim: S::Medium = medium_on(image, self.model, &self.settings);
         let store = S::open(sim.clone()).map_err(Problem::DoesNotOpen)?;
         if self.settings.end == End::Kill {
-            // A kill leaves data that is not durable yet; reading makes it durable, so that `found` is exactly what the
-            // clear begins with.
+            // A kill leaves data that is not durable yet; reading makes it durable, so that the clear begins with
+            // exactly `found`.
             self.expect(&store, &found)?;
         }
         let mut oracle = Oracle::exactly(found);

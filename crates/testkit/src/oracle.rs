@@ -1,8 +1,8 @@
 //! The oracle: decides which states of a store are legal after a crash.
 //!
 //! - Every acknowledged operation is present.
-//! - The operation in flight is present completely or not at all. Once a reader has seen any of its effects, it is
-//!   present.
+//! - The operation in flight is present completely or not at all. Once a reader has seen any effect of the operation,
+//!   the operation is present.
 //! - Nothing else is present.
 //! - After a reader has seen one key's new value, no reader sees an old value of any key of that operation.
 //! - The puts of one `multi_put`, and the deletes of one `multi_delete`, are separate operations in flight; those of

@@ -52,7 +52,7 @@ pub(crate) struct Scene<S: Subject> {
     rival_images_per_step_max: usize,
     end: End,
     explores: bool,
-    /// Whether the visitor has run during the operation in flight. Before that, this run shows nothing new.
+    /// True if the visitor has run during the operation in flight. Before that, this run shows nothing new.
     visited: bool,
     crashes: Reservoir<(u64, u64), Crash<S>>,
     /// The current place of the run; its problem is not filled in.

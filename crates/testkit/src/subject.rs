@@ -241,7 +241,7 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// [`Failure::Unfinished`] if the medium holds no store; or any other error of the store.
     fn open(medium: Self::Medium) -> Result<Self, Failure>;
 
-    /// Like [`Subject::open`], but for reading only, on a frozen medium. Returns `None` if the store has no such mode.
+    /// Like [`Subject::open`], but only for reading, on a frozen medium. Returns `None` if the store has no such mode.
     fn open_to_read(_medium: Self::Medium) -> Option<Result<Self, Failure>> {
         None
     }

@@ -1,17 +1,18 @@
-//! How often a thread waits for others.
+//! Counts how often a thread waits for other threads.
 
 use std::cell::Cell;
 
 use pmem::relax_by;
 
 thread_local! {
-    /// How often this thread has let others run.
+    /// The number of times that this thread yielded to others.
     static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Does `work`; how often this thread waited for others meanwhile. All threads of the process go on waiting as an engine's do.
+/// Runs `work` and returns how often this thread waited for others during it. All threads of the process keep waiting
+/// as those of an engine do.
 pub fn wait_count(work: impl FnOnce()) -> u32 {
-    // An engine that is opened meanwhile says it no more.
+    // Once per process: an engine that `work` opens can then no longer replace the counting callback below.
     engine::relax_by_threads();
     relax_by(|asked| {
         WAIT_COUNT.set(WAIT_COUNT.get() + 1);

@@ -1,4 +1,4 @@
-//! Operations that no caller waits for, and which askers are woken.
+//! Writes that no caller waits for, and the wake-ups of callers that ask whether such a write is durable.
 
 use std::sync::mpsc;
 
@@ -26,7 +26,7 @@ fn opened_with(disk: &SimDisk, level: Durability, background: bool) -> Journaled
     Journaled::open(disk.files(), options(background), &|_| {}).expect("a disk without faults")
 }
 
-/// A word that is published, and not waited for.
+/// Publishes a word and does not wait for it.
 fn published(journal: &Journaled<SimFile>) -> Receipt {
     let publish = || {
         assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2), Taken::Yes);
@@ -69,7 +69,7 @@ fn whoever_asks_is_woken_when_the_sync_fails_and_told_so_ever_after() {
     assert!(notifier.ask(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
 }
 
-/// The syncing threads wake an asker for the last time at their end.
+/// The syncing threads send their last wake-ups when they end.
 #[test]
 fn nobody_is_woken_for_what_was_durable_when_it_was_asked_for() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
@@ -113,7 +113,7 @@ fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
     let acknowledger = journal.acknowledger();
     assert_eq!((journal.acknowledge(met), acknowledger.is_durable(early)), (Ok(Waited::Durable), Ok(true)));
     assert_eq!(acknowledger.wait(early), Ok(()));
-    // The log was durable to its end, and has nothing of this.
+    // The log was durable up to its end and contains nothing of this write.
     let (waited, late) = acknowledger.deferred(|| {
         assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 4)], 4), Taken::No);
         journal.acknowledge(journal.commit(Level::Strongest))
@@ -134,7 +134,7 @@ fn who_reads_what_a_failure_left_has_nothing_to_wait_for() {
     assert_eq!(nothing, Receipt::default());
 }
 
-/// Nobody waits for a word at 'power': it is at most an interval old when it is durable.
+/// No caller waits at level 'power': when the word becomes durable it is at most one sync interval old.
 #[test]
 fn what_is_buffered_is_synced_though_nobody_asks() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
