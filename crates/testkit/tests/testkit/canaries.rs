@@ -1,5 +1,5 @@
 //! Every canary is used by the code and hunted by a test. An unhunted canary would claim that its rule is tested when
-//! it is not.
+//! the rule is not.
 //!
 //! Crates name their canaries without regard to other crates, so a name belongs to one crate, which is found by the
 //! path before the name, by an import, or by the file's place. A medium matches canaries by their strings. If a crate

@@ -198,8 +198,8 @@ fn walked(store: &dyn Engine) -> Option<Contents> {
 /// The description of a violation.
 type Wrong = String;
 
-/// Compares a store whose log failed during the trial with its contents before, and with its contents after it is
-/// opened again.
+/// Compares a store whose log failed during the trial with the contents before, and with the contents after the store
+/// is opened again.
 struct Judge<'a> {
     trial: &'a Trial,
     held: &'a Contents,

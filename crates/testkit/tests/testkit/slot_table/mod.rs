@@ -1,7 +1,7 @@
 //! The smallest correct persistent store: two tables of entries, one of them live, and cells for items.
 //!
-//! It follows the protocols of the real engines (item, order, publish with a mark, commit, settle) and breaks them
-//! where a canary requests it, so that tests can show that the explorer catches each bug.
+//! The store follows the protocols of the real engines (item, order, publish with a mark, commit, settle) and breaks a
+//! rule where a canary requests it, so that tests can show that the explorer catches each bug.
 //!
 //! ```text
 //! 0      root: MAGIC + live table, FRESH   64  seed
@@ -9,7 +9,7 @@
 //! 8192   cells of 128 bytes: { key length u16, value length u16, checksum u32, 0 } key value
 //! ```
 //!
-//! A writer holds the lock from the reservation of a cell to the commit, and releases it before it waits.
+//! A writer holds the lock from the reservation of a cell to the commit, and releases the lock before waiting.
 
 mod ops;
 
