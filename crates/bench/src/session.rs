@@ -60,7 +60,7 @@ impl<'a, S: Subject> Session<'a, S> {
     /// # Errors
     /// Any error of the subject.
     pub fn measure(&self, workload: Workload, paced: &mut dyn FnMut()) -> Result<Option<Row>, Error> {
-        // The ordered index of ordered workloads exists before, except where building it is measured.
+        // Ordered workloads find the ordered index built, except where building it is measured.
         if (self.config.keeps_order || workload.is_ordered()) && workload != Workload::Rebuild {
             self.subject.put_in_order()?;
         }
@@ -79,7 +79,7 @@ impl<'a, S: Subject> Session<'a, S> {
         Ok(pace.is_any().then(|| pace.ns_each(streams.len())))
     }
 
-    /// Returns the same, and the 99.9th percentile of operations that are timed one by one.
+    /// Returns the same, and the 99.9th percentile of operations timed one by one.
     pub(crate) fn bound(&self, workload: Workload, limit: Duration) -> Result<Option<Bound>, Error> {
         let (mut streams, until) = (self.streams(workload), self.until(limit));
         let pace = throughput(&mut streams, until)?;
