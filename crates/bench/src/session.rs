@@ -42,7 +42,8 @@ impl<'a, S: Subject> Session<'a, S> {
         Ok(Session { subject, config, stop, pool })
     }
 
-    /// Puts all records; returns their number, which is smaller if it was stopped, and the time it took.
+    /// Puts all records; returns the number of records put, which is smaller if the session was stopped, and the
+    /// elapsed time.
     ///
     /// # Errors
     /// Any error of the subject.

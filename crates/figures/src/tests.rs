@@ -115,7 +115,7 @@ fn inks_operations_have_parts() {
 
 #[test]
 fn what_is_not_there_is_refused() {
-    assert!(Paper::named("nobody").is_err());
+    assert!(Paper::named("unknown").is_err());
     assert!(Paper::named("rewo").unwrap().chosen(&["99".to_owned()]).is_err());
     assert_eq!(Paper::named("rewo").unwrap().chosen(&["9".to_owned()]).unwrap().len(), 1);
 }

@@ -1,8 +1,8 @@
 //! Properties that must hold for any bytes that a client sends. Each function is a fuzz target: it panics if a property
 //! does not hold.
 //!
-//! `libfuzzer/` runs the targets with libFuzzer. `tests/fuzz/slice.rs` runs them with a few thousand inputs, so that
-//! they also run without libFuzzer.
+//! `libfuzzer/` runs the targets with libFuzzer. `tests/fuzz/slice.rs` runs the same targets with a few thousand inputs
+//! and without libFuzzer.
 
 mod acl;
 mod commands;

@@ -23,18 +23,18 @@ enum Node {
     Map(Vec<(Node, Node)>),
 }
 
-/// A client reads exactly what was written, in both versions of the protocol.
+/// A client reads exactly the written reply, in both versions of the protocol.
 pub fn replies(data: &[u8]) {
     let node = Node::of(&mut &data[..], 0);
     let mut bytes = Vec::new();
     node.write(&mut Reply::new(&mut bytes, Protocol::Resp2));
-    let (frame, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is whole");
+    let (frame, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is complete");
     assert_eq!(read_bytes, bytes.len());
     assert!(node.is_frame2(&frame), "{node:?} became {frame:?}");
 
     bytes.clear();
     node.write(&mut Reply::new(&mut bytes, Protocol::Resp3));
-    let (frame, read_bytes) = resp3::decode::complete::decode(&bytes).expect("it is well formed").expect("it is whole");
+    let (frame, read_bytes) = resp3::decode::complete::decode(&bytes).expect("it is well formed").expect("it is complete");
     assert_eq!(read_bytes, bytes.len());
     assert!(node.is_frame3(&frame), "{node:?} became {frame:?}");
 }

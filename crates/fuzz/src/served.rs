@@ -57,7 +57,7 @@ impl Served {
         let mut request = Vec::new();
         write_request(&mut request, arguments);
         let bytes = self.answer(&request);
-        let (reply, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is whole");
+        let (reply, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is complete");
         assert_eq!(read_bytes, bytes.len(), "one reply to one request");
         reply
     }

@@ -67,7 +67,7 @@ impl<M: Medium> Buckets<M> {
         for (word, at) in (start / 8..=(start + ITEM_BYTES - 1) / 8).zip((0..).step_by(8)) {
             bytes[at..at + 8].copy_from_slice(&self.0.word(Self::at(bucket).plus(8 * word as u64)).to_le_bytes());
         }
-        *bytes[start % 8..].first_chunk().expect("an item lies in five words")
+        *bytes[start % 8..].first_chunk().expect("an item fits in five words")
     }
 
     /// Finds the key's slot among those of `buckets`.

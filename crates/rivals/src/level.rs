@@ -1,8 +1,8 @@
 //! Level hashing (Zuo, Hua, Wu: 'Write-Optimized and High-Performance Hashing Index Scheme for Persistent Memory'): an
 //! upper level of buckets that two hash functions address, and a lower level of half as many, each shared by two upper
-//! ones. An insert uses the emptier of its two upper buckets, or else of its two lower ones; if all are full, one item
-//! moves to its other bucket of the same level. An update writes a free slot of its bucket if there is one, and both
-//! tokens change in one word; otherwise it is logged.
+//! ones. An insert uses the emptier of the key's two upper buckets, or else of the two lower ones; if all are full, one
+//! item moves to its other bucket of the same level. An update writes a free slot of the item's bucket if there is one,
+//! and both tokens change in one word; otherwise the update is logged.
 
 use pmem::Medium;
 

@@ -13,8 +13,8 @@
 //! # Guarantees
 //! - An operation that has returned survives a loss of power; an operation in progress is present completely or not at
 //!   all. The papers of PFHT and Path hashing promise nothing of this kind. Both tables use the methods of Level
-//!   hashing, whose authors used them for their comparison: an item is durable before its token, and an update that
-//!   does not fit in one word is logged.
+//!   hashing, as in the comparison by the authors of Level hashing: an item is durable before its token, and an update
+//!   that does not fit in one word is logged.
 //! - A crash during a move leaves two equal items. Opening removes one of them, which needs a walk over the entire
 //!   table.
 //! - Not guaranteed: readers or writers concurrent with a writer (one caller at a time; none of the three tables has

@@ -1,7 +1,7 @@
 //! Path hashing (Zuo, Hua: 'A Write-friendly Hashing Scheme for Non-volatile Memory Systems'): cells that form an
-//! inverted binary tree; each of two hash functions addresses one half of its leaves. A key is in one of its two leaves
-//! or, if both are in use, in a cell on the path from one of them to the root, of which eight levels are kept. Items
-//! never move.
+//! inverted binary tree; each of two hash functions addresses one half of the leaves. A key is in one of two leaves or,
+//! if both are in use, in a cell on the path from one of these leaves to the root, of which eight levels are kept.
+//! Items never move.
 //!
 //! ```text
 //! cell, 32 bytes   +0 key 16   +16 value 15   +31 token

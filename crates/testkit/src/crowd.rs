@@ -169,7 +169,7 @@ pub fn a_batch_may_be_long(store: &dyn Engine, look: impl Fn()) {
 /// If there is none.
 pub fn histories_are_linearizable<S: Made<Medium = Sim>>(scans: bool) {
     for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
-        let store = Crashed::<S>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let store = Crashed::<S>::format(Sim::new(0, Model::Span)).expect("there is space");
         let contention = Contention { seed, key_count, scans, ..Contention::default() };
         let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
         assert!(judged > 0);

@@ -36,9 +36,9 @@ pub fn engine_conforms<K: Made>(
         ..Shape::small(op_count)
     };
     rules_hold::<K>(&medium);
-    let features = K::format(medium(), Clock::default()).expect("there is room").features();
+    let features = K::format(medium(), Clock::default()).expect("there is space").features();
     let (shape, lacks) = everything.offered_by(&features);
-    let open = || Box::new(Crashed::<K>::format(medium()).expect("there is room")) as Box<dyn Operations>;
+    let open = || Box::new(Crashed::<K>::format(medium()).expect("there is space")) as Box<dyn Operations>;
     conformance(open, &shape, seeds).map(|_| lacks)
 }
 
@@ -47,7 +47,7 @@ pub fn engine_conforms<K: Made>(
 /// # Panics
 /// If the engine breaks one.
 pub fn rules_hold<K: Made>(medium: &impl Fn() -> K::Medium) {
-    refuses_long_keys(&K::format(medium(), Clock::default()).expect("there is room"));
+    refuses_long_keys(&K::format(medium(), Clock::default()).expect("there is space"));
     refuses_to_write_what_it_reads::<K>(&medium());
 }
 
@@ -84,12 +84,12 @@ fn refuses_long_keys(store: &dyn Engine) {
 
 /// A store opened for reading refuses every write, including those that would change nothing.
 fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
-    let store = K::format(on.clone(), Clock::default()).expect("there is room");
-    store.put(b"key", b"value").expect("there is room");
+    let store = K::format(on.clone(), Clock::default()).expect("there is space");
+    store.put(b"key", b"value").expect("there is space");
     store.close().expect("it closes");
     drop(store);
     on.freeze();
-    let store = K::open(on.clone(), Clock::default()).expect("it is whole");
+    let store = K::open(on.clone(), Clock::default()).expect("it opens");
     let features = store.features();
     let mut answers = vec![
         ("put", store.put(b"key", b"value")),
@@ -112,6 +112,6 @@ fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
         assert!(is_refused, "{}: {operation} of a store that is open for reading answered {answer:?}", store.name());
     }
     let mut found = Vec::new();
-    store.get(b"key", &mut |_, value| found = value.to_vec()).expect("it is whole");
+    store.get(b"key", &mut |_, value| found = value.to_vec()).expect("it is complete");
     assert_eq!(found, b"value");
 }

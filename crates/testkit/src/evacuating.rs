@@ -34,9 +34,9 @@ pub fn evacuating() -> Script {
 /// # Panics
 /// If the engine fails.
 pub fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
-    let store = Arc::new(M::format(sim.clone(), Clock::default()).expect("there is room"));
+    let store = Arc::new(M::format(sim.clone(), Clock::default()).expect("there is space"));
     let keys = || (0..KEY_COUNT).filter(|number| *number != GAP).map(key);
-    (0..KEY_COUNT).for_each(|number| store.put(&key(number), &[1; LARGE_BYTES]).expect("there is room"));
+    (0..KEY_COUNT).for_each(|number| store.put(&key(number), &[1; LARGE_BYTES]).expect("there is space"));
     store.delete(&key(GAP)).expect("it is there");
     // Background writes are done before.
     while store.step().expect("it is sound") == Progress::More {}
@@ -45,7 +45,7 @@ pub fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
         if kind == StepKind::Stream && !has_come {
             has_come = true;
             let store = late.upgrade().expect("the store is compacted");
-            keys().for_each(|key| store.put(&key, b"new").expect("there is room"));
+            keys().for_each(|key| store.put(&key, b"new").expect("there is space"));
         }
     }));
     store.compact(&mut |_| ControlFlow::Continue(())).expect("it is sound");

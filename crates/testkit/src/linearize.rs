@@ -192,7 +192,7 @@ mod tests {
         assert!(!judge(&[put, event(2, 3, Call::Delete(false))]), "a delete that overlooked the key");
         assert!(!judge(&[put, event(2, 6, Call::Delete(true)), event(3, 5, Call::Delete(true))]), "deleted twice");
         let swap = |is_swapped| event(2, 3, Call::Swap(Some(1), Some(2), is_swapped));
-        assert!(!judge(&[put, swap(false)]), "a swap that did not see what was there");
+        assert!(!judge(&[put, swap(false)]), "a swap that did not see the current value");
         assert!(!judge(&[put, swap(true), event(4, 5, Call::Get(Some(1)))]), "a swap that is lost");
         let others = [event(2, 6, Call::Swap(Some(1), Some(2), true)), event(3, 5, Call::Swap(Some(1), Some(3), true))];
         assert!(!judge(&[put, others[0], others[1]]), "two swaps of one value");

@@ -47,7 +47,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) level: Level,
     /// The records that the store holds or will hold.
     pub(crate) records: Records,
-    /// Whether keys are kept in order, for systems that can do without.
+    /// Requests that keys are kept in order, for systems with a choice.
     pub(crate) is_ordered: bool,
 }
 

@@ -265,8 +265,8 @@ mod tests {
         let records = Records { count: 300, key_bytes: 20, shared_bytes: 4, value_bytes: 64 };
         let (workloads, plan) = (vec![Workload::Scan], None);
         let config = Config { workloads, records, pass: Duration::ZERO, threads: 1, plan, keeps_order: false, seed: 0 };
-        let place = tempfile::tempdir().expect("there is room");
-        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is room");
+        let place = tempfile::tempdir().expect("there is space");
+        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is space");
         let (mut key, mut value) = (vec![0; 20], vec![0; 64]);
         for record in 0..records.count {
             records.write_key(record, &mut key);
@@ -288,8 +288,8 @@ mod tests {
         let records = Records { count: 40, key_bytes: 16, shared_bytes: 0, value_bytes: 64 };
         let (workloads, pass, plan) = (vec![Workload::Update], Duration::ZERO, None);
         let config = Config { workloads, records, pass, threads: 3, plan, keeps_order: false, seed: 0 };
-        let place = tempfile::tempdir().expect("there is room");
-        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is room");
+        let place = tempfile::tempdir().expect("there is space");
+        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is space");
         let (mut key, mut value) = ([0; 16], Vec::new());
         thread::scope(|scope| {
             for thread in 0..3_u64 {

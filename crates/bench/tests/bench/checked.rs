@@ -66,7 +66,7 @@ impl Twin {
 
 impl Subject for Twin {
     fn name(&self) -> String {
-        "twin".into()
+        "variant".into()
     }
 
     fn offers(&self, need: Need) -> bool {
@@ -222,7 +222,7 @@ fn what_a_store_cannot_do_is_refused_before_anything_is_loaded() {
     let twin = Twin { items: Mutex::default(), fault: Fault::NoScans };
     let config = config(&[Workload::InsertOrdered, Workload::YcsbE]);
     let refused = run(&twin, &config, &Bounds::default(), &|| false, |event| panic!("{event:?}"));
-    assert_eq!(refused.unwrap_err().to_string(), "twin has no ordered scans, which ycsb-e needs");
+    assert_eq!(refused.unwrap_err().to_string(), "variant has no ordered scans, which ycsb-e needs");
     assert!(twin.items.lock().unwrap().is_empty());
 }
 

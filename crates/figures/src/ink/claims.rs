@@ -135,7 +135,7 @@ pub(crate) const PAPER: Paper = Paper {
             printed: &[],
             claims: &[
                 claim(
-                    "read, searching / searching at order 255: the order alone decides",
+                    "read, searching / searching at order 255: only the order decides",
                     (1.0, MORE),
                     of(&["read-parts"], &[SEARCHING], &[7.0, 15.0, 31.0, 63.0, 127.0]),
                     of(&["read-parts"], &[SEARCHING], &[255.0]),

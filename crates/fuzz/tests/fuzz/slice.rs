@@ -1,4 +1,4 @@
-//! A short run of every fuzz target: its corpus, and inputs derived from it at random, the same in each run.
+//! A short run of every fuzz target: the corpus, and inputs derived from the corpus at random, the same in each run.
 
 use std::fs;
 use std::path::PathBuf;

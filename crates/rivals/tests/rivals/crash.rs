@@ -64,7 +64,7 @@ fn scripts<T: Table<Counted<Sim>>>() -> Vec<Script> {
 
 fn keeps_its_claims<T: Table<Sim> + Send + Sync + 'static>(scripts: &[Script]) {
     let open = || -> Box<dyn Operations> {
-        Box::new(Crashed::<T>::format(Sim::new(4096, Model::Line)).expect("there is room"))
+        Box::new(Crashed::<T>::format(Sim::new(4096, Model::Line)).expect("there is space"))
     };
     let compared = conformance(open, &Shape { reopens: false, ..shape(12, 400) }, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{}: {mismatch}", T::NAME)) >= 1600);

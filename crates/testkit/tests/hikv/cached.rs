@@ -107,7 +107,7 @@ const FEW_KEYS: Contention =
     Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: true, clear_every: 150, seed: 1 };
 
 fn assert_linearizable<O: Kept>(contention: &Contention) {
-    let store = crate::subject::Crashed::<O, Restless>::format(Sim::new(0, Model::Span)).expect("there is room");
+    let store = crate::subject::Crashed::<O, Restless>::format(Sim::new(0, Model::Span)).expect("there is space");
     let judged = contend(&store, contention);
     assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) > 0);
     assert_eq!(store.check(), Ok(vec![]));

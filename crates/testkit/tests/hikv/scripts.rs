@@ -229,7 +229,7 @@ pub(crate) fn up_to_a_split() -> Vec<Op> {
     let key = |i: u32| i.to_be_bytes();
     let count = (0..2000)
         .take_while(|&i| {
-            store.put(&key(i), b"v").expect("there is room");
+            store.put(&key(i), b"v").expect("there is space");
             store.0.stats().figure("split_count").unwrap() == 0.0
         })
         .count() as u32;

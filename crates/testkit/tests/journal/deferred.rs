@@ -46,7 +46,7 @@ fn whoever_asks_is_woken_when_all_is_durable() {
         let receipt = published(&journal);
         let mut is_durable = notifier.ask(receipt).expect("a disk without faults");
         while !is_durable {
-            woken.recv().expect("somebody wakes");
+            woken.recv().expect("a syncing thread wakes it");
             is_durable = journal.acknowledger().is_durable(receipt).expect("a disk without faults");
         }
     }
@@ -62,7 +62,7 @@ fn whoever_asks_is_woken_when_the_sync_fails_and_told_so_ever_after() {
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
     let mut asked = notifier.ask(receipt);
     while asked == Ok(false) {
-        woken.recv().expect("somebody wakes");
+        woken.recv().expect("a syncing thread wakes it");
         asked = journal.acknowledger().is_durable(receipt);
     }
     assert!(matches!(asked, Err(MediumError::Poisoned { .. })), "{asked:?}");

@@ -157,7 +157,7 @@ fn give_back(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &m
 }
 
 fn take_again(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &mut Rng) {
-    journal.allocate(span(page)).expect("a disk with room");
+    journal.allocate(span(page)).expect("a disk with space");
     shared.lock().0[page].is_given_back = false;
     fill(journal, page, shared, rng);
 }

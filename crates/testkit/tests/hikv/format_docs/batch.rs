@@ -85,7 +85,7 @@ impl Operation {
 
 fn bytes(sim: &Sim, at: u64, len_bytes: u64) -> &[u8] {
     // SAFETY: the observed step is over, and no thread stores while the bytes are read.
-    unsafe { sim.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+    unsafe { sim.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
 }
 
 fn number(sim: &Sim, at: u64) -> u64 {
@@ -114,7 +114,7 @@ fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<Seen>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
     store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(look(sim))));
-    store.0.write_batch(batch).expect("there is room");
+    store.0.write_batch(batch).expect("there is space");
     store.0.medium().unobserve();
     let mut seen = std::mem::take(&mut *seen.lock());
     seen.dedup();

@@ -110,7 +110,7 @@ fn read(bytes: &[u8]) -> Vec<Item> {
 fn read_records(mut records: &[u8], items: &mut Vec<Item>) {
     let fields = record();
     while !records.is_empty() {
-        let mut take = |len: u64| records.split_off(..len as usize).expect("the record lies in its block");
+        let mut take = |len: u64| records.split_off(..len as usize).expect("the record ends in its block");
         let head = take(RECORD_HEADER_BYTES as u64);
         let number = |name| fields.number(head, name);
         assert_eq!(number("kind"), 1);

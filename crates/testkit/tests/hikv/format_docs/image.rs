@@ -26,7 +26,7 @@ fn closed() -> Store {
     let medium = engine.medium().clone();
     let engine = engine.keeping_order(Ordered::new(1, HostDram));
     engine.ordered().expect("it keeps order").catch_up(Early::Wait).expect("there is memory");
-    engine.close().expect("there is room");
+    engine.close().expect("there is space");
     drop(engine);
     Store(HiKv::open(medium, HostDram).expect("it was closed"))
 }

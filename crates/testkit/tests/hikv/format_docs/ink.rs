@@ -36,7 +36,7 @@ struct Reader(Sim);
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: no thread stores to the region any more.
-        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
     }
 
     fn word(&self, at: u64) -> u64 {

@@ -170,7 +170,7 @@ fn items_are_stamped() {
         assert_eq!(header().number(store.bytes(at, HEADER_BYTES as u64), "snapshot epoch"), expected);
         let word = region::head().start("snapshot epoch");
         assert_eq!(store.word(word), if expected == 0 { 0 } else { seal(expected) });
-        store.0.snapshots().expect("HiKV has them").take_snapshot().expect("nobody is in a callback");
+        store.0.snapshots().expect("HiKV has them").take_snapshot().expect("no callback is running");
     }
 }
 

@@ -62,7 +62,7 @@ fn log() -> Vec<u8> {
     commit();
     // SAFETY: only one thread uses the region, and it holds no reference into it.
     unsafe { journal.stream(Offset(4096), &[b"twelve bytes"]) };
-    journal.grow(2 * REGION_BYTES).expect("the disk has room");
+    journal.grow(2 * REGION_BYTES).expect("the disk has space");
     commit();
     let log = disk.files().log;
     let mut bytes = vec![0; options().segment_bytes as usize];

@@ -33,7 +33,7 @@ const NOT_THERE: u64 = 255;
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: no thread stores to the region any more.
-        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
     }
 
     /// Returns the start of the lines of this name.

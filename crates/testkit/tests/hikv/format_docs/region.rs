@@ -92,7 +92,7 @@ fn the_head_of_a_store() {
     assert_eq!(FORMAT_UNFINISHED.to_le_bytes(), *b"hikv new");
     assert_eq!(fields.length("engine area"), ENGINE_AREA_BYTES);
     assert_eq!(ENGINE_AREA_BYTES, u64::from(PARTITION_COUNT_MAX) * LINE_BYTES);
-    store.0.clear().expect("there is room");
+    store.0.clear().expect("there is space");
     assert_eq!(payload(word("generation")), 1);
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn chunks(store: &Store) -> Vec<Chunk> {
         });
         unit += fields.of_word(word, "units");
     }
-    assert_eq!(unit, mark, "chunks lie end to end up to the high-water mark");
+    assert_eq!(unit, mark, "chunks are contiguous up to the high-water mark");
     chunks
 }
 

@@ -26,7 +26,7 @@ struct Reader(Sim);
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: no thread stores to the region any more.
-        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
     }
 
     fn word(&self, at: u64) -> u64 {
@@ -84,7 +84,7 @@ impl Reader {
                 }
                 _ => panic!("a slot of kind {kind}"),
             };
-            assert!(choices(&key).contains(&number), "{key:?} lies in bucket {number}");
+            assert!(choices(&key).contains(&number), "{key:?} is in bucket {number}");
             each(kind, key, value);
         }
     }
@@ -146,7 +146,7 @@ fn a_batchs_record_lies_as_documented() {
         if word != 0 {
             // SAFETY: the record does not change while the word names it.
             let record = unsafe { sim.bytes(Offset(payload(word) & !15).span(16 + 3 * 272)) };
-            noted.lock().push(record.expect("it lies in the region").to_vec());
+            noted.lock().push(record.expect("it is in the region").to_vec());
         }
     }));
     let put = |key: &'static [u8]| BatchOp::Put { key, value: b"batched" };
@@ -165,7 +165,7 @@ fn a_batchs_record_lies_as_documented() {
         entry.assert_zeroes(bytes);
         let place = entry.number(bytes, "place");
         // SAFETY: no thread stores to the region any more.
-        let now = unsafe { sim.bytes(Offset(place).span(256)) }.expect("it lies in the region");
+        let now = unsafe { sim.bytes(Offset(place).span(256)) }.expect("it is in the region");
         assert_eq!(entry.slice(bytes, "bucket"), now, "it was carried out");
     }
 }

@@ -44,13 +44,13 @@ impl Store {
     }
 
     pub(crate) fn put(&self, key: &[u8], value: &[u8]) {
-        self.0.put(key, value).expect("there is room");
+        self.0.put(key, value).expect("there is space");
     }
 
     /// Deletes a key that exists, and frees its space.
     pub(crate) fn delete(&self, key: &[u8]) {
         assert!(self.0.delete(key).expect("the medium does not fail"));
-        while self.0.step().expect("there is room") == Progress::More {}
+        while self.0.step().expect("there is space") == Progress::More {}
         while self.0.stats().garbage_count > 0 {
             self.0.tidy();
         }
@@ -62,7 +62,7 @@ impl Store {
 
     pub(crate) fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: the tests do not write while they read bytes.
-        unsafe { self.0.medium().bytes(Offset(at).span(len_bytes)) }.expect("the documented place lies in the region")
+        unsafe { self.0.medium().bytes(Offset(at).span(len_bytes)) }.expect("the documented place is in the region")
     }
 }
 
