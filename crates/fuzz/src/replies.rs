@@ -34,7 +34,8 @@ pub fn replies(data: &[u8]) {
 
     bytes.clear();
     node.write(&mut Reply::new(&mut bytes, Protocol::Resp3));
-    let (frame, read_bytes) = resp3::decode::complete::decode(&bytes).expect("it is well formed").expect("it is complete");
+    let (frame, read_bytes) =
+        resp3::decode::complete::decode(&bytes).expect("it is well formed").expect("it is complete");
     assert_eq!(read_bytes, bytes.len());
     assert!(node.is_frame3(&frame), "{node:?} became {frame:?}");
 }

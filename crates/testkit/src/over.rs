@@ -9,7 +9,7 @@ use pmem_sim::{Crashable, Model, Sim, SimDisk, SimFile, StepKind};
 
 use crate::Failure;
 
-/// A medium that lies on something that can be crashed.
+/// A medium on top of crashable storage.
 pub trait Over: Medium + Sized {
     /// The crashable storage below.
     type Medium: Crashable;

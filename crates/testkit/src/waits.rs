@@ -9,8 +9,8 @@ thread_local! {
     static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `work` and returns how often this thread waited for others during it. All threads of the process keep waiting
-/// as those of an engine do.
+/// Runs `work` and returns how often this thread waited for others during it. From then on, all threads of the process
+/// wait the way an engine's threads do.
 pub fn wait_count(work: impl FnOnce()) -> u32 {
     // Once per process: an engine that `work` opens can then no longer replace the counting callback below.
     engine::relax_by_threads();

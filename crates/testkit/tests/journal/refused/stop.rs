@@ -85,8 +85,8 @@ pub(super) fn opened(image: &DiskImage, canary: Option<Canary>) -> (SimDisk, Sto
     (disk, Probed::with_probe(journal, Moments::default()))
 }
 
-/// Runs `operate` and makes the log fail just before its moment of number `at`; returns also whether there was such a
-/// moment.
+/// Runs `operate` and makes the log fail at the operation's moment of number `at`; returns also whether there was such
+/// a moment.
 pub(super) fn stopped_at<R>(
     medium: &Stoppable,
     disk: &SimDisk,
