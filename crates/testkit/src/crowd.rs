@@ -115,7 +115,7 @@ pub fn clears_harm_no_others(store: &dyn Engine) {
     });
 }
 
-/// A reader of one key after the other sees all of a batch that ended before the later read.
+/// A reader that reads the keys of a batch one after the other never sees an older batch in a later read.
 ///
 /// # Panics
 /// If a batch is seen in part.

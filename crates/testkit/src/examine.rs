@@ -190,8 +190,8 @@ impl Examiner {
         self.use_it(&store, sim, &Some(Contents::new()), depth)
     }
 
-    /// Uses a recovered store. Since it was read, a further crash may change nothing; it accepts a put and a delete;
-    /// nothing is damaged and no space leaks.
+    /// Uses a recovered store. The store was read, so a further crash may change nothing. A put and a delete must
+    /// succeed, nothing may be damaged, and no space may leak.
     fn use_it<S: Subject>(&mut self, store: &S, sim: &S::Medium, found: &State, depth: Depth) -> Result<(), Fault> {
         self.crash_now::<S>(sim, found, depth)?;
         check(store)?;

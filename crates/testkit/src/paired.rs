@@ -1,4 +1,4 @@
-//! A store in which each key is a pair of keys of another store, kept equal only by conditional batches.
+//! A store in which each key is a pair of keys of another store, kept equal by batches and conditions.
 //!
 //! A reader or writer reads both keys, and uses the result only if neither has changed since, which a conditional batch
 //! checks. A contention test ([`crate::contend`]) on these keys therefore shows whether conditions on two keys are

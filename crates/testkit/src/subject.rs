@@ -2,7 +2,8 @@
 //! medium that can be stopped between two steps.
 //!
 //! A store under measurement implements `bench::Subject` instead, which has fewer operations and returns only values.
-//! The two traits are separate because a measured call must not go through `dyn` and copies, and a crashed one must.
+//! The two traits are separate because the tests call stores through `dyn` and copy values, and a measured call must
+//! not pay for either.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -13,7 +13,7 @@ use crate::visitor::Visitor;
 pub enum Problem {
     /// Recovery of an image failed.
     DoesNotOpen(Failure),
-    /// An image that is opened for reading only shows a problem that it does not have when opened for writing.
+    /// An image that is opened read-only shows a problem that it does not show when opened for writing.
     ToRead(Box<Problem>),
     /// An operation failed without a reason.
     Refused {
@@ -60,7 +60,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::DoesNotOpen(failure) => write!(f, "the image does not open: {failure}"),
-            Problem::ToRead(problem) => write!(f, "opened for reading only: {problem}"),
+            Problem::ToRead(problem) => write!(f, "opened read-only: {problem}"),
             Problem::Refused { operation, failure } => write!(f, "{operation} failed: {failure}"),
             Problem::Answer(what) => write!(f, "wrong answer: {what}"),
             Problem::Contents(what) => write!(f, "illegal contents: {what}"),

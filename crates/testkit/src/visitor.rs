@@ -1,6 +1,6 @@
 //! Visitors: concurrent readers and writers that run between two steps of an operation.
 //!
-//! A reading or deleting visitor runs on the same thread, inside the medium's observer, and takes the part of another
+//! A reading or deleting visitor runs on the same thread, inside the medium's observer, and stands in for another
 //! thread. A second writer ([`crate::rival`]) is a thread of its own. A reader that finds a value that is not yet
 //! durable makes it durable, and so changes the steps that follow; therefore each visitor gets a separate run of the
 //! script.

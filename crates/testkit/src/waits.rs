@@ -12,7 +12,8 @@ thread_local! {
 /// Runs `work` and returns how often this thread waited for others during it. From then on, all threads of the process
 /// wait the way an engine's threads do.
 pub fn wait_count(work: impl FnOnce()) -> u32 {
-    // Once per process: an engine that `work` opens can then no longer replace the counting callback below.
+    // Registers the engine's own callback first. That happens once per process, so an engine that `work` opens cannot
+    // replace the counting callback below.
     engine::relax_by_threads();
     relax_by(|asked| {
         WAIT_COUNT.set(WAIT_COUNT.get() + 1);
