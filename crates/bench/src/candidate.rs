@@ -7,7 +7,7 @@ use hikv::{Order, Ordered, QueueStats, Store};
 
 use crate::subject::{Error, Need, Persists, Subject};
 
-/// A store of this library, with its ordered operations once a workload wants them.
+/// A store of this library, with its ordered operations once a workload needs them.
 pub struct Candidate {
     store: Store,
     ordered: OnceLock<Ordered>,
@@ -19,12 +19,12 @@ impl Candidate {
         Candidate { store, ordered: OnceLock::new() }
     }
 
-    /// The store.
+    /// Returns the store.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Waits until the order has all that was written before, where one is kept, and helps it.
+    /// Waits until the ordered index, if one is kept, contains every earlier write, and helps to apply them.
     pub(crate) fn catch_up(&self) -> Result<(), Error> {
         Ok(self.ordered.get().map_or(Ok(()), |ordered| ordered.wait_until_ready(|_| {}))?)
     }

@@ -1,4 +1,4 @@
-//! Streams whose threads are a pool's: each serves its stream, or applies what others left in the subject's queues.
+//! Streams whose threads form a pool: each thread serves its stream, or applies changes from the subject's queues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ use crate::pass::{Step, Turn};
 use crate::stream::Stream;
 use crate::subject::{Error, Subject};
 
-/// What a pool of calling threads applies.
+/// The queues that a pool of calling threads applies.
 pub(crate) struct Queues<'a, S>(pub(crate) &'a S);
 
 impl<S: Subject> Work for Queues<'_, S> {
@@ -31,15 +31,15 @@ impl<S: Subject> Work for Queues<'_, S> {
     }
 }
 
-/// One thread of the pool, with its stream. The first stream that runs out of records ends the pass of all: what is left of others'
-/// is left because their threads applied.
+/// A thread of the pool, with its stream. The first stream that runs out of records ends the pass for all: the other
+/// streams have records left only because their threads applied changes.
 pub(crate) struct Pooled<'p, 's, S: Subject> {
     stream: &'p mut Stream<'s, S>,
     member: Member<'p, Queues<'s, S>>,
     is_over: &'p AtomicBool,
 }
 
-/// The streams as a pool's threads.
+/// Returns the streams as a pool's threads.
 pub(crate) fn pooled<'p, 's, S: Subject>(
     pool: &'p Pool<Queues<'s, S>>,
     streams: &'p mut [Stream<'s, S>],

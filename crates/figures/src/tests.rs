@@ -1,4 +1,5 @@
-//! All figures of all papers, small: everything that is read is right, every claim has a figure, and the page stands by itself.
+//! All figures of all papers, with few records: every value read is right, every claim has a figure, and the page needs
+//! nothing else.
 
 use std::path::PathBuf;
 
@@ -19,9 +20,9 @@ fn settings() -> Settings {
     }
 }
 
-/// Measures figures of a paper; the page, and the points.
+/// Measures figures of a paper; returns the page and the points.
 fn measured(paper: &str, figures: &[&str], settings: Settings) -> (String, Vec<serde_json::Value>) {
-    // A machine is looked at in a directory that no other test looks at it in.
+    // Each test probes the machine in a directory of its own.
     let (out, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir_in(&settings.dir).unwrap());
     let settings = Settings { dir: home.path().to_owned(), ..settings };
     let arguments = Arguments {
@@ -58,7 +59,7 @@ fn ink_figures_are_measured_and_right() {
     assert_eq!(page.contains("rocksdb is not built"), !has_rocksdb);
 }
 
-/// Each system that can be run, at each place of each table and figure; and it is said which cannot.
+/// Every system that can be run is measured at each place of each table and figure, and the others are reported.
 #[test]
 fn pmekv_figures_are_measured_and_right() {
     let (page, points) = measured("pmekv", &[], settings());
@@ -97,7 +98,8 @@ fn systems_can_be_chosen() {
     assert!(run(&arguments).is_err());
 }
 
-/// Every operation has a time, which is sorted into the parts as far as it was sampled; and searching takes some of a read.
+/// Every operation has a time, which is divided into parts as far as it was sampled, and searching has a share of a
+/// read.
 #[test]
 fn inks_operations_have_parts() {
     let settings = Settings { records: 5000, operations: 20_000, rounds: 1, ..settings() };

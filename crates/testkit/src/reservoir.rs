@@ -1,11 +1,11 @@
-//! A fair sample out of a stream of unknown length.
+//! A uniform sample from a stream of unknown length.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use fastrand::Rng;
 
-/// Keeps `capacity` of the items offered under different keys, each with the same probability.
+/// Keeps `capacity` of the items offered under different keys, each of them with the same probability.
 pub(crate) struct Reservoir<K, T> {
     capacity: usize,
     kept: Vec<T>,
@@ -32,7 +32,7 @@ impl<K: Eq + Hash, T> Reservoir<K, T> {
         }
     }
 
-    /// What was kept; the reservoir is as new then.
+    /// Returns the kept items and empties the reservoir.
     pub(crate) fn take(&mut self) -> Vec<T> {
         self.known.clear();
         std::mem::take(&mut self.kept)

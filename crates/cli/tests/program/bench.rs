@@ -196,7 +196,7 @@ fn an_unknown_workload_is_refused() {
     let place = Place::new();
     let ended = bench(&place, &["--workloads", "get,guess"]);
     assert_eq!(ended.0.status.code(), Some(2));
-    assert!(ended.messages().contains("there is no workload 'guess'"), "{}", ended.messages());
+    assert!(ended.messages().contains("unknown workload 'guess'"), "{}", ended.messages());
     assert!(!place.file("bench").exists());
 }
 

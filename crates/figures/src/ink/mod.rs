@@ -1,8 +1,10 @@
-//! InK (Ha and Kim, 2020), figures 6 to 12: keys of 23 bytes and values of 100, trees of six orders on one thread, and at the paper's
-//! order several threads and YCSB's mixes beside RocksDB, where this program was built with it.
+//! InK (Ha and Kim, 2020), figures 6 to 12: keys of 23 bytes and values of 100 bytes. Trees of six orders run on one
+//! thread. At the paper's order several threads and YCSB's mixes run, compared with RocksDB if this program was built
+//! with RocksDB.
 //!
-//! A stage is a set of systems that hold the same records; it has jobs, each a workload of a figure. In each round every system has a turn
-//! at every job. Which records an operation takes is drawn before the clock starts, for all systems alike.
+//! A stage is a set of systems that hold the same records, and a list of jobs, each of them a workload of a figure. In
+//! each round every system has a turn at every job. The records of the operations are drawn before the clock starts,
+//! the same for all systems.
 
 mod claims;
 mod parts;
@@ -21,17 +23,17 @@ pub(crate) use claims::PAPER;
 use parts::Sampled;
 use system::{BUILT, Made};
 
-/// Keys of 23 bytes, values of 100: YCSB's.
+/// Keys of 23 bytes and values of 100 bytes: YCSB's.
 const SHAPE: Shape = Shape::new(23, 100);
-/// A turn of inserts adds one pair for so many that are there.
+/// A turn of inserts adds one pair for this many existing ones.
 const INSERTED_OF: u64 = 20;
-/// Orders that are measured.
+/// The measured orders.
 const ORDERS: [f64; 6] = [7.0, 15.0, 31.0, 63.0, 127.0, 255.0];
-/// The paper's, after figure 7.
+/// The paper's order from figure 8 on.
 const ORDER: usize = 63;
 /// Numbers of threads.
 const THREADS: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
-/// Parts of a turn, in hundredths of its operations.
+/// Parts of a turn, in percent of its operations.
 const TIMES: [f64; 20] = [
     5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0, 80.0, 85.0, 90.0, 95.0,
     100.0,
@@ -39,16 +41,16 @@ const TIMES: [f64; 20] = [
 /// Percentiles; 0 stands for the average.
 const PERCENTILES: [f64; 4] = [0.0, 90.0, 99.0, 99.9];
 
-/// What is told of a turn.
+/// The kind of points that a turn gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reported {
     /// Its average.
     Whole,
-    /// Each part of its time, for a twentieth of the operations; and the slowest and the fastest of them.
+    /// The time of each twentieth of the operations, and the slowest and the fastest of these.
     OverTime { slowest: &'static str, fastest: &'static str },
     /// Percentiles of single operations.
     Tails,
-    /// What the time goes to.
+    /// The parts of the time.
     Parts,
 }
 
@@ -63,7 +65,7 @@ struct Job {
     told: Reported,
 }
 
-/// Systems that hold as many records.
+/// Systems that hold the same number of records.
 struct Stage {
     order: usize,
     records: u64,
@@ -80,7 +82,7 @@ fn stages(settings: &Settings) -> Vec<Stage> {
     stages
 }
 
-/// Reads, updates and inserts as a figure's workloads.
+/// Returns reads, updates and inserts as a figure's workloads.
 fn jobs(
     figure: &'static str,
     workloads: [&'static str; 3],
@@ -126,7 +128,7 @@ fn beside_rocksdb() -> Vec<Job> {
         let work = Work::Ycsb { read_percent: 50, is_skewed: true };
         jobs.push(job("12", (workload, work), (0.0, threads), Reported::Tails));
     }
-    // Inserts come last: what is read before is as many records as were asked for.
+    // Inserts are last, so that the workloads before them read exactly the requested number of records.
     let threads = THREADS
         .into_iter()
         .flat_map(|at| self::jobs("8", claims::BY_THREADS, (at, at as usize), claims::BY_MEDIUM, Reported::Whole));
@@ -152,7 +154,7 @@ fn run(
         let count = benches.len();
         for round in 0..settings.rounds {
             for job in &jobs {
-                // Which is first changes from round to round.
+                // The first system changes from round to round.
                 for bench in (0..count).map(|i| (i + round) % count) {
                     let bench = &mut benches[bench];
                     if job.systems.contains(&bench.name) {
@@ -188,7 +190,7 @@ impl Job {
         Ok(())
     }
 
-    /// Workload, system, place, and the time of an operation.
+    /// Returns the points: workload, system, place, and time per operation.
     fn points_of(
         &self,
         system: &'static str,
@@ -221,7 +223,7 @@ impl Job {
 
 type ReportedPoint = (&'static str, &'static str, f64, f64);
 
-/// The time of one operation in each part of a turn, of all threads together.
+/// Returns the time per operation in each part of a turn, of all threads together.
 fn over_time(measured: &Measured) -> Vec<f64> {
     let of_thread = measured.operations as f64 / (measured.laps.len() * TIMES.len()) as f64;
     let rate =
@@ -229,7 +231,7 @@ fn over_time(measured: &Measured) -> Vec<f64> {
     (0..TIMES.len()).map(|part| 1.0 / rate(part)).collect()
 }
 
-/// The average, and the percentiles.
+/// Returns the average and the percentiles.
 fn tails(laps: &[Vec<Duration>]) -> Vec<f64> {
     let mut all: Vec<f64> = laps.iter().flatten().map(|lap| lap.as_nanos() as f64).collect();
     all.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! What the oracle allows.
+//! The states that the oracle accepts and rejects.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn observed_value_must_stay() {
     assert_eq!(oracle.judge(&state([("b", "1")])), Ok(()));
     assert_ne!(oracle.fingerprint(), before);
     assert!(oracle.saw(b"a", Some(b"1")).is_err(), "time does not run backwards");
-    assert!(oracle.saw(b"b", Some(b"2")).is_err(), "a value nobody put");
+    assert!(oracle.saw(b"b", Some(b"2")).is_err(), "a value of no put");
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! HiKV on the journal, as an event loop uses it: every operation is deferred, and its result told when the receipt is
-//! durable. In between other callers see what is not durable yet, and must not be told of it.
+//! HiKV on the journal, used as an event loop does: every operation is deferred, and the result is reported when the
+//! receipt is durable. In between, other callers meet data that is not durable yet, and such values must not be
+//! reported to a caller.
 
 use std::ops::Bound;
 
@@ -22,11 +23,11 @@ use crate::scripts::{
 };
 use crate::subject::{Crashed, HashOnly, Kept, REGION_BYTES, WithOrder};
 
-/// The store, and the way to it.
+/// The store, with deferred operations.
 pub(crate) struct Deferring<O: Kept = HashOnly>(Crashed<O, OnDisk>);
 
 impl<O: Kept> Deferring<O> {
-    /// What `operate` returns, once it may be told.
+    /// Runs `operate` deferred and returns its result once it may be reported.
     fn acknowledged<R>(&self, operate: impl FnOnce(&Crashed<O, OnDisk>) -> Result<R, Failure>) -> Result<R, Failure> {
         let medium = self.0.0.medium();
         let journal = medium.inner().acknowledger();
@@ -63,7 +64,7 @@ impl<O: Kept> Operations for Deferring<O> {
     }
 
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
-        // No key expires here; to look when one does would be a read that says itself what it met.
+        // No key expires here. Looking up expiry times would be a second read, which waits on its own.
         self.acknowledged(|store| store.scan_values(from, direction, each))
     }
 
@@ -132,7 +133,7 @@ pub(crate) fn passes<O: Kept>(scripts: &[Script], settings: &Settings) -> testki
     explore::<Deferring<O>>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
 }
 
-/// Batches that insert, replace and delete, and keys that are written again afterwards.
+/// Batches that insert, replace and delete, followed by further writes of the same keys.
 pub(crate) fn batches() -> Script {
     let ops = [
         put("b", "0"),
@@ -146,7 +147,7 @@ pub(crate) fn batches() -> Script {
     Script::fresh(81, ops)
 }
 
-/// A split in the midst of puts that nobody has waited for.
+/// A split in the middle of puts that no caller has waited for.
 fn split_among_many() -> Script {
     let setup = up_to_a_split();
     let next = setup.len() as u32;
@@ -172,7 +173,7 @@ fn acknowledged_ordered_writes_survive() {
     passes::<WithOrder>(&in_order(), &Settings { visitors, ..sparing() });
 }
 
-/// For broken twins: `visitor` is the only one, so that nobody settles anything before.
+/// Settings for broken variants: `visitor` is the only visitor, so that no other reader settles anything first.
 fn visited_by(visitor: Visitor) -> Settings {
     Settings {
         images_per_step_max: 40,
@@ -201,10 +202,11 @@ fn scans_that_tell_too_early_are_caught() {
     caught::<WithOrder>(engine_hikv::canary::DEFERRED_SCAN_TOLD, in_order().remove(0), Visitor::ScannerAt(PAUSE));
 }
 
-/// A put that splits a segment, and that nobody has waited for; then a read of what it put. Whether the read may be told at once,
-/// and how many images of a crash then lack the key.
+/// Puts keys until a put that is not waited for splits a segment, then reads that key. Returns whether the result of
+/// the read may be reported immediately, and how many crash images then lack the key.
 ///
-/// The log is so large that the split does not fill it: a checkpoint would sync what it copies, and nothing would be seen.
+/// The log is so large that the split does not fill it: a checkpoint would sync the copied entries, and the bug would
+/// not show.
 fn acknowledged_copy(canary: Option<Canary>) -> (bool, usize) {
     let disk = SimDisk::new(0, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
@@ -219,7 +221,7 @@ fn acknowledged_copy(canary: Option<Canary>) -> (bool, usize) {
         let has_split = store.stats().figure("split_count").unwrap() > 0.0;
         has_split || acknowledger.wait(receipt).map(|()| false).unwrap()
     });
-    let key = split.expect("a segment has not so much room");
+    let key = split.expect("so many keys split a segment");
     let (found, receipt) = acknowledger.deferred(|| store.get(&key, &mut |_, _| {}));
     assert!(found.unwrap());
     let lacks = |image: &DiskImage| {

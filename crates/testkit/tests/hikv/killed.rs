@@ -1,7 +1,9 @@
-//! HiKV whose process is killed at every step. The next process finds what was stored, durable or not, opens and reads it and goes
-//! on; and then the power fails, at every step of that, and takes what neither has made durable.
+//! HiKV whose process is killed at every step. The next process finds every byte that was stored, durable or not, opens
+//! the store, reads it and continues. Then the power fails, at every step of that, and takes everything that neither
+//! process has made durable.
 //!
-//! What was read by the second process is there after the loss of power as well, and so is all that either acknowledged.
+//! Values that the second process has read are present after the loss of power as well, and so is everything that
+//! either process acknowledged.
 
 use pmem_sim::Model;
 use testkit::{End, OnDisk, Script, Settings, Verdict, Visitor, hunt};
@@ -13,8 +15,8 @@ use crate::scripts::{clears_and_reopens, crowded_chunk, everyday, growth, reopen
 use crate::subject::{Crashed, HashOnly, InOrder};
 use crate::{passes, settings};
 
-/// One image a step is of a kill, and of what it leads to few more are needed: nothing pending survives, everything does, and some
-/// mixtures.
+/// Settings for kills. Each step has one image of a kill. A few images of the following power loss are enough: nothing
+/// pending survives, everything does, and some mixtures.
 fn kills(images_per_op_max: usize) -> Settings {
     Settings {
         models: vec![Model::Line],
@@ -51,7 +53,7 @@ fn killed_splits_and_growth_survive_next_kill() {
     passes::<Crashed>(&[reopened_after_a_split(), crowded_chunk(), growth()], &few);
 }
 
-/// Whatever of the head was seen and not durable: a generation, a mark, a committed split.
+/// Any part of the head that was seen but is not durable: a generation, a mark, a committed split.
 #[test]
 fn head_left_unsettled_is_caught() {
     let scripts: Vec<Script> = clears_and_reopens();

@@ -1,4 +1,4 @@
-//! Operations that no caller waits for, and which askers are woken.
+//! Writes that no caller waits for, and the wake-ups of callers that ask whether such a write is durable.
 
 use std::sync::mpsc;
 
@@ -26,7 +26,7 @@ fn opened_with(disk: &SimDisk, level: Durability, background: bool) -> Journaled
     Journaled::open(disk.files(), options(background), &|_| {}).expect("a disk without faults")
 }
 
-/// A word that is published, and not waited for.
+/// Publishes a word and does not wait for it.
 fn published(journal: &Journaled<SimFile>) -> Receipt {
     let publish = || {
         assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2), Taken::Yes);
@@ -46,7 +46,7 @@ fn asker_is_woken_when_durable() {
         let receipt = published(&journal);
         let mut is_durable = notifier.request(receipt).expect("a disk without faults");
         while !is_durable {
-            woken.recv().expect("somebody wakes");
+            woken.recv().expect("a syncing thread wakes it");
             is_durable = journal.acknowledger().is_durable(receipt).expect("a disk without faults");
         }
     }
@@ -62,14 +62,14 @@ fn asker_is_woken_by_failed_sync() {
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
     let mut asked = notifier.request(receipt);
     while asked == Ok(false) {
-        woken.recv().expect("somebody wakes");
+        woken.recv().expect("a syncing thread wakes it");
         asked = journal.acknowledger().is_durable(receipt);
     }
     assert!(matches!(asked, Err(MediumError::Poisoned { .. })), "{asked:?}");
     assert!(notifier.request(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
 }
 
-/// The syncing threads wake an asker for the last time at their end.
+/// The syncing threads send their last wake-ups when they end.
 #[test]
 fn durable_ticket_wakes_no_thread() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
@@ -113,7 +113,7 @@ fn durable_writes_stay_acknowledged_after_failure() {
     let acknowledger = journal.acknowledger();
     assert_eq!((journal.acknowledge(met), acknowledger.is_durable(early)), (Ok(Waited::Durable), Ok(true)));
     assert_eq!(acknowledger.wait(early), Ok(()));
-    // The log was durable to its end, and has nothing of this.
+    // The log was durable up to its end and contains nothing of this write.
     let (waited, late) = acknowledger.deferred(|| {
         assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 4)], 4), Taken::No);
         journal.acknowledge(journal.commit(Level::Strongest))
@@ -134,7 +134,7 @@ fn reader_after_failure_does_not_wait() {
     assert_eq!(nothing, Receipt::default());
 }
 
-/// Nobody waits for a word at 'power': it is at most an interval old when it is durable.
+/// No caller waits at level 'power': when the word becomes durable it is at most one sync interval old.
 #[test]
 fn buffered_writes_are_synced_unasked() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);

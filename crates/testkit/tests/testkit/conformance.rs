@@ -1,10 +1,10 @@
-//! The conformance suite's own test: honest stores conform, and each way not to answer like a map is noticed.
+//! The conformance suite's own test: correct stores pass, and each kind of wrong answer is caught.
 
 use std::cell::RefCell;
 
 use testkit::{Contents, Failure, Operations, Problem, Shape, conformance};
 
-/// How a map misbehaves, if it does.
+/// The misbehaviour of a map.
 #[derive(Clone, Copy, PartialEq)]
 enum Habit {
     Honest,

@@ -1,4 +1,4 @@
-//! The explorer's own test: a sound little store passes, and every broken twin of it is caught.
+//! The explorer's own test: a correct small store passes, and every broken variant of it is caught.
 
 use crate::slot_table::{REGION_BYTES, SlotTable};
 use crate::twin::{Embroidering, EndsEarly, InOrder, Leaky, Panicking, Repeats, RootTakenAway, Twin, Twist};
@@ -24,7 +24,7 @@ fn delete(key: &str) -> Op {
     Op::Delete(key.into())
 }
 
-/// Every kind of operation, and each against what the last one left.
+/// Returns a script with every kind of operation, each of them meeting the state that the one before left.
 fn written_script() -> Script {
     let ops = [
         put("a", "1"),
@@ -69,7 +69,7 @@ fn sound_store_passes_on_both_models() {
 
 #[test]
 fn an_exploration_repeats_exactly() {
-    // A second writer is a thread, which may be found asleep or not.
+    // No writers: a second writer is a thread, and the time at which it sleeps varies.
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAfter(3), Visitor::Deleter];
     let settings = Settings { visitors, ..settings() };
     assert_eq!(passes(&[written_script()], &settings), passes(&[written_script()], &settings));
@@ -94,7 +94,7 @@ fn second_writers_acknowledgement_counts() {
     }
 }
 
-/// The sound store passes these scripts, so what is caught is the twin's fault.
+/// Checks that the broken variant is caught. The sound store passes the same scripts, so the bug is the reason.
 fn assert_caught(canary: Canary, model: Model) {
     match hunt::<SlotTable>(canary, &scripts(), &on(model)) {
         Verdict::Caught(violation) => assert!(!violation.to_string().is_empty()),
@@ -102,7 +102,7 @@ fn assert_caught(canary: Canary, model: Model) {
     }
 }
 
-/// Of rules that a log has, too.
+/// Canaries of rules that matter on a log as well.
 const EVERYWHERE: [Canary; 8] = [
     items::canary::ITEM_NOT_FLUSHED,
     engine_hikv::canary::ENTRY_BEFORE_ITEM,
@@ -141,13 +141,13 @@ fn an_exploration_of_nothing_is_an_objection() {
     assert_eq!(explore::<SlotTable>(&[written_script()], &blind), Err(Objection::Inconclusive { seed: 1 }));
 }
 
-/// What the exploration of the written script, without its reopening, says of a twin on both models.
+/// Explores the written script without its reopening, with a broken variant, on both models.
 fn objection_to<T: Twist>(settings: &Settings) -> Result<Counts, Box<Violation>> {
     let mut script = written_script();
     script.explored.retain(|op| *op != Op::Reopen);
     explore::<Twin<T>>(&[script], settings).map_err(|objection| match objection {
         Objection::Violation(violation) => violation,
-        Objection::Inconclusive { seed } => panic!("script {seed} showed nothing"),
+        Objection::Inconclusive { seed } => panic!("script {seed} led to no image"),
     })
 }
 

@@ -1,4 +1,4 @@
-//! `docs/format/batch.md` against a store in the midst of a batch.
+//! Compares `docs/format/batch.md` with a store in the middle of a batch.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn batch_words() {
     );
 }
 
-/// What a region says of a batch at one moment, read by the documented offsets alone.
+/// The batch in a region at one moment, read only by the documented offsets.
 #[derive(Clone, PartialEq, Debug)]
 struct BatchWords {
     state: String,
@@ -74,7 +74,7 @@ impl Operation {
         position().of_word(self.now, "batch") == 1
     }
 
-    /// A marked entry says what the page says that it does.
+    /// Checks that a marked entry has the documented form.
     fn assert_marked_as_documented(&self) {
         let fields = position();
         let named = ["batch", "overflow", "deleted"].into_iter().fold(self.now, |word, name| word & !fields.mask(name));
@@ -84,15 +84,15 @@ impl Operation {
 }
 
 fn bytes(sim: &Sim, at: u64, len_bytes: u64) -> &[u8] {
-    // SAFETY: the observed step is over, and nobody stores while it is looked at.
-    unsafe { sim.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+    // SAFETY: the observed step is over, and no thread stores while the bytes are read.
+    unsafe { sim.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
 }
 
 fn number(sim: &Sim, at: u64) -> u64 {
     u64::from_le_bytes(bytes(sim, at, 8).try_into().expect("eight bytes"))
 }
 
-/// The batch of the first word, if there is one.
+/// Returns the batch of the first word, if any.
 fn read_batch_words(sim: &Sim) -> Option<BatchWords> {
     let word_now = number(sim, head().start("batch words"));
     if word_now == 0 {
@@ -109,7 +109,7 @@ fn read_batch_words(sim: &Sim) -> Option<BatchWords> {
     Some(BatchWords { state: state_name(word_now), operations })
 }
 
-/// What there is of a batch after each step, without repetitions.
+/// Returns the batch after each step, without repetitions.
 fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<BatchWords>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);

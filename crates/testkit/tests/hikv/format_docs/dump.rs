@@ -1,4 +1,4 @@
-//! `docs/format/dump.md` against the library, and a reader of dumps that knows nothing but the page.
+//! Compares `docs/format/dump.md` with the library, and reads dumps with a reader written only from the page.
 
 use hikv::dump::DumpWriter;
 use hikv::dump::layout::{
@@ -43,7 +43,7 @@ fn block() -> Fields {
     Fields::bytes(PAGE, "Block header", BLOCK_HEADER_BYTES as u64).named(&names)
 }
 
-/// The value in a table's row of this name.
+/// Returns the value in a table's row of this name.
 fn value(heading: &str, name: &str) -> u64 {
     let rows = table(PAGE, heading);
     rows.iter().find(|row| row.text("name") == name).unwrap_or_else(|| panic!("no '{name}'")).number("value")
@@ -77,7 +77,7 @@ fn the_header() {
     fields.assert_zeroes(header);
 }
 
-/// Reads a whole dump by the documented offsets.
+/// Reads a complete dump by the documented offsets.
 fn read(bytes: &[u8]) -> Vec<Item> {
     let (block, mut at, mut number, mut items) = (block(), HEADER_BYTES, 0, Vec::<Item>::new());
     loop {
@@ -110,7 +110,7 @@ fn read(bytes: &[u8]) -> Vec<Item> {
 fn read_records(mut records: &[u8], items: &mut Vec<Item>) {
     let fields = record();
     while !records.is_empty() {
-        let mut take = |len: u64| records.split_off(..len as usize).expect("the record lies in its block");
+        let mut take = |len: u64| records.split_off(..len as usize).expect("the record ends in its block");
         let head = take(RECORD_HEADER_BYTES as u64);
         let number = |name| fields.number(head, name);
         assert_eq!(number("kind"), 1);
