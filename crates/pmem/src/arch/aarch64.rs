@@ -59,8 +59,7 @@ pub fn prefetch_to_write(byte: *const u8) {
     unsafe { asm!("prfm pstl1keep, [{}]", in(reg) byte, options(nostack, preserves_flags, readonly)) }
 }
 
-/// Compares four adjacent words with `word`; bit i of the result is set if word i equals it. Each word is loaded
-/// atomically, in no given order.
+/// Returns the mask of the words that equal `word`: bit i for word i. Each is loaded atomically, in no given order.
 ///
 /// # Safety
 /// `words` points to four words, aligned to 32 bytes, that may be accessed as [`AtomicU64`]s: its provenance allows
@@ -77,15 +76,13 @@ pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
     super::count_below_scalar(words, word)
 }
 
-/// Compares the low halves of the first four words, and the high halves of the last four, each with the four halves
-/// of `wanted`. Bit i of the result is set if the half of word i is equal.
+/// Returns a mask: bit i is set if the low half of word i (i < 4) or its high half (i >= 4) equals `wanted[i % 4]`.
 #[inline(always)]
 pub fn equal_halves(words: [u64; 8], wanted: [u32; 4]) -> u32 {
     super::equal_halves_scalar(words, wanted)
 }
 
-/// Loads words that other threads may store to, each atomically, in no given order. Loads as many pairs as the
-/// shorter slice has.
+/// Loads words that other threads may store to, each atomically, in no given order, up to the shorter length.
 #[inline(always)]
 pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
     super::take_pairs_scalar(from, into);
@@ -100,8 +97,7 @@ pub fn timestamp() -> u64 {
     ticks
 }
 
-/// Like [`timestamp`], but read after everything before it is done and before anything after it starts. For timing
-/// one operation.
+/// Like [`timestamp`], but after everything before it is done and before anything after it starts. For timing.
 #[inline(always)]
 pub fn timestamp_in_order() -> u64 {
     let ticks: u64;

@@ -44,8 +44,7 @@ pub fn prefetch(_byte: *const u8) {}
 /// Does nothing: there is no cache.
 pub fn prefetch_to_write(_byte: *const u8) {}
 
-/// Compares four adjacent words with `word`; bit i of the result is set if word i equals it. Each word is loaded
-/// atomically.
+/// Returns the mask of the words that equal `word`: bit i for word i. Each is loaded atomically.
 ///
 /// # Safety
 /// `words` points to four words, aligned to 32 bytes, that may be accessed as [`AtomicU64`]s: its provenance allows
@@ -55,14 +54,12 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     unsafe { match4_scalar(words, word) }
 }
 
-/// Compares the low halves of the first four words, and the high halves of the last four, each with the four halves
-/// of `wanted`. Bit i of the result is set if the half of word i is equal.
+/// Returns a mask: bit i is set if the low half of word i (i < 4) or its high half (i >= 4) equals `wanted[i % 4]`.
 pub fn equal_halves(words: [u64; 8], wanted: [u32; 4]) -> u32 {
     super::equal_halves_scalar(words, wanted)
 }
 
-/// Loads words that other threads may store to, each atomically, in no given order. Loads as many pairs as the
-/// shorter slice has.
+/// Loads words that other threads may store to, each atomically, in no given order, up to the shorter length.
 pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
     take_pairs_scalar(from, into);
 }

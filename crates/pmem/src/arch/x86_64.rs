@@ -47,8 +47,7 @@ fn has(feature: u32) -> bool {
     (if known == 0 { detect() } else { known }) & feature != 0
 }
 
-/// Returns true if the feature is known to exist: one test, while [`has`] makes two. The caller handles the unknown
-/// case separately.
+/// Returns true if the feature is known to exist, with one test instead of the two of [`has`].
 #[inline(always)]
 fn is_known(feature: u32) -> bool {
     FEATURES.load(Ordering::Relaxed) & feature != 0
@@ -270,17 +269,14 @@ pub fn prefetch(byte: *const u8) {
 /// Like [`prefetch`], for a line that is about to be written.
 #[inline(always)]
 pub fn prefetch_to_write(byte: *const u8) {
-    // SAFETY: a prefetch never faults and changes no value; processors without this instruction treat it as a
-    // no-op.
+    // SAFETY: a prefetch never faults and changes no value; processors without this instruction ignore it.
     unsafe { asm!("prefetchw [{}]", in(reg) byte, options(nostack, preserves_flags, readonly)) }
 }
 
-/// Compares four adjacent words with `word`; bit i of the result is set if word i equals it. Each word is loaded
-/// atomically, in no given order.
+/// Returns the mask of the words that equal `word`: bit i for word i. Each is loaded atomically, in no given order.
 ///
 /// # Safety
-/// `words` points to four words, aligned to 32 bytes, that may be accessed as [`AtomicU64`]s: its provenance allows
-/// stores.
+/// `words` points to four words, aligned to 32 bytes, accessible as [`AtomicU64`]s: its provenance allows stores.
 #[inline(always)]
 pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     if !is_known(AVX) {
@@ -302,8 +298,7 @@ unsafe fn match4_otherwise(words: *const u64, word: u64) -> u32 {
     unsafe { if has(AVX) { match4_at_once(words, word) } else { match4_scalar(words, word) } }
 }
 
-/// Compares the low halves of the first four words, and the high halves of the last four, each with the four halves
-/// of `wanted`. Bit i of the result is set if the half of word i is equal.
+/// Returns a mask: bit i is set if the low half of word i (i < 4) or its high half (i >= 4) equals `wanted[i % 4]`.
 #[inline(always)]
 pub fn equal_halves(words: [u64; 8], wanted: [u32; 4]) -> u32 {
     equal_halves_at_once(words, wanted)
@@ -329,8 +324,7 @@ pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
     unsafe { count_fours_below(fours, word) + count_below_scalar(rest, word) }
 }
 
-/// Loads words that other threads may store to, each atomically, in no given order. Loads as many pairs as the
-/// shorter slice has.
+/// Loads words that other threads may store to, each atomically, in no given order, up to the shorter length.
 #[inline(always)]
 pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
     let count = from.len().min(into.len());
@@ -345,8 +339,7 @@ pub fn timestamp() -> u64 {
     unsafe { _rdtsc() }
 }
 
-/// Like [`timestamp`], but read after everything before it is done and before anything after it starts. For timing
-/// one operation.
+/// Like [`timestamp`], but after everything before it is done and before anything after it starts. For timing.
 #[inline(always)]
 pub fn timestamp_in_order() -> u64 {
     // SAFETY: LFENCE and RDTSC are part of the baseline.
