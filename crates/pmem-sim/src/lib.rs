@@ -1,4 +1,5 @@
-//! The crash medium: a region in anonymous memory that knows what a loss of power may leave of it, at every step.
+//! The crash medium: a region in anonymous memory that records, at every step, the states that a power loss may
+//! leave.
 //!
 //! [`Sim`] is a [`pmem::Medium`] for tests. It keeps, beside the memory that programs load from, what is *surely durable*
 //! and what is *pending*. [`Sim::images`] gives the crash images possible at this moment, [`Sim::from_image`] a medium to
