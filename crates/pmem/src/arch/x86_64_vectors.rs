@@ -24,7 +24,8 @@ pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
 /// Copies complete lines with non-temporal stores.
 ///
 /// # Safety
-/// `len_bytes` is a multiple of 64, and not 0; `out` is aligned to 16 bytes and writable for that length, and `from` readable.
+/// `len_bytes` is a multiple of 64, and not 0; `out` is aligned to 16 bytes and writable for that length; `from` is
+/// readable.
 #[inline(always)]
 pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) {
     // SAFETY: the index runs from minus the length up to 0, relative to both ends; the caller guarantees all bytes

@@ -30,7 +30,7 @@ pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
 /// Copies complete lines with non-temporal stores.
 ///
 /// # Safety
-/// `len_bytes` is a multiple of 64; `out` is aligned to 16 bytes and writable for that length, and `from` readable.
+/// `len_bytes` is a multiple of 64; `out` is aligned to 16 bytes and writable for that length; `from` is readable.
 #[inline(always)]
 pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) {
     for sixteen in (0..len_bytes).step_by(16) {
