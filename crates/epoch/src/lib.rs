@@ -1,12 +1,12 @@
 //! Epoch-based reclamation: decides when memory that was unlinked can be reused. Readers execute no fence.
 //!
-//! A reader *pins* itself before it loads a position from an index, and unpins after the last access to the memory
+//! A reader *pins* itself before loading a position from an index, and unpins after the last access to the memory
 //! that the position leads to. A writer that unlinks an object *retires* it with the current epoch. The object is
 //! free once every pin is younger.
 //!
 //! A pin is a plain store to the thread's own cache line: no locked instruction and no fence, so consecutive reads
-//! overlap in the processor. The reclaimer pays instead: it makes every running thread of the process execute a
-//! barrier (`membarrier`) before it reads the pins. If the kernel refuses that call, each pin executes a fence.
+//! overlap in the processor. The reclaimer pays instead: before reading the pins, it makes every running thread of
+//! the process execute a barrier (`membarrier`). If the kernel refuses that call, each pin executes a fence.
 //!
 //! Module `protocol` contains the steps and the argument why they are sound; a model checker runs it.
 //! `docs/decisions/0002-pins-without-fences.md` gives the reasons for the scheme.

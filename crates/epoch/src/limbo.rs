@@ -1,9 +1,9 @@
 //! Queues of retired things, which wait until no pin can reach them.
 //!
-//! A thread puts its retired things into its inbox, without a lock. A thread whose inbox is full takes the lane's
-//! lock, moves all of them to the queue, tagged with the epoch of that moment, and frees as many things as it may.
-//! A later tag only delays the release, so it is right for things that were unlinked earlier, whichever thread
-//! reads the epoch (`protocol`). A thread that collects also moves the inboxes' things to the queues.
+//! A thread puts retired things into its inbox, without a lock. A thread whose inbox is full takes the lane's lock,
+//! moves all things to the queue, tagged with the epoch of that moment, and frees as many as it may. A later tag
+//! only delays the release, so it is right for things that were unlinked earlier, whichever thread reads the epoch
+//! (`protocol`). A thread that collects also moves the inboxes' things to the queues.
 //!
 //! Later retirements free the waiting things. If no retirement may follow, another thread has to collect: therefore
 //! a lane reports the waiting bytes if they are many.

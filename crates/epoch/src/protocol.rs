@@ -9,15 +9,15 @@
 //! Let a writer unlink X (store U), execute a light barrier, and read the epoch e, X's tag. Another thread may do
 //! the last two for the writer if U happened before. [`advance`] increments the epoch, executes a heavy barrier,
 //! and only then reads the list of pins and the pins in it. Advances exclude each other.
-//! - A reader whose thread is not in the list when an advance reads the list entered later. So it executed its
-//!   light barrier after that advance's heavy one, and the next case covers it.
-//! - A reader whose pin an advance does not see executed its light barrier, which follows the pin, after that
-//!   advance's heavy one, so its loads see every store from before the heavy one. If X's tag is below the epoch of
-//!   that advance, the tag was read before the increment, the writer's light barrier came before the heavy one, and
-//!   U is such a store.
-//! - A reader whose pin is seen holds some epoch p. If p >= e + 2, it read the epoch after the increment to e + 2,
-//!   which came after the heavy barrier of the advance to e + 1, which came after U: the reader cannot have found
-//!   X.
+//! - A reader whose thread is not in the list when an advance reads the list entered later. So the reader executed
+//!   its light barrier after that advance's heavy one, as in the next case.
+//! - If an advance does not see a reader's pin, the reader executed the light barrier, which follows the pin, after
+//!   that advance's heavy one. So the reader's loads see every store from before the heavy one. If X's tag is below
+//!   the epoch of that advance, the tag was read before the increment, the writer's light barrier came before the
+//!   heavy one, and U is such a store.
+//! - A reader whose pin is seen holds some epoch p. If p >= e + 2, the reader read the epoch after the increment to
+//!   e + 2, which came after the heavy barrier of the advance to e + 1, which came after U: the reader cannot have
+//!   found X.
 //!
 //! So X is free when `e + 2 <= min(all pins seen, current epoch)`. [`advance`] returns that minimum.
 

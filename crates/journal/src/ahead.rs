@@ -17,12 +17,12 @@
 //! # Space of segments
 //! A new log, or one that was closed, has space for only the first 64 KiB of each segment; the rest of the file is
 //! holes. When a quarter of that space is used, the thread gives all segments four times as much, up to their full
-//! length. It does so in place, so no segment is sealed for it. Only allocated space counts as usable
-//! (`room_bytes`), and two of the longest frames fit into the next segment's usable space: so everything appended
-//! can be synced even if the disk fills up. On a full disk, segments stay as short as they are. The usable space is
-//! not part of the format: opening determines how much space all slots have. A *crash* while they get more leaves
-//! some with more than others, and the surplus is not used. Zeros are written only to free slots, and behind the
-//! usable space of the segment that is being written.
+//! length. This happens in place, without sealing a segment. Only allocated space counts as usable (`room_bytes`),
+//! and two of the longest frames fit into the next segment's usable space: so everything appended can be synced
+//! even if the disk fills up. On a full disk, segments stay as short as they are. The usable space is not part of
+//! the format: opening determines how much space all slots have. A *crash* while they get more leaves some with
+//! more than others, and the surplus is not used. Zeros are written only to free slots, and behind the usable space
+//! of the segment that is being written.
 //!
 //! # Lock order
 //! writer -> ahead -> slots. A thread that holds only `ahead` does not wait for a writer.

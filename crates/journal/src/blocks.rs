@@ -1,14 +1,14 @@
 //! Records the parts of the region's memory that are already loaded.
 //!
 //! # States
-//! A block is *absent* until a thread claims it, *loading* while that thread fills it, and *present* or *lost* from
-//! then on.
+//! A block is *absent* until a thread claims it, *loading* while that thread fills the block, and *present* or
+//! *lost* from then on.
 //!
 //! # Order
-//! A thread that claims a block has exclusive access to its memory, fills it, and then stores the state (Release).
-//! A thread that has loaded this state (Acquire) sees the block's bytes, and no thread fills it a second time. A
-//! thread that finds a block that another thread is filling waits. The thread that settles the last block learns
-//! that from the return value, and has seen all blocks settled (AcqRel on the count).
+//! A thread that claims a block has exclusive access to the block's memory, fills it, and then stores the state
+//! (Release). A thread that has loaded this state (Acquire) sees the block's bytes, and no thread fills it a second
+//! time. A thread that finds a block that another thread is filling waits. The thread that settles the last block
+//! learns that from the return value, and has seen all blocks settled (AcqRel on the count).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};

@@ -8,8 +8,8 @@
 //!    before.
 //! 4. The copies are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of
 //!    these segments or before, and does not end before the content of the copies; so every word that the copies
-//!    show too early gets its old value, and then the value that it had in the copy. A word that was stored and not
-//!    flushed may be there, as on memory that is itself persistent.
+//!    show too early gets its old value, and then the value from the copy. A word that was stored and not flushed
+//!    may be there, as on memory that is itself persistent.
 //! 5. Steps 2 to 4 for the other pages; then the base is synced. Space that was discarded before an *earlier* such
 //!    step is freed (`discards`).
 //! 6. The segments may be overwritten. The next header records the segment that is the oldest now. *Crash:* replay

@@ -15,9 +15,9 @@
 //! - While anything is appended, one segment is free in addition to the one that is written, so that everything
 //!   appended can always be synced (`buffer`).
 //! - After a failed sync, neither its caller nor any later caller reports durability (`journal`).
-//! - No thread sees a block of memory, stores to it or appends any of it before the block has the base's bytes and
-//!   all replayed entries over them (`loading`, `redo`).
-//! - Readers append nothing. They wait only for the durability of a word that they found before its writer has
+//! - No thread sees a block of memory, stores to the block or appends from the block before it has the base's bytes
+//!   and, over those, all replayed entries (`loading`, `redo`).
+//! - Readers append nothing. A reader waits only for the durability of a word that was found before its writer has
 //!   waited.
 //! - A caller that does not wait immediately leaves the word as it is, and has a receipt (`receipt`).
 //!

@@ -118,7 +118,7 @@ fn within_limit(len_bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Refuses a file without a name: its content is lost when it is closed, even if it is synced.
+/// Refuses a file without a name: its content is lost when the file is closed, even after a sync.
 fn refuse_unlinked(file: &StdFile) -> io::Result<()> {
     if file.metadata()?.nlink() == 0 { Err(Errno::NOENT.into()) } else { Ok(()) }
 }

@@ -2,8 +2,8 @@
 //! word is durable once the log is durable up to that position.
 //!
 //! A word's place in the table is derived from the key that the engine passes. There are few places, and keys share
-//! them: each place holds the latest position of its keys, so it may be later than necessary, and never earlier.
-//! Words published before the log was opened are durable, with position 0.
+//! them: each place holds the latest position of its keys. So a position may be later than necessary, and never
+//! earlier. Words published before the log was opened are durable, with position 0.
 //!
 //! # Order
 //! A place is set under the buffer's lock, before the word is stored (Release). A reader that has loaded the word

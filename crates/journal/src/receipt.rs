@@ -1,10 +1,10 @@
 //! Operations that do not wait for the disk, and receipts with the position for which their caller has to wait
 //! later.
 //!
-//! A thread may defer its waits for a while ([`Acknowledger::deferred`]). Then its writes are published as usual,
-//! and its reads may find words that are not durable yet. In both cases the thread notes the log's position instead
-//! of waiting. The latest of these positions is in the [`Receipt`]. Until the log is durable up to there, the
-//! caller must not report the results of the operations to any client.
+//! A thread may defer its waits for a while ([`Acknowledger::deferred`]). Then the thread's writes are published as
+//! usual, and reads may find words that are not durable yet. In both cases the thread notes the log's position
+//! instead of waiting. The latest of these positions is in the [`Receipt`]. Until the log is durable up to there,
+//! the caller must not report the results of the operations to any client.
 //!
 //! # Invariants
 //! - A published word stays FRESH until the log is durable up to it, to the degree that the journal's level

@@ -38,7 +38,7 @@ use crate::slots::{Sealed, Slots};
 use crate::writer::Writer;
 use crate::{File, JournalOptions};
 
-/// The result of reading a log: its state, its entries in order, and its damage.
+/// The result of reading a log: the state, the entries in order, and the damage.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) log: Log,

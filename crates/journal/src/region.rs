@@ -1,4 +1,4 @@
-//! The region's memory, and the length up to which it may be accessed without a check of its blocks.
+//! The region's memory, and the length up to which accesses need no check of blocks.
 //!
 //! While part of the base is not in memory yet, the lengths that accesses are compared with are 0. So the one
 //! comparison that keeps an access within the region also makes it check whether the bytes are loaded (`loading`).

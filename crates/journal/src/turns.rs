@@ -8,8 +8,8 @@
 //! # Invariants
 //! - A member has appended before it joins, and the leader closes the group before writing out. So all members are
 //!   served.
-//! - A member that sleeps has read the group's word before it saw that it must. When a lane becomes free, and when
-//!   a group was served, the word changes before any member is woken. So no member sleeps through its wake-up.
+//! - A member that sleeps has read the group's word before seeing that it must sleep. When a lane becomes free, and
+//!   when a group was served, the word changes before any member is woken. So no member sleeps through its wake-up.
 //! - Distant groups share a word. A thread that is woken instead of another group's member wakes all threads that
 //!   sleep at this word.
 //! - A leader frees its lane, also after a failure.

@@ -1,4 +1,4 @@
-//! The file or DAX device behind a region: its length, its limit, and the allocation of space.
+//! The file or DAX device behind a region: length, limit, and allocation of space.
 //!
 //! Space is allocated before any thread may store to it, because a store to a page that the file system cannot
 //! provide ends in a signal. Holes in a file, punched or left by a copy, are filled before their first use for the

@@ -1,8 +1,8 @@
 //! Merges small pages of a region on tmpfs into huge pages when there is time: pages of growths that were left out
 //! (`Attempts`), and all pages of a file that was written by another program, such as a copy.
 //!
-//! No byte changes, so a crash has no effect. Pages with holes stay as they are, because merging would allocate
-//! their space. A hole that is made at the same moment may be filled; it is freed with the next hole there.
+//! No byte changes, so a crash has no effect. Pages with holes are not merged, because that would allocate space
+//! for the holes. A hole that is made at the same moment may be filled; it is freed with the next hole there.
 //!
 //! Lock order: the remaining range is locked below a growth's lock, and not while the kernel works.
 

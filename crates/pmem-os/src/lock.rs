@@ -58,8 +58,8 @@ pub enum LockError {
 }
 
 impl StoreLock {
-    /// Locks the lock file `path` for a writer. Creates it if it does not exist, with access only for its owner;
-    /// replaces its text. Does not follow a symbolic link.
+    /// Locks the lock file `path` for a writer. Creates a missing file, with access only for its owner; replaces
+    /// the text. Does not follow a symbolic link.
     ///
     /// # Errors
     /// [`LockError::Held`] if a writer or a reader has it, [`LockError::Io`] if the operating system refuses, or

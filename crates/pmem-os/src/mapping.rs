@@ -3,13 +3,13 @@
 //! # Reserved addresses
 //! A process has 128 TiB of addresses, and a region may get 1 TiB long: a process that reserved as much for each
 //! store could have only some 130 stores. So the process finds a range with space for the largest length, reserves
-//! its beginning, and frees the other addresses. A region that outgrows the reserved part takes the addresses
-//! behind it, if they are still free ([`AddressRange::reach`]). The kernel allocates addresses from the top of each
-//! gap, so in a process with few stores they stay free: each store is at the bottom of its own gap. The more stores
-//! there are, the shorter are the gaps (`docs/decisions/0107-addresses-kept-for-a-store.md`).
+//! its beginning, and frees the other addresses. A region that outgrows the reserved part takes the next addresses
+//! if those are still free ([`AddressRange::reach`]). The kernel allocates addresses from the top of each gap. So
+//! in a process with few stores the addresses behind a store stay free: each store is at the bottom of a separate
+//! gap. The more stores there are, the shorter are the gaps (`docs/decisions/0107-addresses-kept-for-a-store.md`).
 //!
 //! The range is aligned to 1 GiB, so that every size of huge page fits wherever its offset does. Forked children
-//! inherit no part of it. So they never unmap any part either: their own mappings may be there.
+//! inherit no part of the range. So a child never unmaps any part either: the child's own mappings may be there.
 
 use std::ffi::c_void;
 use std::io;

@@ -1,5 +1,5 @@
-//! Private memory of this process at reserved addresses. It gets longer without moving, and forked children do not
-//! inherit it.
+//! Private memory of this process at reserved addresses. It gets longer without moving, and is not inherited by
+//! forked children.
 
 use std::io;
 use std::ops::Range;

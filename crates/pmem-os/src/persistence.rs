@@ -2,9 +2,9 @@
 //! block device of a DAX file system.
 //!
 //! A device's directory is in that of its region, which is in the directory of a bus, which names the provider.
-//! With the domain `cpu_cache` a store is safe once it is visible, with `memory_controller` once it is flushed;
-//! without either nothing is known. DRAM that is set apart at boot (`memmap=`, provider `e820`) is volatile, even
-//! if a domain is reported.
+//! With the domain `cpu_cache` a visible store is safe, with `memory_controller` a flushed one; without either
+//! nothing is known. DRAM that is set apart at boot (`memmap=`, provider `e820`) is volatile, even if a domain is
+//! reported.
 
 use std::fs;
 use std::path::Path;

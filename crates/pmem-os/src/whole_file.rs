@@ -9,8 +9,8 @@
 //! | 5 the directory is synced | the new content |
 //!
 //! The writer locks `.NAME.new` and gives it the owner of the old file. After a crash, the next writer of NAME
-//! removes `.NAME.new`. A writer that stops before step 4, for any reason, removes it itself: an error or a signal
-//! leaves only the old file.
+//! removes `.NAME.new`. A writer that stops before step 4, for any reason, also removes that file: an error or a
+//! signal leaves only the old file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};

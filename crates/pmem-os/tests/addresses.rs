@@ -1,4 +1,4 @@
-//! Many regions in one process. They use most addresses of the process, so no other test runs in it.
+//! Many regions in one process. The regions use most of the addresses, so no other test runs in this process.
 
 use std::{fs, ptr};
 

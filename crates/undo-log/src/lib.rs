@@ -24,9 +24,9 @@
 //!   has returned. So lanes may be recovered in any order.
 //! - A lane's number only rises, by one per run, and never before the run's changes (or the words that recovery
 //!   restored) are durable. So a run is valid only once.
-//! - Space that becomes a log contains no run: its beginning is voided before the lane refers to it. The earlier
-//!   content may look like a run of this lane and number, because a writer chooses the bytes of its values, and
-//!   because a DAX device of which only the beginning was wiped still holds the logs of the earlier store.
+//! - Space that becomes a log contains no run: the beginning is voided before the lane refers to the space. The
+//!   earlier content may look like a run of this lane and number, because a writer chooses the bytes of its values,
+//!   and because a DAX device of which only the beginning was wiped still holds the logs of the earlier store.
 //!
 //! # Opening
 //! For each lane with a valid run: the words are restored and flushed, order, the number is raised and flushed,
@@ -38,9 +38,9 @@
 //!
 //! A killed process leaves its stores visible, durable or not. Opening flushes the lanes' lines as they are, with
 //! the heap's head ([`heap::Heap::open`]); a raised number means that the change was durable before. For a change
-//! of one word, the lane names the word by a plain store before the change. If the next process sees the change, it
-//! also sees that store, and makes the word durable before any thread relies on it. A power loss takes both, so the
-//! name is never flushed.
+//! of one word, the lane names the word by a plain store before the change. A process that sees the change also
+//! sees that store, and makes the word durable before any thread relies on the change. A power loss takes both, so
+//! the name is never flushed.
 //!
 //! This crate uses only `core`.
 #![no_std]

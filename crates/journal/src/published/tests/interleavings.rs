@@ -80,8 +80,8 @@ impl Log {
         self.synced.fetch_max(end, Ordering::Release);
     }
 
-    /// Asserts that a reader that finds a word reports it only after it is durable, and does report it once the
-    /// requested sync is done.
+    /// Asserts that a reader that finds a word reports the word only once it is durable, and always after the
+    /// requested sync.
     fn read(&self, item: usize) {
         let seen = self.words[item].load(Ordering::Acquire);
         if seen != 0 {
