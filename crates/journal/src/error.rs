@@ -18,7 +18,7 @@ pub enum Which {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The log was never finished: the journal has to be created again.
+    /// The log has no header: creating the journal was interrupted, or the log is damaged.
     Unfinished,
     /// A newer program created the journal.
     Version {
@@ -122,7 +122,9 @@ impl fmt::Display for Which {
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JournalError::Unfinished => f.write_str("creating the journal was interrupted: create it again"),
+            JournalError::Unfinished => {
+                f.write_str("the log has no header: creating the journal was interrupted, or the log is damaged")
+            }
             JournalError::Version { found } => {
                 write!(
                     f,
