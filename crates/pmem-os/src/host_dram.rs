@@ -60,8 +60,8 @@ fn lend_pages(layout: Layout) -> Option<NonNull<u8>> {
         unmap(start, before);
         unmap(memory.wrapping_add(wanted_bytes), spare_bytes - before);
     }
-    // A hint: without huge pages the memory works as well, but is slower. SAFETY: the memory belongs to this
-    // function, and advice does not change its content.
+    // A hint: without huge pages the memory works as well, but is slower.
+    // SAFETY: the memory belongs to this function, and advice does not change its content.
     let _ = unsafe { madvise(memory.cast(), wanted_bytes, Advice::LinuxHugepage) };
     NonNull::new(memory)
 }

@@ -76,6 +76,7 @@ impl Mapped {
     /// Creates the file `path`, which must not exist, with at least `bytes` zero bytes, and maps it. The medium stays
     /// valid when the file is renamed.
     ///
+    /// # Errors
     /// [`MapError::Full`] or [`MapError::Limit`] if there is not enough space, [`MapError::Io`] if the file exists
     /// or the operating system refuses. The file is removed again then.
     pub fn create(path: &Path, bytes: u64, options: MapOptions) -> Result<Mapped, MapError> {

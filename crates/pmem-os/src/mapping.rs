@@ -99,8 +99,8 @@ impl AddressRange {
         // SAFETY: with this flag no existing mapping is replaced.
         let got = unsafe { mmap_anonymous(at, len, ProtFlags::empty(), reserving() | MapFlags::FIXED_NOREPLACE) }?;
         if got != at {
-            // A kernel before 4.17 ignores the flag, and treats the address as a hint. SAFETY: it was mapped just
-            // now, and no code uses it.
+            // A kernel before 4.17 ignores the flag, and treats the address as a hint.
+            // SAFETY: it was mapped just now, and no code uses it.
             unsafe { munmap(got, len) }?;
             return Err(Errno::EXIST);
         }
