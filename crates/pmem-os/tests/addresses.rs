@@ -1,4 +1,4 @@
-//! Many regions in one process. Most addresses of a process are taken meanwhile, so no other test runs in this one.
+//! Many regions in one process. The regions use most of the addresses, so no other test runs in this process.
 
 use std::{fs, ptr};
 
@@ -7,11 +7,11 @@ use pmem_os::{KEPT_BYTES, MapOptions, Mapped};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More than a process could hold that kept a TiB for each.
+/// More regions than fit into a process that reserves 1 TiB for each.
 const REGION_COUNT: usize = 2_000;
 const LEN_BYTES: u64 = 1 << 16;
 
-/// A descriptor for each region, and some.
+/// Allows one descriptor for each region, and some more.
 fn allow_open_files(count: u64) {
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum }).expect("the hard limit is above that");
@@ -27,10 +27,10 @@ fn process_holds_thousands_of_regions() {
     };
     let regions: Vec<_> = (0..REGION_COUNT).map(make).collect();
     assert!(regions.iter().all(|region| region.limit_bytes() >= KEPT_BYTES));
-    // The first ones have what lies behind them still, and the process has addresses for other things.
+    // The first regions still have the addresses behind them, and the process has addresses for other things.
     assert!(regions[..8].iter().all(|region| region.limit_bytes() == 1 << 40));
     let other_bytes = 16 << 30;
-    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other.
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other memory.
     let other = unsafe { mmap_anonymous(ptr::null_mut(), other_bytes, ProtFlags::empty(), MapFlags::PRIVATE) }.unwrap();
     // SAFETY: nothing uses it.
     unsafe { munmap(other, other_bytes) }.unwrap();

@@ -5,11 +5,12 @@ use std::ptr::NonNull;
 
 use pmem::Dram;
 
-/// Lends memory of the process' allocator.
+/// Allocates memory from the process' allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lent;
 
-// SAFETY: the allocator's memory is zeroed on request, fits its layout, is nobody else's, and stays until freed.
+// SAFETY: the allocator's memory is zeroed on request, fits its layout, belongs to no other code, and stays until
+// freed.
 unsafe impl Dram for Lent {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         assert!(layout.size() > 0, "nobody borrows nothing");
@@ -18,7 +19,7 @@ unsafe impl Dram for Lent {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that it was lent with this layout, and that nobody uses it.
+        // SAFETY: the caller promises that it was allocated with this layout, and that no code uses it.
         unsafe { dealloc(memory.as_ptr(), layout) }
     }
 }

@@ -1,4 +1,5 @@
-//! One value in lent memory: what is too large for a kernel's stack, across which a value moves while it is made.
+//! A single value in memory from the host's allocator, for values too large for a kernel's stack while they are
+//! created.
 
 use core::alloc::Layout;
 use core::ops::{Deref, DerefMut};
@@ -6,7 +7,7 @@ use core::ptr::NonNull;
 
 use crate::Dram;
 
-/// A value in memory that a host has lent, until it is dropped.
+/// A value in memory that a host has allocated, until it is dropped.
 pub struct DramBox<T, D: Dram> {
     value: NonNull<T>,
     dram: D,
@@ -18,10 +19,10 @@ unsafe impl<T: Send, D: Dram> Send for DramBox<T, D> {}
 unsafe impl<T: Sync, D: Dram> Sync for DramBox<T, D> {}
 
 impl<T, D: Dram> DramBox<T, D> {
-    /// A value of which all bytes are zero; `None` when the host has no memory.
+    /// Creates a value with all bytes zero; returns `None` if the host has no memory.
     ///
     /// # Panics
-    /// If the type has no size.
+    /// If the type has size 0.
     ///
     /// # Safety
     /// All-zero bytes are a valid `T`.
@@ -37,7 +38,7 @@ impl<T, D: Dram> Deref for DramBox<T, D> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: it was lent for a `T`, zeroed, which is a valid one, and is this loan's.
+        // SAFETY: the memory was allocated for a `T`, zeroed, which is a valid `T`, and belongs to this loan.
         unsafe { self.value.as_ref() }
     }
 }
@@ -52,7 +53,8 @@ impl<T, D: Dram> DerefMut for DramBox<T, D> {
 
 impl<T, D: Dram> Drop for DramBox<T, D> {
     fn drop(&mut self) {
-        // SAFETY: the value is the loan's, and nobody reaches it any more; the memory was lent with this layout.
+        // SAFETY: the loan owns the value, no other code reaches it any more, and the memory was allocated with
+        // this layout.
         unsafe {
             self.value.drop_in_place();
             self.dram.deallocate(self.value.cast(), Layout::new::<T>());
@@ -82,7 +84,7 @@ mod tests {
 
         unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
             LENT_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-            // SAFETY: lent with this layout.
+            // SAFETY: allocated with this layout.
             unsafe { std::alloc::dealloc(memory.as_ptr(), layout) }
         }
     }

@@ -44,7 +44,7 @@ fn foreign_file_is_refused() {
 fn an_empty_file_is_refused() {
     let place = filled();
     fs::write(region(&place), "").unwrap();
-    refused(&place, &["only 0 are left"]);
+    refused(&place, &["only 0"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What a place holds; and every interleaving of writers, a reader and the syncing thread, with the reorderings that the memory
-//! model allows, and the twins that must be caught.
+//! Tests of a place's content, and of every interleaving of writers, a reader and the syncing thread, with the
+//! reorderings that the memory model allows. Broken variants must be caught.
 
 mod interleavings;
 

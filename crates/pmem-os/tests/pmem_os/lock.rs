@@ -11,13 +11,13 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::{alone, common};
 
-/// In a test that was started again: the lock to hold, and whether for writing.
+/// An environment variable of a test that was started again: the lock to hold, and `w` for writing.
 const ROLE: &str = "PMEM_OS_TEST_HOLDS";
 
-/// Another process that holds a lock until it is told to stop or killed.
+/// Another process that holds a lock until it is stopped or killed.
 struct Holder {
     child: Child,
-    /// Kept open, so that the harness in the other process can write to its end.
+    /// Kept open, so that the harness in the other process can write to the end.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
@@ -38,20 +38,20 @@ impl Holder {
         self.child.id()
     }
 
-    /// By SIGKILL.
+    /// Kills the process by SIGKILL.
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// By letting it end.
+    /// Lets the process end.
     fn stop(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }
 }
 
-/// Where the test was started as the other process: holds the lock until its standard input ends.
+/// Holds the lock until standard input ends, if the test was started as the other process; returns true then.
 #[expect(clippy::print_stdout, reason = "the test that started this one waits for it")]
 fn hold_if_started_for_it() -> bool {
     let Ok(role) = env::var(ROLE) else { return false };
@@ -179,7 +179,7 @@ fn foreign_file_is_not_used_as_lock() {
     refused_for("not a lock file");
     StoreLock::remove_unused(&path).unwrap();
 
-    // What has another name, or is longer than what a writer leaves, is locked and keeps its bytes.
+    // A file that has another name, or is longer than a writer's text, is locked and keeps its bytes.
     fs::hard_link(&letter, &path).unwrap();
     drop(StoreLock::exclusive(&path).unwrap());
     assert_eq!(fs::read(&letter).unwrap(), b"dear");
@@ -213,7 +213,7 @@ fn an_open_file_is_locked_whatever_its_name() {
     assert_eq!(fs::read(&one).unwrap(), b"bytes");
 }
 
-/// As device-DAX is, which few machines have.
+/// Like device-DAX, which few machines have.
 #[test]
 fn character_device_is_locked_itself() {
     let _alone = alone();
@@ -225,7 +225,7 @@ fn character_device_is_locked_itself() {
     StoreLock::of_open(open(), path, true).unwrap();
 }
 
-/// What the module's head says of nodes; a file system of its own, on which devices can be opened.
+/// Tests the statements about nodes in the module's head, on a separate file system on which devices can be opened.
 #[test]
 fn one_node_of_a_device_is_one_lock_and_two_are_two() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! A mapped region on memory and on an ordinary file system.
+//! A mapped region on tmpfs and on an ordinary file system.
 
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +49,7 @@ fn growth_adds_zeros_and_moves_nothing() {
         let medium = Mapped::create(&path, PAGE, options()).unwrap();
         put(&medium, 0, b"first");
         let base = medium.base();
-        // SAFETY: nobody stores to the span while the slice lives.
+        // SAFETY: no code stores to the span while the slice lives.
         let kept = unsafe { medium.bytes(Offset(0).span(5)) }.unwrap();
         for to_bytes in [PAGE + 1, 3 << 20, (3 << 20) - 1, (7 << 20) + PAGE, 32 << 20] {
             let before = medium.len_bytes();

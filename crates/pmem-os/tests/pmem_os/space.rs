@@ -1,4 +1,4 @@
-//! Space that runs out, and huge pages: on file systems mounted for the purpose.
+//! Space that runs out, and huge pages, on file systems mounted for the tests.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -75,8 +75,8 @@ fn released_space_is_reusable_by_others() {
     });
 }
 
-/// Where the mount gives huge pages, the last one of a file may reach past its end: what it takes there is no sign that all of the file is
-/// backed.
+/// If the mount has huge pages, a file's last one may reach past its end: its space there does not mean that all of
+/// the file has space.
 #[test]
 fn huge_page_past_end_hides_no_hole() {
     on_mount("tmpfs", c"size=64m,huge=always", |dir| {
@@ -111,7 +111,7 @@ fn tmpfs_with_huge_pages_gives_them() {
     on_mount("tmpfs", c"size=64m,huge=always", |dir| shows_huge_pages(&dir.join("region")));
 }
 
-/// The mount refuses huge pages on its own; putting pages together does not ask it (Linux 6.1).
+/// The mount itself refuses huge pages; collapsing works regardless (Linux 6.1).
 #[test]
 fn tmpfs_collapses_huge_pages_on_request() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
@@ -126,7 +126,7 @@ fn tmpfs_collapses_huge_pages_on_request() {
     });
 }
 
-/// All of the file was there when the first pages were looked at.
+/// All of the file existed when the first pages were checked.
 #[test]
 fn holes_that_are_made_while_pages_are_put_together_stay() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
@@ -146,7 +146,7 @@ fn holes_that_are_made_while_pages_are_put_together_stay() {
     });
 }
 
-/// A file that has small pages, as a copy has, gets huge ones when there is time; but not where it has a hole, which stays one.
+/// A file with small pages, such as a copy, gets huge ones when there is time. A page with a hole stays as it is.
 #[test]
 fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
@@ -173,7 +173,7 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     });
 }
 
-/// The worker looks about between two calls, which takes longer than such a page.
+/// The worker pauses between two calls for longer than such a page takes.
 #[test]
 fn unchanged_pages_are_skipped_together() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
@@ -215,7 +215,7 @@ fn shows_huge_pages(path: &std::path::Path) {
     assert_eq!(medium.huge_page_bytes().unwrap(), 16 * MIB);
 }
 
-/// Asked of the kernel's version and settings, not of the code that is tested.
+/// Reads the kernel's version and settings, not the tested code.
 fn collapses() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());

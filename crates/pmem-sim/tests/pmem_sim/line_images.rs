@@ -82,7 +82,7 @@ fn flush_takes_every_line_it_touches() {
 fn copy_may_run_upwards_or_downwards() {
     let sim = line_sim();
     let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.write(A, &bytes) };
     let expected = set([[0, 0, 0], [1, 0, 0], [1, 2, 0], [0, 2, 3], [0, 0, 3], [1, 2, 3]]);
     assert_eq!(words(&sim, &[A, A.plus(8), A.plus(16)]), expected);
@@ -92,7 +92,7 @@ fn copy_may_run_upwards_or_downwards() {
 fn small_copy_keeps_adjacent_bytes() {
     let sim = line_sim();
     store(&sim, A, u64::from_ne_bytes([9; 8]));
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.write(A.plus(6), &[1, 2, 3]) };
     let first = u64::from_ne_bytes([9, 9, 9, 9, 9, 9, 1, 2]);
     let second = u64::from_ne_bytes([3, 0, 0, 0, 0, 0, 0, 0]);
@@ -104,7 +104,7 @@ fn small_copy_keeps_adjacent_bytes() {
 #[test]
 fn stream_is_copy_and_its_flush() {
     let sim = line_sim();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.stream(Offset(48), &[&[1; 20], &[2; 4]]) };
     let at = [Offset(48), Offset(56), B];
     let full = [[1; 8], [1; 8], [1, 1, 1, 1, 2, 2, 2, 2]].map(u64::from_ne_bytes);

@@ -73,7 +73,7 @@ fn publish_survives_whole_or_not_at_all() {
 #[test]
 fn stream_is_one_record_across_lines() {
     let sim = span_sim();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.stream(Offset(48), &[&[1; 30]]) };
     let end = u64::from_ne_bytes([1, 1, 1, 1, 1, 1, 0, 0]);
     let whole = u64::from_ne_bytes([1; 8]);

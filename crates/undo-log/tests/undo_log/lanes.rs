@@ -1,4 +1,4 @@
-//! Lanes without crashes: which writer holds one, how many fences a change has, what is refused.
+//! Tests of lanes without crashes: the holder of a lane, the number of fences of a change, and refused regions.
 
 use std::sync::atomic::Ordering;
 
@@ -26,7 +26,7 @@ fn change_has_three_fences() {
     let mut lane = scene.lanes.take(0);
     let at = Offset(40_000);
     let before = counted.counts().unwrap();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { lane.log(&counted, &[at.span(8)]) };
     counted.store(at, 1, Ordering::Release);
     counted.flush(at.span(8));
@@ -35,14 +35,14 @@ fn change_has_three_fences() {
     assert_eq!(after.fence_count - before.fence_count, 3);
 }
 
-/// What a caller means by "the words behind the last one", which is within a line.
+/// A range for 'the words behind the last one', which is empty and within a line.
 #[test]
 fn empty_range_is_logged() {
     for model in [Model::Line, Model::Span] {
         let scene = Scene::format(model, None, false);
         scene.sim.unobserve();
         let (changed, empty) = (Offset(40_000).span(8), Offset(40_040).span(0));
-        // SAFETY: nobody else uses the region.
+        // SAFETY: no other thread uses the region.
         unsafe { scene.lanes.take(0).log(&scene.sim, &[changed, empty]) };
         scene.sim.store(changed.start, 1, Ordering::Release);
         scene.sim.flush(changed);
