@@ -28,7 +28,7 @@
 //! 2. The run is found by later chunks. This needs no order: a thread that carves the run stores the same word again,
 //!    and the headers inside the run stay as they are until that store is durable.
 
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use crate::canary;
 use crate::header::{ChunkHeader, ChunkKind, zero_segment_heads};
@@ -40,7 +40,7 @@ use crate::region::GROWTH_BYTES;
 use crate::runs::Run;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
-use crate::space::{Above, Space};
+use crate::space::{Above, Away, Space};
 use crate::table::Tag;
 use crate::{HeapError, state};
 use pmem::MediumError;
@@ -52,24 +52,41 @@ impl<D: Dram> Heap<D> {
             return Err(HeapError::Medium(MediumError::ReadOnly));
         }
         loop {
-            let wanting = {
+            let (wanting, away) = {
                 let mut space = self.space.lock();
                 if let Some(run) = space.runs.take(&self.table, header.units) {
                     return self.chunk_of_run(medium, space, run, header);
                 }
                 let past = u64::from(space.mark) + u64::from(header.units);
-                match past * UNIT_BYTES <= self.region.len_bytes() {
+                let wanting = match past * UNIT_BYTES <= self.region.len_bytes() {
                     true if past <= u64::from(space.holed_from) => {
                         return self.raise_mark(medium, &mut space, header);
                     }
                     true => Wanting::Space { found: space.above(), past: past as u32 },
                     false => Wanting::Length(past * UNIT_BYTES),
-                }
+                };
+                (wanting, space.away)
             };
-            match wanting {
-                Wanting::Space { found, past } => _ = self.back_above_mark(medium, found, past)?,
-                Wanting::Length(bytes) => self.region.grow(medium, bytes, GROWTH_BYTES)?,
+            let taken = match wanting {
+                Wanting::Space { found, past } => {
+                    self.back_above_mark(medium, found, past).map(drop).map_err(HeapError::from)
+                }
+                Wanting::Length(bytes) => self.region.grow(medium, bytes, GROWTH_BYTES),
+            };
+            match taken {
+                Err(_) if away.count > 0 => self.await_run(away),
+                taken => taken?,
             }
+        }
+    }
+
+    /// Waits until one of the runs that were missing has come back: a region that has one of them is not full. The thread that took the run
+    /// needs no lane to put it back, so the caller may hold one.
+    #[cold]
+    fn await_run(&self, found: Away) {
+        let mut backoff = Backoff::long();
+        while self.space.lock().away.returned_count == found.returned_count {
+            backoff.relax();
         }
     }
 

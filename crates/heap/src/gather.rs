@@ -5,12 +5,9 @@
 //! thread that found no space and holds no lane. Segments' chunks are given back as all others: a segment is freed when no directory
 //! has it, durably, and a new chunk of segments begins with the first line of each zeroed.
 //!
-//! Runs whose space the file system is just taking, or giving, are in no list for that time (`holes`). A thread that found no space
-//! waits until those have come back: else a region that holds nothing could seem full.
-//!
 //! The steps are those of any chunk that is given back, one chunk after the other (`chunks`). *Crash:* some are runs, and nothing reaches the others.
 
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use crate::HeapError;
 use crate::heap::Heap;
@@ -32,7 +29,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Makes a free run of every chunk of slots that holds nothing, and waits for runs that are away. The caller holds no lane.
+    /// Makes a free run of every chunk of slots that holds nothing. The caller holds no lane.
     #[cold]
     #[inline(never)]
     pub fn gather<M: Medium>(&self, medium: &M) {
@@ -43,16 +40,5 @@ impl<D: Dram> Heap<D> {
                 self.review(medium, slab);
             }
         });
-        self.await_runs();
-    }
-
-    /// Until as many runs have come back as were away.
-    fn await_runs(&self) {
-        let away = || self.space.lock().away;
-        let (first, mut backoff) = (away(), Backoff::long());
-        let goal = first.returned_count + first.count;
-        while away().returned_count < goal {
-            backoff.relax();
-        }
     }
 }

@@ -34,7 +34,8 @@ pub(crate) struct Space {
     slabs: NonNull<Slabs>,
 }
 
-/// Runs that threads have taken off the lists while the file system takes their space, or gives it: a moment, for which they are missing.
+/// Runs that threads have taken off the lists while the file system takes their space, or gives it. A thread that finds no space waits for
+/// them: otherwise an empty region could seem full.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Away {
     pub(crate) count: u64,

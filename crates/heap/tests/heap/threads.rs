@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
+use heap::layout::UNIT_BYTES;
 use heap::{EngineNumber, Heap, Place};
 
 use crate::memory::{Host, Memory};
@@ -45,6 +46,30 @@ fn len_bytes(random: &mut Random) -> u64 {
         1..10 => 40_000 + random.below(3) as u64 * 30_000,
         n => 40 + (n as u64 % 5) * 90,
     }
+}
+
+/// All free space is one run, which is missing again and again while the file system takes its space: a half of it is free all the same.
+#[test]
+fn missing_runs_are_awaited() {
+    let (memory, heap) = Memory::formatted();
+    let whole = heap.reserve_extent(&memory, 64 << 20).unwrap().publish();
+    memory.set_limit_bytes(heap.stats().region_bytes);
+    let above_bytes = heap.stats().region_bytes - heap.stats().mark_bytes;
+    let _above = (above_bytes > 2 * UNIT_BYTES)
+        .then(|| heap.reserve_extent(&memory, above_bytes - UNIT_BYTES).unwrap().publish());
+    heap.free(&memory, whole);
+    thread::scope(|scope| {
+        let cycles = scope.spawn(|| {
+            for _ in 0..500 {
+                let small = heap.reserve_extent(&memory, 1 << 10).unwrap().publish();
+                heap.free(&memory, small);
+                while heap.give_space_back(&memory, 0).is_some() {}
+            }
+        });
+        while !cycles.is_finished() {
+            drop(heap.reserve_extent(&memory, 30 << 20).expect("half of the region is free"));
+        }
+    });
 }
 
 /// Reserves and frees at random, holding at most 500 places; what it holds in the end.
