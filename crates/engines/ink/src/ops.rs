@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The engine's interface.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        // Both are told that time is watched.
+        // Both receive the time that the clock reports.
         let merging = if self.sweep_met_damage() { None } else { self.merging.expectation().sleep_time() };
         let times = [self.reaper.expectation().sleep_time(), merging];
         times.into_iter().flatten().min()
