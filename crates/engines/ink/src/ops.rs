@@ -209,11 +209,7 @@ fn figures(tree: &Figures, merged_count: u64) -> Vec<Figure> {
     vec![
         Figure::gauge("ink_levels", "Levels of the tree", tree.level_count as f64),
         Figure::gauge("ink_nodes", "Nodes of the tree", tree.node_count as f64),
-        Figure::gauge("ink_dead_pairs", "Pairs of deleted keys that leaves still have", tree.dead_count as f64),
-        Figure::counter(
-            "ink_merged",
-            "Nodes since open that deletes left low and that were merged",
-            merged_count as f64,
-        ),
+        Figure::gauge("ink_dead_pairs", "Pairs of deleted keys still in leaves", tree.dead_count as f64),
+        Figure::counter("ink_merged", "Sparse nodes merged since open", merged_count as f64),
     ]
 }
