@@ -86,7 +86,7 @@ struct ink_request {
 #define INK_SUBMIT	_IOWR(0xd7, 5, struct ink_request)
 /* Copies a struct ink_stat, or as much of it as fits, but at least INK_STAT_MIN; result: full length. */
 #define INK_STAT	_IOWR(0xd7, 6, struct ink_request)
-/* Checks the entire store, however long that takes, unless the process is killed. count: keys; result: contradictions. */
+/* Checks the entire store, unless the process is killed first. count: keys; result: contradictions. */
 #define INK_CHECK	_IOWR(0xd7, 7, struct ink_request)
 /* Deletes every key. Needs CAP_SYS_ADMIN. */
 #define INK_CLEAR	_IOWR(0xd7, 8, struct ink_request)

@@ -8,9 +8,9 @@
 //! 3. The chunk is used.
 //!
 //! # A chunk of m units from a free run of n
-//! 0. The run is taken off the lists. Where it may have holes, its space is allocated again (`holes`). *Crash:* the
-//!    run. For segments, whose zeroes are spread over the whole chunk, the run's header is stored once more, order.
-//!    *Crash:* the run at its full length: nothing within it is read.
+//! 0. The run is taken off the lists. If the run may have holes, space for the chunk is allocated again (`holes`).
+//!    *Crash:* the run. For segments, whose zeroes are spread over the whole chunk, the run's header is stored once
+//!    more, order. *Crash:* the run at full length: nothing within the run is read.
 //! 1. The header of the remainder, Free of n - m, inside the run (and the zeroes of segments), order. *Crash:* the
 //!    run is unchanged; its contents are ignored.
 //! 2. The header at the start becomes the chunk's: one word, order. *Crash:* chunk and remainder exist.
@@ -24,7 +24,7 @@
 //! 3. The extent is used.
 //!
 //! # Giving a chunk back
-//! 1. The chunk's header, or the header of the free run before it, becomes Free with the length of the chunk and its
+//! 1. The chunk's header, or the header of the free run before the chunk, becomes Free with the length of chunk and
 //!    free neighbours together: one word. *Crash:* either the chunk, to which nothing refers, or the run.
 //! 2. Later chunks can be made from the run. This needs no order: a thread that carves the run stores the same word
 //!    again, and the headers inside the run stay as they are until that store is durable.

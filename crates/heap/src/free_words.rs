@@ -1,8 +1,8 @@
 //! The free slots of all chunks as words, for the clean image.
 //!
-//! Each chunk of slots and each extent in use, in the order of their units, has a word with its first unit (24 bits)
-//! and, from bit 32 on, the number of words that follow. For a chunk of slots these hold one bit for each slot, set
-//! if the slot is free. Free runs need no words: units in neither kind of chunk are free.
+//! Each chunk of slots and each extent in use, in the order of units, has a word with the first unit (24 bits) and,
+//! from bit 32 on, the number of words that follow. For a chunk of slots these hold one bit for each slot, set if the
+//! slot is free. Free runs need no words: units in neither kind of chunk are free.
 
 use core::sync::atomic::Ordering;
 

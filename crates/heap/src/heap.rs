@@ -28,7 +28,7 @@ use crate::{EngineNumber, HeapError, state};
 
 /// A region's allocator. Threads reserve and free concurrently.
 ///
-/// Every method with a medium must be given the medium that the heap was opened on.
+/// The caller passes the medium that the heap was opened on to every method that takes one.
 pub struct Heap<D: Dram> {
     pub(crate) region: Region,
     pub(crate) lanes: Lanes,

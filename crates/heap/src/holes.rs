@@ -14,9 +14,9 @@
 //! 3. The run is carved (`chunks`).
 //!
 //! # Above the mark
-//! Space above the mark is returned from the region's end downwards, piece by piece under the space lock. It is
-//! allocated again from below, before the mark rises over it. `holed_from` separates the two: below it there are no
-//! holes. A thread allocates space without the lock and then checks whether any was returned in the same time
+//! Space above the mark is returned from the region's end downwards, piece by piece under the space lock, and
+//! allocated again from below, before the mark rises over the piece. `holed_from` separates the two: there are no
+//! holes below. A thread allocates space without the lock and then checks whether any was returned in the same time
 //! (`above_count`). If so, the order of the two operations is unknown even if `holed_from` is unchanged, and the
 //! thread allocates the space once more.
 //!

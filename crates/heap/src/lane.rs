@@ -1,11 +1,11 @@
-//! Lanes: slots are reserved from lanes. Each lane owns one chunk of every kind of slots that it uses, and hands out
-//! its slots.
+//! Lanes: slots are reserved from lanes. Each lane owns one chunk of every kind of slots in use there, and hands out
+//! the slots of these chunks.
 //!
 //! A lane claims the free slots of a bitmap word in one step. A reservation then costs an uncontended lock, one bit
-//! and one multiplication. Threads name the lane that they prefer and move on to the next if that lane is busy, so a
-//! thread that is descheduled while it holds a lane hardly ever stalls another thread.
+//! and one multiplication. A thread names a preferred lane and moves on to the next if that lane is busy, so a thread
+//! that is descheduled while holding a lane hardly ever stalls another thread.
 //!
-//! A lane whose chunk is exhausted gives it up and takes a roomy chunk (one with an eighth of its slots free), then a
+//! A lane with an exhausted chunk gives the chunk up and takes a roomy one (an eighth of the slots are free), then a
 //! new one. So a region does not grow while chunks without an owner have an eighth of their slots free. If the region
 //! cannot grow, every free slot is found: first in unowned chunks, then in other lanes, last in empty chunks of other
 //! kinds (`gather`).

@@ -42,10 +42,10 @@
 //! ```
 //!
 //! The high-water mark is a sealed count of units. The generation is a sealed number of 16 bits. The image word is 0
-//! in a new region; later it holds, sealed, the first unit of the clean image's extent (24 bits, 0 for none) and
-//! above it the number of the last image (24 bits): see image.rs. The snapshot epoch is 0, or a sealed number of 32
-//! bits. The level of durability that the region was made for is 0 or a sealed level. A batch word is 0, or holds,
-//! sealed, the place of a batch's record and its state: see batch_word.rs.
+//! in a new region; later the word holds, sealed, the first unit of the clean image's extent (24 bits, 0 for none)
+//! and above that the number of the last image (24 bits): see image.rs. The snapshot epoch is 0, or a sealed number
+//! of 32 bits. The level of durability that the region was made for is 0 or a sealed level. A batch word is 0, or
+//! holds, sealed, the place of a batch's record and the batch's state: see batch_word.rs.
 
 use pmem::{LINE_BYTES, Offset};
 

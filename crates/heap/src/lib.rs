@@ -10,7 +10,7 @@
 //! # Invariants
 //! - Chunks are end to end from unit 1 to the high-water mark, and the mark is within the region.
 //! - A place is handed out only after the chunk's header and a mark above it are durable.
-//! - A chunk changes its kind or length with one store of its header, ordered before any use of the change.
+//! - A chunk changes kind or length with one store of the header, ordered before any use of the change.
 //! - Every header is in a page that has space, and so is everything outside free runs.
 //! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended or a clean image was
 //!   adopted instead.

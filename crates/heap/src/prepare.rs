@@ -1,9 +1,9 @@
 //! Background work: prepares space ahead of the mark, so that writers neither grow the region nor fault fresh pages.
 //!
-//! The amount is a fraction of the space in use, and more if writers are fast. Their speed is measured without a
-//! clock, by the space that they use while the background prepares more: if that is much of the prepared space, a
-//! slower background would be overtaken. The next time four times as much is prepared, within a larger fraction of
-//! the region. Whenever so much was not needed, the amount is halved.
+//! The amount is a fraction of the space in use, and more if writers are fast. The measure of speed, without a clock,
+//! is the space used while the background prepares more: if that is much of the prepared space, a slower background
+//! would be overtaken. The next time four times as much is prepared, within a larger fraction of the region. Whenever
+//! so much was not needed, the amount is halved.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,8 +27,8 @@ const AHEAD_SHARE_QUICK: u64 = 4;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
 
-/// One growth has at most this fraction of the spare space. It then ends before writers have used the remaining
-/// space, if it is at least half as fast as they are.
+/// One growth has at most this fraction of the spare space. So the growth ends before writers have used the remaining
+/// space, if writers are at most twice as fast.
 const SPARE_SHARE: u64 = 2;
 
 /// The factor by which the space that writers used during preparation is multiplied for the next time.

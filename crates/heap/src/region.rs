@@ -1,4 +1,4 @@
-//! The region: its identity, the check of its superblock, and its growth.
+//! The region: identity, check of the superblock, and growth.
 //!
 //! # Growth
 //! 1. The medium grows. *Crash:* unused bytes beyond the region.
@@ -15,7 +15,7 @@
 //!
 //! | after | a crash leaves |
 //! |---|---|
-//! | superblock copy A with the flag; ordered | copy A torn: B is used, A rewritten. Otherwise the flag, without its data |
+//! | superblock copy A with the flag; ordered | copy A torn: B is used, A rewritten. Otherwise only the flag |
 //! | copy B; ordered | the flag |
 //! | the data that needs it | the flag, with or without the data |
 //!

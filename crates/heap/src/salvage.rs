@@ -1,4 +1,5 @@
-//! Salvage: reads the head and the chunks of a damaged region without opening it and without storing to it.
+//! Salvage: reads the head and the chunks of a damaged region without opening the region and without storing
+//! anything.
 //!
 //! An opening refuses a region that contradicts itself, because writers would rely on the contradiction. Salvage
 //! relies on nothing: each part is read independently, damage is reported, and a damaged part becomes `None`.

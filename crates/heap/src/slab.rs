@@ -18,9 +18,9 @@
 //! chunk's sweeper makes the step out of Unswept without the lock.
 //!
 //! # Free count
-//! A slot's bit is set before the slot is counted. Only the owner claims words, and it has counted them before it
-//! gives up the chunk. So the count of an unowned chunk never exceeds its free bits, and a count of all slots means
-//! that no free is in progress.
+//! A slot's bit is set before the slot is counted. Only the owner claims words, and counts them before giving up the
+//! chunk. So the count of an unowned chunk never exceeds the number of free bits, and a count of all slots means that
+//! no free is in progress.
 
 use core::ptr::NonNull;
 use core::slice;

@@ -1,4 +1,4 @@
-//! The kind of a chunk of slots: the chunk's length, the position of its slots and their number.
+//! The kind of a chunk of slots: the chunk's length, the position and the number of the slots.
 //!
 //! Slabs of a size class and chunks of segments differ only in these numbers, so the allocator treats both alike.
 

@@ -145,7 +145,7 @@ impl Space {
     }
 }
 
-/// The lengths that are read without the lock. They are updated under it whenever they change.
+/// The lengths that are read without the lock. Every change under the lock updates them.
 #[derive(Default)]
 pub(crate) struct Figures {
     mark: AtomicU32,

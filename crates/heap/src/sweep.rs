@@ -8,14 +8,14 @@
 //! - New places are in chunks younger than the heap. These are never unswept and need no mark.
 //! - A place is freed: the free is recorded and applied after the marks, so the place ends free whether it was marked
 //!   before, after, or not at all.
-//! - A free coincides with the end of its chunk's sweep: exactly one of both processes the record, whichever first
-//!   exchanges the bitmap's word. The free reads the chunk's state again after it has made its record.
+//! - A free coincides with the end of the chunk's sweep: exactly one of both processes the record, whichever first
+//!   exchanges the bitmap's word. The free reads the chunk's state again after making the record.
 //!
 //! # The caller's duty
-//! The walk does not find a place that was removed from the index before the walk reached it. The sweep would free
-//! this place, and the [`Heap::free`] after the last reader would free it a second time, when it has another owner.
-//! So a thread that removes a place calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical
-//! section that excludes the walk.
+//! The walk does not find a place that was removed from the index before the walk passed. The sweep would free this
+//! place, and the [`Heap::free`] after the last reader would free the place a second time, from its next owner. So a
+//! thread that removes a place calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section
+//! that excludes the walk.
 
 use core::sync::atomic::Ordering;
 

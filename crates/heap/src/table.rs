@@ -2,7 +2,7 @@
 //! high-water mark rises.
 //!
 //! Every leaf below the mark exists. Each unit of a slab has a reference to the slab's record. Extents and free runs
-//! are entered at their first unit, and free runs also at the last, so that a neighbour can find their start.
+//! are entered at the first unit, and free runs also at the last, so that a neighbour can find where the run starts.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -49,7 +49,7 @@ impl Tag {
     const KIND: u32 = 7;
     /// The sweep has not decided yet.
     pub(crate) const UNSWEPT: Tag = Tag(1 << 3);
-    /// The sweep has met an owner.
+    /// The sweep has found an owner.
     pub(crate) const REACHED: Tag = Tag(1 << 4);
     /// Freed; waits for the sweep, or is about to become a free run.
     pub(crate) const RETIRED: Tag = Tag(1 << 5);

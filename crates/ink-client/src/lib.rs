@@ -1,7 +1,7 @@
 //! The client of `/dev/hikv-ink`, the character device of the kernel module in `kernel/ink`: keys and values in
-//! persistent memory, in the order of their keys, shared by all processes that may open it.
+//! persistent memory, in key order, shared by all processes that may open the device.
 //!
-//! Every call is one system call, and its writes are durable when it returns. Errors are the kernel's numbers
+//! Every call is one system call. Writes are durable when the call returns. Errors are the kernel's numbers
 //! ([`io::Error::raw_os_error`]), which `kernel/ink/ink.h` explains.
 //!
 //! ```no_run

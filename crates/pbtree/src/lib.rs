@@ -12,8 +12,8 @@
 //! - Nothing is freed before the word that referred to it has durably changed.
 //!
 //! # Writes
-//! Every writer holds a lane (`undo_log`), and exclusively the lock of each node that it changes, until the commit
-//! has returned. It then releases the locks and waits, if its medium has anything to wait for. `Persist::wait` is
+//! Every writer holds a lane (`undo_log`), and exclusively the lock of each changed node, until the commit has
+//! returned. The writer then releases the locks and waits, if the medium has anything to wait for. `Persist::wait` is
 //! never called under a lock. A thread that reads such a node early blocks on the lock; a later thread gets the
 //! ticket stored next to the lock. Once the medium has failed, a reader of a key uses the key's own ticket
 //! (`unsettled.rs`).

@@ -1,4 +1,4 @@
-//! Nodes: their words, and searches among them. A reader holds the node's lock; a writer holds it exclusively.
+//! Nodes: words, and searches among them. A reader holds the node's lock; a writer holds the lock exclusively.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Release};

@@ -1,9 +1,9 @@
 //! Stamps: unique numbers of values, so that a reader of a value can check later whether the key still has the same
 //! one.
 //!
-//! The region counts the blocks of stamps that were taken. A lane takes a block and numbers its values from it. The
-//! count is flushed when a block is taken, and is durable before a value with such a stamp is, because every write
-//! orders in between. A crash wastes the rest of a block.
+//! The region counts the blocks of stamps that were taken. A lane takes a block and numbers values from the block.
+//! The count is flushed when a block is taken, and is durable before a value with such a stamp is, because every
+//! write orders in between. A crash wastes the rest of a block.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

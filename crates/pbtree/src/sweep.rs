@@ -1,8 +1,8 @@
 //! The sweep after opening: marks everything that the tree reaches, so that the heap can free everything else.
 //!
-//! Levels are walked from the leaves up, so that a separator that a split moves up is found either in the node that
-//! it left or in the node that it moved to. A writer that releases a place under a node's lock marks it there
-//! (`Tree::let_go`), so a place that is unlinked before the walk passes is not handed out twice.
+//! Levels are walked from the leaves up, so that a separator that a split moves up is found either in the old node or
+//! in the new one. A writer that releases a place under a node's lock marks the place there (`Tree::let_go`), so a
+//! place that is unlinked before the walk passes is not handed out twice.
 
 use core::iter;
 

@@ -9,9 +9,9 @@
 //! a callback may use the store. So no released place is read, and released places are free immediately.
 //!
 //! # Keys that expire
-//! An expired key is absent for every caller; its item stays until it is overwritten or reaped. While there may be
-//! values with an expiry, the reaper walks the tree, one leaf a step, and deletes expired keys by a write that checks
-//! again under the lock. `reaper.rs`, `engine::Reaper`.
+//! An expired key is absent for every caller; the item stays until a write replaces the item or the reaper deletes
+//! the key. While there may be values with an expiry, the reaper walks the tree, one leaf a step, and deletes expired
+//! keys by a write that checks again under the lock. `reaper.rs`, `engine::Reaper`.
 //!
 //! # Space of deleted keys
 //! A deleted key's pair stays in the leaf until the leaf is full or is merged with a neighbour. The background merges

@@ -1,5 +1,6 @@
-//! The heads of an inner node's separators, cached in DRAM: their common prefix, and the eight bytes of each behind
-//! it. A descent compares heads, and reads only the separators that the heads cannot distinguish from the key.
+//! The heads of an inner node's separators, cached in DRAM: the common prefix, and the eight bytes of each separator
+//! behind the prefix. A descent compares heads, and reads only the separators that the heads cannot distinguish from
+//! the key.
 //!
 //! # Invariants
 //! - Heads match the node's present separators. A reader makes heads under the node's lock, from keys whose checksums

@@ -6,7 +6,7 @@
 //!    Requesting a work item that is already pending changes nothing; one that is running runs again.
 //! 2. The work item resets the count before the pass begins, so a delete that the pass does not see counts for the
 //!    next one.
-//! 3. After a pass it reads the count again and compares it with the new limit that the pass has computed.
+//! 3. After a pass the work item compares the count again with the new limit that the pass has computed.
 //!
 //! A delete during step 3 may request nothing: the next delete does. Before the free space is known nothing is
 //! requested; the work item that finds the free space makes the request.
