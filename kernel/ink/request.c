@@ -113,7 +113,7 @@ static long read(const struct context *in, struct ink_request *r)
 	if (error)
 		return error;
 	error = answered(in, r, key_in(r, &room), room.start + r->key_len, min(offered, room.bytes - r->key_len));
-	/* Only once: the value may be replaced by a longer one in between, and the caller then sees that. */
+	/* One more attempt. If a longer value replaces this one in between, the caller gets EMSGSIZE again. */
 	if (error == -EMSGSIZE && r->result <= offered) {
 		error = -ENOMEM;
 		if (ink_room_take(&longer, offered)) {

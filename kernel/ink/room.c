@@ -44,8 +44,8 @@ static bool take_kept(struct ink_room *room)
 }
 
 /*
- * KASAN detects accesses beyond the end of allocated memory, but not beyond the part of a cached buffer that a request may
- * use. So with KASAN half of the requests allocate their own.
+ * KASAN detects accesses beyond the end of allocated memory, but not beyond the part of a cached buffer that a request
+ * may use. So with KASAN half of the requests allocate their own.
  */
 static bool may_be_kept(size_t bytes)
 {

@@ -102,9 +102,9 @@ impl fmt::Display for HeapError {
                 write!(f, "the store uses features that this program does not support: flags {flags:#x}")
             }
             HeapError::NeedsJournal => f.write_str(
-                "the region belongs to a journaled store whose journal is missing: without it the last changes are lost",
+                "the region belongs to a journaled store whose journal is missing: without it recent changes are lost",
             ),
-            HeapError::NotJournaled => f.write_str("the region was made without a journal, but there is a journal next to it"),
+            HeapError::NotJournaled => f.write_str("the region was made without a journal, but a journal is present"),
             HeapError::WrongEngine { found, wanted } => {
                 write!(f, "the store belongs to engine {found}, not to {wanted}")
             }

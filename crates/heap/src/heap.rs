@@ -219,8 +219,9 @@ impl<D: Dram> Heap<D> {
         medium.order();
     }
 
-    /// Reserves space for `len_bytes`: a slot, or an extent if no class is that large or if the region is full and
-    /// has no slot of more than 32 KiB left. Threads that prefer different lanes do not contend.
+    /// Reserves space for `len_bytes`: a slot, or an extent if no class is that large. An item that needs a slot of
+    /// more than 32 KiB also gets an extent if the region is full and has no such slot left. Threads that prefer
+    /// different lanes do not contend.
     ///
     /// # Errors
     /// [`HeapError::Medium`] if the region cannot grow; while the sweep runs, space may become free later.

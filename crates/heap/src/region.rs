@@ -166,7 +166,7 @@ impl Region {
     }
 
     /// Grows the region to at least `wanted_bytes`: by `step_bytes` if the medium has space for it, otherwise by
-    /// [`GROWTH_BYTES`], otherwise exactly to `wanted_bytes`. After a step the length is a multiple of
+    /// [`GROWTH_BYTES`], otherwise to `wanted_bytes` rounded up to units. After a step the length is a multiple of
     /// [`GROWTH_BYTES`], so that each growth consists of full huge pages.
     pub(crate) fn grow<M: Medium>(&self, medium: &M, wanted_bytes: u64, step_bytes: u64) -> Result<(), HeapError> {
         let mut superblock = self.superblock.lock();

@@ -233,8 +233,8 @@ impl<'a, M: Medium> Node<'a, M> {
         }
     }
 
-    /// Finds a key with this checksum by the check bits in the key words. Only one in 256 other keys is read. `ask`
-    /// may prefetch data of a pair whose key is about to be compared.
+    /// Finds a key with this checksum by the check bits in the key words. Of the other keys, only about one in
+    /// 256 is read. `ask` may prefetch data of a pair whose key is about to be compared.
     #[inline]
     pub(crate) fn find(
         self,

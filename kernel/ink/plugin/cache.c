@@ -18,8 +18,8 @@
  * A cut comes between two instructions: before a store to the region, or before a fence that lines wait for, after at
  * most the given number of them since the last cut. Each line whose write-back was not followed by a fence may or may
  * not have arrived by then. The plugin ends the emulator at the last of cuts=COUNT; for each earlier cut it writes
- * the image that would have remained to image=FILE, a point and its number. That number is printed between two
- * control characters, within the line that the guest is about to print.
+ * the image that would have remained to image=FILE, with a point and the image's number appended to the name. That
+ * number is printed between two control characters, within the line that the guest is about to print.
  *
  * arguments: by=WHO size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN stores=COUNT fences=COUNT cuts=COUNT
  * image=FILE

@@ -175,7 +175,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        // Both receive the time that the clock reports.
+        // Both calls also record that a thread watches the time.
         let merging = if self.sweep_met_damage() { None } else { self.merging.expectation().sleep_time() };
         let times = [self.reaper.expectation().sleep_time(), merging];
         times.into_iter().flatten().min()

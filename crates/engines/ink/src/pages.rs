@@ -14,8 +14,8 @@ use crate::error::told;
 const ITEMS_EXPECTED: usize = 64;
 const ROOM_BYTES_MAX: usize = 64 * 1024;
 
-/// The size of a page of a scan, whose caller may stop at any item: a quarter of the items shown so far. At least as
-/// many as cost about as much as starting a page, and at most a leaf of the usual order.
+/// The size of a page of a scan, whose caller may stop at any item: a quarter of the items shown so far. The minimum
+/// is the number of items that cost about as much as starting a page; the maximum is a leaf of the usual order.
 const PAGE_SHARE: usize = 4;
 const PAGE_ITEMS_MIN: usize = 16;
 const PAGE_ITEMS_MAX: usize = 64;

@@ -36,7 +36,7 @@ struct Start {
 pub(crate) struct Heads<'a> {
     /// The common prefix.
     start: &'a [u8],
-    /// The bytes of each separator behind the prefix, big endian, padded with zeros.
+    /// The eight bytes of each separator behind the prefix, big endian, padded with zeros.
     heads: &'a [u64],
 }
 
@@ -116,8 +116,8 @@ unsafe fn fill<'k>(
 
 impl<D: Dram> LockTable<D> {
     /// Returns the heads of a node's `count` separators, and makes them if there are none. Returns `None` if the host
-    /// has no memory, or if a separator is damaged or belongs to another node: a search by bytes then finds the
-    /// error. The caller has locked the node.
+    /// has no memory, or if a separator is damaged or belongs to another node. The descent then compares only bytes,
+    /// and reaches a child that ends behind the key. The caller has locked the node.
     #[inline]
     pub(crate) fn heads<'h, 'k>(
         &self,

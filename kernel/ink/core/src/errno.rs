@@ -12,7 +12,7 @@ pub(crate) const EINTR: i64 = -4;
 pub(crate) const ENOMEM: i64 = -12;
 /// The key exists, and the request required it to be absent.
 pub(crate) const EEXIST: i64 = -17;
-/// A parameter of a new region is invalid, or of the request.
+/// A parameter of a new region or of a request is invalid.
 pub(crate) const EINVAL: i64 = -22;
 /// The region is full.
 pub(crate) const ENOSPC: i64 = -28;

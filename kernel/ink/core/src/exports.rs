@@ -237,7 +237,7 @@ pub unsafe extern "C" fn ink_core_stat(store: &Store, stat: &mut Stat) {
     };
 }
 
-/// For power cuts: breaks a step.
+/// Breaks a step, for tests of power cuts.
 ///
 /// # Safety
 /// The name is bytes of kernel memory.
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn ink_core_break(name: Bytes) -> bool {
     crate::store::break_step(unsafe { name.get() })
 }
 
-/// For power cuts: sets the number of pairs per node of a new store.
+/// Sets the number of pairs per node of a new store, for tests of power cuts.
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 pub extern "C" fn ink_core_order(order: u32) {

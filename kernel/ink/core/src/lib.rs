@@ -2,9 +2,9 @@
 //! calls.
 //!
 //! # The interface to C
-//! Only addresses of kernel memory that C has allocated and filled, and numbers, are passed. User addresses never
-//! are: C copies a request in before the call, and the answer out after it. So nothing here can fault, and no lock is
-//! held while a user's page is fetched. Results are 0 or a negative `errno`.
+//! Arguments are numbers, and addresses of kernel memory that C has allocated and filled. They are never user
+//! addresses: C copies a request in before the call, and the answer out after it. So nothing here can fault, and no
+//! lock is held while a user's page is fetched. Results are 0 or a negative `errno`.
 //!
 //! # Locks and waiting
 //! Every call runs in the context of a process, may sleep, and holds no kernel lock. Locks are taken in one order,
