@@ -25,8 +25,7 @@ const IMAGE_COUNT_MAX: usize = 24;
 const NESTED_SHARE: usize = 32;
 /// The same for a script of few images, on memory behind a cache, where a recovery takes few steps.
 const NESTED_SHARE_OF_FEW: usize = 8;
-/// The least number of different images of a script and of its recoveries: fewer prove nothing. (`run_holes` on
-/// memory behind a cache has 127 of its own, the other scripts have more.)
+/// The least number of different images of a script and of recoveries. (`run_holes` behind a cache has 127 of its own.)
 const OWN_COUNT_MIN: usize = 120;
 const IMAGE_COUNT_MIN: usize = 200;
 
@@ -218,8 +217,7 @@ impl Script {
         self.keep(self.heap.reserve_segment(&self.sim).unwrap().publish())
     }
 
-    /// Makes everything durable that needs no fence of this thread: another thread uses the places that this one has
-    /// reserved.
+    /// Makes everything durable that needs no fence of this thread: another thread uses the reserved places.
     fn commit(&self) {
         thread::scope(|scope| {
             scope.spawn(|| self.sim.wait(self.sim.commit(Level::default()))).join().unwrap().unwrap()
@@ -280,8 +278,7 @@ impl Script {
         while self.heap.give_space_above_back(&self.sim).is_some() {}
     }
 
-    /// Joins, punches and carves runs, joins and punches them again; evacuates chunks; raises the mark over returned
-    /// space.
+    /// Joins, punches and carves runs, twice; evacuates chunks; raises the mark over returned space.
     fn run_holes(&self) {
         let extents = [130_000, 130_000, 130_000, 70_000].map(|len_bytes| self.reserve_extent(len_bytes));
         self.free(extents[1]);

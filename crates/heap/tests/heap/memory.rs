@@ -35,7 +35,7 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-/// The alignment of a medium's base. Allocators zero lazily only if the alignment is small, so it is done by hand.
+/// The alignment of a medium's base. Allocators zero lazily only at small alignments, so the code aligns by hand.
 const ALIGNMENT: usize = 4_096;
 
 fn layout() -> Layout {
