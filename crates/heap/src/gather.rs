@@ -1,11 +1,13 @@
-//! Gathering: where a region is full, chunks of slots that hold nothing become free runs, which serve every size class.
+//! Gathering: when a region is full, empty chunks of slots become free runs, which serve every size class.
 //!
-//! A chunk becomes a free run when the last slot is freed, unless a lane owns the chunk. Two kinds of chunks are left that hold nothing: those that lanes own,
-//! of every class that a lane has ever used; and those whose last slot was reserved and cancelled. Both are given back here, by a
-//! thread that found no space and holds no lane. Segments' chunks are given back as all others: a segment is freed when no directory
-//! has it, durably, and a new chunk of segments begins with the first line of each zeroed.
+//! A chunk becomes a free run when its last slot is freed, unless a lane owns the chunk. So two kinds of empty chunks
+//! remain: those that lanes own, of every class that a lane has ever used, and those whose last slot was reserved and
+//! cancelled. A thread that found no space and holds no lane frees both here. Chunks of segments are freed like all
+//! others: a segment is freed once no directory refers to it, durably, and a new chunk of segments begins with the
+//! first line of each segment zeroed.
 //!
-//! The steps are those of any chunk that is given back, one chunk after the other (`chunks`). *Crash:* some are runs, and nothing reaches the others.
+//! Each chunk is freed by the steps in `chunks`, one chunk after the other. *Crash:* some are runs, and nothing
+//! refers to the others.
 
 use pmem::{Dram, Medium};
 
@@ -13,7 +15,8 @@ use crate::HeapError;
 use crate::heap::Heap;
 
 impl<D: Dram> Heap<D> {
-    /// Reserves by `attempt`; where the region is full, once more after [`Heap::gather`]. The caller holds no lane.
+    /// Calls `attempt` to reserve. If the region is full, calls [`Heap::gather`] and tries once more. The caller
+    /// holds no lane.
     #[inline(always)]
     pub(crate) fn gathering<M: Medium, T>(
         &self,
@@ -29,7 +32,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Makes a free run of every chunk of slots that holds nothing. The caller holds no lane.
+    /// Turns every empty chunk of slots into a free run. The caller holds no lane.
     #[cold]
     #[inline(never)]
     pub fn gather<M: Medium>(&self, medium: &M) {

@@ -1,6 +1,6 @@
-//! A superblock of which both copies are damaged: what they still say together.
+//! Reconstructs a superblock of which both copies are damaged.
 //!
-//! Whatever is made of them must fit the checksum, so that nothing is made up.
+//! The result must fit the checksum, so that nothing is invented.
 
 use pmem::{Medium, Offset};
 
@@ -9,11 +9,11 @@ use crate::layout::SUPERBLOCK_COPIES;
 use crate::salvage::OnDamage;
 use crate::superblock::{Bytes, CHECKED_BYTES, Superblock, Unusable, choose, decode, read};
 
-/// Differences between two copies that are tried one by one and together.
+/// The most differences between two copies for which all combinations are tried.
 const DIFFERENCE_COUNT_MAX: usize = 12;
 
-/// The better copy, or what both of them, damaged, agree to; `None` where nothing can be made of them. Errors are those
-/// of an intact copy that is not for this program.
+/// Returns the better copy, or a reconstruction from two damaged copies; `None` if there is neither. An intact copy
+/// that this program does not support is an error.
 pub(crate) fn salvage<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Result<Option<Superblock>, HeapError> {
     let copies = SUPERBLOCK_COPIES.map(|at| read(medium, at));
     let decoded = [0, 1].map(|i| decode(&copies[i], SUPERBLOCK_COPIES[i]));
@@ -34,7 +34,7 @@ pub(crate) fn salvage<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Re
     }
 }
 
-/// A copy that is whole but for one bit, or made of bytes of both, by its checksum.
+/// Finds a copy that fits its checksum after flipping one bit, or after mixing the bytes of both copies.
 fn mended(copies: &[Bytes; 2]) -> Option<Superblock> {
     let flipped = copies.iter().flat_map(|copy| {
         (0..(CHECKED_BYTES + 4) * 8).map(move |bit| {
@@ -46,7 +46,7 @@ fn mended(copies: &[Bytes; 2]) -> Option<Superblock> {
     flipped.chain(mixed(copies)).find_map(|bytes| decode(&bytes, SUPERBLOCK_COPIES[0]).ok())
 }
 
-/// Every mixture of two copies that differ in few bytes.
+/// Iterates over all mixtures of two copies that differ in few bytes.
 fn mixed([a, b]: &[Bytes; 2]) -> impl Iterator<Item = Bytes> {
     let mut differences = [0; DIFFERENCE_COUNT_MAX];
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! The tree's own checker.
+//! Checks the tree's consistency.
 
 use heap::Place;
 use pmem::{Dram, Medium};
@@ -10,35 +10,36 @@ use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::walk::Fences;
 
-/// Something that contradicts itself.
+/// A contradiction in the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damage {
-    /// Where.
+    /// The offset of the damage.
     pub offset: u64,
-    /// What is wrong there.
+    /// A description of the damage.
     pub what: &'static str,
 }
 
-/// What a check met.
+/// The result of a check: counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
-    /// Levels.
+    /// The number of levels.
     pub level_count: u64,
-    /// Nodes.
+    /// The number of nodes.
     pub node_count: u64,
-    /// Keys that hold a value.
+    /// The number of keys that have a value.
     pub key_count: u64,
-    /// Keys that were deleted, and whose pairs are still there.
+    /// The number of deleted keys whose pairs still exist.
     pub dead_count: u64,
-    /// What nodes, keys, values, logs and the node that is kept for merges keep from being used for anything else.
+    /// The bytes occupied by nodes, keys, values, logs and the node that is kept for merges.
     pub used_bytes: u64,
 }
 
 type OnDamage<'a> = &'a mut dyn FnMut(Damage);
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Reads the whole tree, and tells what is wrong with it: keys out of order or outside their separators, chunks whose
-    /// checksum does not fit, words that name no place, or one that is free. Others may read and write meanwhile.
+    /// Reads the whole tree and reports its damage: keys out of order or outside their separators, chunks whose
+    /// checksum does not fit, words that refer to no valid place or to a free one. Other threads may read and write
+    /// at the same time.
     ///
     /// # Errors
     /// [`Error::Heap`] if the medium fails.
@@ -46,10 +47,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.check_while(on_damage, &mut || true)
     }
 
-    /// As [`Tree::check`], as long as `goes_on` says so, which is asked after every node.
+    /// Checks as [`Tree::check`] does while `goes_on` returns true; it is called after every node.
     ///
     /// # Errors
-    /// [`Error::Stopped`], too.
+    /// As for [`Tree::check`]; [`Error::Stopped`] once `goes_on` returns false.
     pub fn check_while(&self, on_damage: OnDamage<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
         let mut figures = Figures { used_bytes: self.spare_bytes(), ..Figures::default() };
         (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
@@ -65,7 +66,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
     }
 
-    /// Counts nodes and pairs, without a look at keys and values: nothing of [`Figures::used_bytes`].
+    /// Counts nodes and pairs without reading keys and values; [`Figures::used_bytes`] stays 0.
     ///
     /// # Errors
     /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
@@ -135,7 +136,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 }
 
-/// Tells damage; other errors stay errors.
+/// Reports damage; other errors are returned.
 fn report<T>(result: Result<T, Error>, on_damage: OnDamage<'_>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,8 +1,8 @@
-//! All that is whole of a tree that damage has met and nobody writes to.
+//! Salvage: reads everything that is intact in a damaged tree without writers.
 //!
-//! The way goes by children, and compares no key with a separator: one that is damaged hides no child. A child of which the word or the head is
-//! damaged is left out with all that is below. Separators that are whole say which keys a child may have, so that a word which leads elsewhere shows
-//! no key out of its place, and none twice.
+//! The walk follows children and compares no key with a separator, so a damaged separator hides no child. A child
+//! whose word or header is damaged is left out with everything below it. Intact separators bound the keys of a child,
+//! so that a word which refers to another node shows no key out of its place, and none twice.
 
 use pmem::{Dram, Medium};
 
@@ -15,14 +15,15 @@ use crate::tree::Tree;
 use crate::value::Value;
 use crate::walk::Fences;
 
-/// Is shown what is whole, in the order of keys.
+/// Receives every intact key and value, in the order of keys.
 type OnIntact<'a> = &'a mut dyn FnMut(&[u8], &Value<'_>);
 
-/// Is told of each place that is not, and says whether to go on.
+/// Receives an error for each damaged place, and decides whether to continue.
 type OnDamaged<'a> = &'a mut dyn FnMut(Error) -> Result<(), Error>;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Shows every key whose value is whole; `left` is told of what is damaged, which is left out. The store is only read.
+    /// Calls `each` with every key whose value is intact. Skips damaged places and reports each to `left`. The store
+    /// is only read.
     ///
     /// # Errors
     /// Those of `left`.
@@ -68,7 +69,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// A pair that is whole; `None` for a key that was deleted.
+    /// Reads an intact pair; `None` for a deleted key.
     fn whole_pair<'a>(&self, leaf: &Reached<'a, M>, i: usize) -> Result<Option<(&'a [u8], Value<'a>)>, Error> {
         if leaf.node.value_word(i) == 0 {
             return Ok(None);

@@ -1,7 +1,7 @@
-//! How a value is moved (`engine::Compacts`): a leaf is a part, and the value is put again if the key has the value still that was seen. Its new place
-//! is any but in a chunk that is emptied. Keys and nodes stay where they are.
+//! Moving a value (`engine::Compacts`): a part is a leaf, and the value is put again if the key still has the value
+//! that was read. Its new place is in any chunk that is not being emptied. Keys and nodes are not moved.
 //!
-//! Nodes and keys of deleted pairs become free by merges, which the background makes (`merging.rs`).
+//! Nodes and keys of deleted pairs are freed by background merges (`merging.rs`).
 
 use std::ops::Bound;
 
@@ -15,10 +15,10 @@ use crate::Ink;
 use crate::error::from_tree;
 use crate::update::put;
 
-/// Where a leaf begins.
+/// The start of a leaf.
 type Start = Vec<u8>;
 
-/// What a leaf has in chunks that are emptied: keys, and the stamps of their values.
+/// The items of a leaf in chunks being emptied: keys, and the stamps of their values.
 struct Evacuees<'h, D: Dram> {
     heap: &'h Heap<D>,
     found: Vec<(Vec<u8>, u64)>,
@@ -54,7 +54,7 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
         &self.compaction
     }
 
-    /// A leaf, as far as it is whole.
+    /// Moves the values of one leaf, as far as it is intact.
     fn move_part(&self, pass: &mut Pass<Start>, start: Start) -> Result<Option<Start>, Error> {
         let mut leaf = Evacuees { heap: self.tree.heap(), found: Vec::new(), end: Start::new() };
         match self.tree.scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(from_tree) {
@@ -68,7 +68,7 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
         Ok((!leaf.end.is_empty()).then_some(leaf.end))
     }
 
-    /// What is let go of is free at once.
+    /// Returns false: released places are free immediately.
     fn settle(&self) -> Result<bool, Error> {
         Ok(false)
     }
@@ -80,7 +80,7 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Where values are written over in place, they stay.
+    /// Moves one value. Values that are overwritten in place are not moved.
     fn move_value(&self, key: &[u8], stamp: u64) -> Result<Moved, Error> {
         let found = match self.find_verified(key, Verify::Values) {
             Err(Error::Corrupt { offset, .. }) => return Ok(Moved::Damaged { offset }),

@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The engine's interface.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        // Both are told that time is watched.
+        // Both calls also record that a thread watches the time.
         let merging = if self.sweep_met_damage() { None } else { self.merging.expectation().sleep_time() };
         let times = [self.reaper.expectation().sleep_time(), merging];
         times.into_iter().flatten().min()
@@ -215,11 +215,7 @@ fn figures(tree: &Figures, merged_count: u64) -> Vec<Figure> {
     vec![
         Figure::gauge("ink_levels", "Levels of the tree", tree.level_count as f64),
         Figure::gauge("ink_nodes", "Nodes of the tree", tree.node_count as f64),
-        Figure::gauge("ink_dead_pairs", "Pairs of deleted keys that leaves still have", tree.dead_count as f64),
-        Figure::counter(
-            "ink_merged",
-            "Nodes since open that deletes left low and that were merged",
-            merged_count as f64,
-        ),
+        Figure::gauge("ink_dead_pairs", "Pairs of deleted keys still in leaves", tree.dead_count as f64),
+        Figure::counter("ink_merged", "Sparse nodes merged since open", merged_count as f64),
     ]
 }

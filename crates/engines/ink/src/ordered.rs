@@ -1,4 +1,4 @@
-//! Scans.
+//! Ordered scans.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,7 +11,7 @@ use crate::copy::expiry_of;
 use crate::error::from_tree;
 use crate::pages::Copied;
 
-/// Pages that are shown at a time: of short scans some dozens of items, of long ones hundreds.
+/// The most pages shown in one call: dozens of items for short scans, hundreds for long ones.
 const PAGES_MAX: usize = 8;
 
 impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
@@ -43,11 +43,11 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
     }
 }
 
-/// How a page is taken: [`Ink::turn_of_whole`], or [`Ink::turn_skipping_damage`].
+/// A function that reads a page: [`Ink::turn_of_whole`] or [`Ink::turn_past_damage`].
 type Turn<M, D> = fn(&Ink<M, D>, &mut Copied, Bound<&[u8]>, Direction) -> Result<(), Error>;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Shows a page's items; the one after which `each` has had enough.
+    /// Shows a page's items. Returns the number of the item after which `each` stopped.
     fn visit_page(&self, page: &Copied, each: &mut Visit<'_>) -> Result<Option<usize>, Error> {
         for (i, item) in page.items().enumerate() {
             if self.is_past(item.expiry()) {
@@ -63,17 +63,18 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         Ok(None)
     }
 
-    /// As [`Engine::walk`](engine::Engine::walk), with what has expired. Values are compared whatever reads compare: dumps and backups go by this.
+    /// Walks as [`Engine::walk`](engine::Engine::walk) does, including expired keys. Always checks values, because
+    /// dumps and backups use this.
     pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_by(Ink::turn_of_whole, cursor, each)
     }
 
-    /// The same for the reaper, which damage does not stop: what lies behind it would stay for ever.
+    /// Walks for the reaper without stopping at damage; otherwise keys behind the damage would never be reaped.
     pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_by(Ink::turn_past_damage, cursor, each)
     }
 
-    /// Everything that is whole, at once: no thread writes.
+    /// Shows every intact item in one call. No thread writes.
     pub(crate) fn walk_all_skipping_damage(
         &self,
         each: &mut OnItem<'_>,
@@ -104,8 +105,9 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         Ok(self.visit_leaf(turn, from, each)?.map_or(Cursor::End, Cursor::After))
     }
 
-    /// Shows the items of the next leaf that has any, whatever their time, and returns the last one's key; `None` at the end. The last leaf is the end,
-    /// also if keys come behind those that were shown: a walk that goes on with them would never end beside a writer of ascending keys.
+    /// Shows the items of the next leaf that has any, expired or not, and returns the last one's key; `None` at the
+    /// end. The last leaf is the end even if keys are added behind the shown ones: otherwise a walk would never end
+    /// alongside a writer of ascending keys.
     fn visit_leaf(
         &self,
         turn: Turn<M, D>,

@@ -1,5 +1,6 @@
-//! The sweep after opening, in the background. Where damage ends the sweep, the free space stays unknown until the store is cleared or opened again: no
-//! step sweeps once more, and none merges, since a merge needs the free space. All else goes on.
+//! The sweep after opening, in the background. If damage ends the sweep, the free space stays unknown until the store
+//! is cleared or opened again: no step sweeps again, and none merges, because a merge needs the free space.
+//! Everything else continues.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +15,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         self.sweep_met_damage.load(Ordering::Relaxed) && !self.tree.heap().is_swept()
     }
 
-    /// Sweeps, unless that was done; whether the free space is known.
+    /// Sweeps unless that was done. Returns true if the free space is known.
     pub(crate) fn sweep_once(&self) -> Result<bool, Error> {
         if self.sweep_met_damage() {
             return Ok(false);

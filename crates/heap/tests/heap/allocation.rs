@@ -1,4 +1,4 @@
-//! What is handed out: no byte twice, and freed bytes again.
+//! Allocation: no byte is handed out twice, and freed bytes are handed out again.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Adds a place that has room for `len_bytes` and overlaps no other.
+    /// Adds a place that holds `len_bytes` and overlaps no other.
     pub(crate) fn add(&mut self, heap: &Heap<Host>, place: Place, len_bytes: u64) {
         let (start, capacity_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
         assert!(capacity_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
@@ -26,7 +26,7 @@ impl Model {
         self.rooms.insert(start, (place, capacity_bytes));
     }
 
-    /// Removes some place.
+    /// Removes an arbitrary place.
     pub(crate) fn remove(&mut self, pick: usize) -> Option<Place> {
         let start = *self.rooms.keys().nth(pick % self.rooms.len().max(1))?;
         self.rooms.remove(&start).map(|(place, _)| place)
@@ -41,7 +41,7 @@ impl Model {
     }
 }
 
-/// What a script does.
+/// A step of a script.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Reserve { len_bytes: u64, lane: usize },
@@ -61,7 +61,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-/// Does a step to heap and model alike.
+/// Applies a step to heap and model alike.
 pub(crate) fn run(memory: &Memory, heap: &Heap<Host>, model: &mut Model, step: &Step) {
     match *step {
         Step::Reserve { len_bytes, lane } => {
@@ -158,7 +158,7 @@ fn empty_chunks_serve_every_size() {
     assert!(heap.stats().mark_bytes <= mark_bytes + held_bytes, "lanes hold a chunk of each size, no more");
 }
 
-/// Nothing is in use, so all of it is one run again: whatever lanes had of it, of whatever classes, and whatever was cancelled.
+/// Nothing is in use, so all of it becomes one run again: chunks of lanes, of any class, and cancelled reservations.
 #[test]
 fn an_empty_region_is_gathered_into_one_run() {
     let (memory, heap) = Memory::formatted();

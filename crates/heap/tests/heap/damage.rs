@@ -6,7 +6,7 @@ use pmem::{Offset, seal, unseal};
 
 use crate::memory::{Host, Memory};
 
-/// A region with a chunk of every kind, and the offsets of their headers.
+/// Returns a region with a chunk of every kind, and the offsets of their headers.
 fn varied() -> (Memory, Vec<u64>) {
     let (memory, heap) = Memory::formatted();
     let small = heap.reserve(&memory, 100, 0).unwrap().publish();
@@ -65,7 +65,7 @@ fn refused_region_keeps_nothing() {
     assert_eq!(host.left_bytes(), all_bytes);
 }
 
-/// Every grain of the region, as every kind of place: exactly the places that were handed out or could be pass.
+/// Tries every grain of the region as every kind of place: exactly the places that were or could be handed out pass.
 #[test]
 fn only_slots_and_extents_are_places() {
     let (memory, headers) = varied();

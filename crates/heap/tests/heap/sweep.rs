@@ -1,4 +1,4 @@
-//! The sweep against a model: what was reached and not freed lives, everything else is free.
+//! The sweep against a model: places that were reached and not freed live, everything else is free.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::allocation::{Model, Step, run, steps};
 use crate::memory::{Host, Memory};
 
-/// What happens to a place that was there at the open.
+/// The fate of a place that existed at the open.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fate {
     Lost,
@@ -149,7 +149,7 @@ fn recovery_meets_every_segment_slot() {
     assert!(found.borrow().is_superset(&reserved));
 }
 
-/// What nothing has reached is kept slot by slot, as far as it goes, and given to nobody else; the rest is swept.
+/// Unreached slots are kept one by one, as many as requested, and not handed out again; the other slots are swept.
 #[test]
 fn slots_that_nothing_reaches_are_kept() {
     let (memory, heap) = Memory::formatted();

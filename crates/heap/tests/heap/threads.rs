@@ -1,4 +1,4 @@
-//! Many threads at once: no place has two owners, and in the end everything is free.
+//! Many concurrent threads: no place has two owners, and in the end everything is free.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,7 +14,7 @@ const STEP_COUNT: usize = 60_000;
 /// Regions of these tests stay below this; a claim is a byte for each grain of 16.
 const REGION_BYTES_MAX: usize = 256 << 20;
 
-/// Which thread owns what, as the threads see it.
+/// The owner of each place, as the threads see it.
 struct Claims(Vec<AtomicU8>);
 
 impl Claims {
@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// Lengths of one grain have the same first and last one, which a claim could not tell from two owners.
+/// Places of one grain start and end in the same grain, which a claim could not distinguish from two owners.
 fn len_bytes(random: &mut Random) -> u64 {
     match random.below(400) {
         0 => 300_000,
@@ -48,7 +48,8 @@ fn len_bytes(random: &mut Random) -> u64 {
     }
 }
 
-/// All free space is one run, which is missing again and again while the file system takes its space: a half of it is free all the same.
+/// All free space is one run, which is repeatedly absent while the file system allocates its space. Half of it is
+/// free anyway.
 #[test]
 fn missing_runs_are_awaited() {
     let (memory, heap) = Memory::formatted();
@@ -72,7 +73,7 @@ fn missing_runs_are_awaited() {
     });
 }
 
-/// Reserves and frees at random, holding at most 500 places; what it holds in the end.
+/// Reserves and frees at random, holding at most 500 places. Returns the places held at the end.
 fn churn(memory: &Memory, heap: &Heap<Host>, claims: &Claims, lane: usize) -> Vec<Place> {
     let mut random = Random(lane as u64);
     let mut held = vec![];
@@ -134,8 +135,8 @@ fn places_freed_by_another_thread_come_back() {
     assert!(heap.stats().region_bytes < 128 << 20, "{:?}", heap.stats());
 }
 
-/// While threads churn, old places are marked and then freed by one thread, while another ends the sweep at any moment
-/// after the marks.
+/// While threads churn, one thread marks and then frees old places, and another ends the sweep at any moment after
+/// the marks.
 #[test]
 fn frees_at_sweep_end_are_counted_once() {
     let (memory, heap) = Memory::formatted();
@@ -157,7 +158,8 @@ fn frees_at_sweep_end_are_counted_once() {
     assert_eq!(heap.stats().live_bytes, 0);
 }
 
-/// Chunks of seven slots: the sweep passes thousands of them while two threads free a slot in each, in the same order.
+/// Chunks of seven slots: the sweep passes thousands of them while two threads free a slot in each, in the same
+/// order.
 #[test]
 fn free_during_chunk_sweep_is_not_lost() {
     const ROUND_COUNT: usize = 5;

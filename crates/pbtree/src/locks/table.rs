@@ -1,6 +1,7 @@
-//! Where each node's lock is found: by the node's offset, in a table of which only the parts are there that were used.
+//! The table of node locks, indexed by the node's offset. Only the parts that were used are allocated.
 //!
-//! Three levels: a GiB of the region, a unit of 64 KiB, a node's slot. A unit's locks take a 42nd of what its nodes of order 63 take.
+//! Three levels: a GiB of the region, a unit of 64 KiB, a node's slot. A unit's locks need 1/42 of the space of its
+//! nodes of order 63.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -18,7 +19,7 @@ use crate::locks::NodeLock;
 const GROUP_UNITS: usize = 1 << 14;
 const GROUP_COUNT: usize = REGION_UNITS_MAX as usize / GROUP_UNITS;
 
-/// The locks of the nodes that start in a unit, as many as a unit has slots.
+/// The locks of the nodes that start in a unit: one for each slot of the unit.
 type Unit = AtomicPtr<NodeLock>;
 type Group = [Unit; GROUP_UNITS];
 type Groups = [AtomicPtr<Group>; GROUP_COUNT];
@@ -33,9 +34,9 @@ pub(crate) struct LockTable<D: Dram> {
 }
 
 impl<D: Dram + Clone> LockTable<D> {
-    /// Of a tree whose nodes have so many bytes, a power of two.
+    /// Creates the table for nodes of this size, a power of two.
     pub(crate) fn new(dram: D, node_bytes: u64) -> Result<LockTable<D>, HeapError> {
-        // SAFETY: zeros are groups that nobody has borrowed yet.
+        // SAFETY: zeros are groups that are not allocated yet.
         let groups = unsafe { DramBox::<Groups, D>::zeroed(dram.clone()) };
         let groups = groups.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Groups>() })?;
         let node_shift = node_bytes.trailing_zeros();
@@ -44,7 +45,7 @@ impl<D: Dram + Clone> LockTable<D> {
 }
 
 impl<D: Dram> LockTable<D> {
-    /// What it has borrowed.
+    /// Returns the bytes that it has allocated.
     pub(crate) fn lent_bytes(&self) -> u64 {
         self.lent_bytes.load(Ordering::Relaxed)
     }
@@ -57,25 +58,25 @@ impl<D: Dram> LockTable<D> {
         self.lent_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
-    /// That of the tree.
+    /// Returns the tree's order.
     pub(super) fn order(&self) -> usize {
         (1 << self.node_shift) / PAIR_BYTES as usize - 1
     }
 
-    /// The lock of a node. Nodes do not overlap, so no two that start in a unit have the same quotient.
+    /// Returns the lock of a node. Nodes do not overlap, so no two nodes in a unit have the same quotient.
     #[inline]
     pub(crate) fn of(&self, node: Offset) -> Result<&NodeLock, Error> {
         let unit = (node.0 / UNIT_BYTES) as usize;
         let group =
-            self.groups.get(unit / GROUP_UNITS).ok_or(Error::damaged(node, "a node lies beyond every region"))?;
+            self.groups.get(unit / GROUP_UNITS).ok_or(Error::damaged(node, "a node is beyond the largest region"))?;
         let units = self.part(group, Layout::new::<Group>())?;
-        // SAFETY: it was lent for a group, zeroed, which is a group without units, and stays until the table goes.
+        // SAFETY: allocated for a group, zeroed, which is a group without units; freed only with the table.
         let locks = self.part(&unsafe { units.as_ref() }[unit % GROUP_UNITS], self.unit_layout())?;
-        // SAFETY: it was lent for as many locks, zeroed, which are free ones, and stays until the table goes.
+        // SAFETY: allocated for this many locks, zeroed, which are free locks; freed only with the table.
         Ok(unsafe { locks.add(((node.0 % UNIT_BYTES) >> self.node_shift) as usize).as_ref() })
     }
 
-    /// What `part` points at: borrowed now, if nobody has yet.
+    /// Returns the part that `part` points at, allocating it if necessary.
     fn part<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
         match NonNull::new(part.load(Ordering::Acquire)) {
             Some(there) => Ok(there),
@@ -95,7 +96,7 @@ impl<D: Dram> LockTable<D> {
                 Ok(new.cast())
             }
             Some(others) => {
-                // SAFETY: lent just now with this layout, and shown to nobody.
+                // SAFETY: just allocated with this layout, and no other thread has a reference to it.
                 unsafe { self.dram.deallocate(new, layout) };
                 Ok(others)
             }
@@ -111,7 +112,8 @@ impl<D: Dram> Drop for LockTable<D> {
     fn drop(&mut self) {
         let lock_count = (UNIT_BYTES >> self.node_shift) as usize;
         for group in self.groups.iter().filter_map(|group| NonNull::new(group.load(Ordering::Acquire))) {
-            // SAFETY: the table goes, and with it every use of what it has borrowed, with these layouts.
+            // SAFETY: the table is being dropped, and its allocations, which have these layouts, are not used
+            // afterwards.
             unsafe {
                 for unit in group.as_ref().iter().filter_map(|unit| NonNull::new(unit.load(Ordering::Acquire))) {
                     let locks = slice::from_raw_parts(unit.as_ptr(), lock_count);

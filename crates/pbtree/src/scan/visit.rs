@@ -1,4 +1,5 @@
-//! What of a leaf is shown. Keys lie anywhere, and so do values: both are asked for some turns before they are read, and so is the next leaf.
+//! Shows the pairs of a leaf. Keys and values may be anywhere, so both are prefetched some turns before they are
+//! read, and so is the next leaf.
 
 use core::ops::Range;
 
@@ -13,16 +14,17 @@ use crate::retire::Retire;
 use crate::value::Value;
 use crate::word;
 
-/// Keys that are on their way to the cache while one is read: those of twice as many values.
+/// Keys that are being prefetched while one is read: twice as many as values.
 const KEYS_AHEAD: usize = 16;
 
-/// Values that are on their way to the cache while one is read: about as many lines as a processor waits for at once.
+/// Values that are being prefetched while one is read: about as many lines as a processor has in flight.
 const VALUES_AHEAD: usize = 8;
 
-/// Of each of them the first lines. The processor sees by itself what comes behind; what takes long is a page that it has not met lately.
+/// Prefetched lines of each value. The processor prefetches the lines behind them; the slow part is the translation
+/// of a page that was not used recently.
 const SCANNED_LINES_AHEAD: u64 = 2;
 
-/// Pairs that are left of a leaf when the next one is asked for.
+/// The next leaf is prefetched when this many pairs of the present one are left.
 const NEXT_LEAF_AHEAD: usize = 16;
 
 /// The pairs of a leaf that a scan shows, in the order of the scan.
@@ -32,7 +34,7 @@ struct Turns<'a, M: Medium, const FORWARD: bool> {
 }
 
 impl<M: Medium, const FORWARD: bool> Turns<'_, M, FORWARD> {
-    /// Pair `turn`: the number among these pairs, and the words.
+    /// Returns pair `turn`: its number among these pairs, and its words.
     #[inline(always)]
     fn pair(&self, turn: usize) -> (usize, u64, u64) {
         let i = if FORWARD { turn } else { self.words.len() - 1 - turn };
@@ -56,7 +58,8 @@ impl<M: Medium, const FORWARD: bool> Turns<'_, M, FORWARD> {
 }
 
 impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
-    /// Shows so many of these pairs, and says which are left. What the next page begins with is on its way then.
+    /// Shows up to `items_max` of these pairs and returns the range that is left. The start of the next page is then
+    /// prefetched.
     pub(super) fn visit(
         &mut self,
         leaf: &Reached<'t, M>,
@@ -75,7 +78,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok(if is_forward { within.start + turn..within.end } else { within.start..within.end - turn })
     }
 
-    /// The same of pairs of which `start` is the first of the leaf's; how many were gone by.
+    /// Shows the pairs in `words`, of which the first has number `start` in the leaf. Returns how many were passed.
     #[inline(always)]
     fn visit_turns<const FORWARD: bool>(
         &mut self,
@@ -104,7 +107,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
                 continue;
             }
             missing -= 1;
-            // SAFETY: the leaf is locked: what its words name is neither changed nor freed.
+            // SAFETY: the leaf is locked: the chunks of its words are neither changed nor freed.
             let key = unsafe { key::in_slot(medium, key_word) };
             let pair = key.and_then(|(key, checksum)| {
                 // SAFETY: as above.
@@ -118,7 +121,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok(words.len())
     }
 
-    /// Asks for the first keys and values of these pairs.
+    /// Prefetches the first keys and values of these pairs.
     pub(super) fn ask_for_first(&self, leaf: &Reached<'t, M>, within: &Range<usize>) {
         let (node, count) = (leaf.node, within.len());
         let pair = |turn| match self.direction {
@@ -130,7 +133,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         values.for_each(|turn| node.prefetch_value_start(pair(turn), SCANNED_LINES_AHEAD));
     }
 
-    /// Shows a pair that does not lie in two slots, expires, or is damaged.
+    /// Shows a pair that is not in two slots, expires, or is damaged.
     #[cold]
     #[inline(never)]
     fn visit_any(&self, leaf: &Reached<'t, M>, i: usize, page: &mut impl Page) -> Result<(), Error> {

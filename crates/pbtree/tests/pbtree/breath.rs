@@ -1,12 +1,12 @@
-//! Long walks let others run, as must be in a kernel that takes no processor away from a walk, and end when their callers are
-//! gone.
+//! Long walks let other threads run, which a kernel that does not preempt a walk requires, and end when their callers
+//! are gone.
 
 use pbtree::{Change, Error, FreeImmediately, NewValue, Options, Tree};
 use pmem_sim::{Lent, Model, Sim};
 
 use crate::subject::parameters;
 
-/// Its nodes have few keys, and values that fill several chunks.
+/// A tree whose nodes have few keys, and values that fill several chunks.
 fn grown() -> Tree<Sim, Lent, FreeImmediately> {
     let options = Options { order: 7, in_place: false };
     let tree = Tree::format(Sim::new(0, Model::Span), &parameters(), options, Lent, FreeImmediately).unwrap();

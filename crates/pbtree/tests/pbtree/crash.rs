@@ -1,4 +1,4 @@
-//! The tree crashed at every step: nothing acknowledged is lost, and every broken twin is caught.
+//! The tree crashed at every step: nothing acknowledged is lost, and every broken variant is caught.
 
 use pmem::Canary;
 use pmem_sim::Model;
@@ -16,7 +16,7 @@ fn settings() -> Settings {
     }
 }
 
-/// For twins: more images of fewer scripts, and none of recoveries.
+/// For broken variants: more images of fewer scripts, and no images of recoveries.
 fn closely() -> Settings {
     Settings { images_per_op_max: 300, nested_images_max: 1, ..settings() }
 }
@@ -29,7 +29,7 @@ fn name(key: u32) -> Vec<u8> {
     format!("key {key:03}").into()
 }
 
-/// Updates of the same and of other lengths, deletes, a key that comes back, inserts before, between and behind.
+/// Updates of equal and different lengths, deletes, a key that comes back, inserts before, between and behind others.
 fn everyday() -> Script {
     let delete = |key| Op::Delete(name(key));
     let first = [put(5, 40), put(3, 40), put(5, 40), put(7, 8), put(5, 41), delete(3)];
@@ -42,7 +42,8 @@ fn one_split(seed: u64, count: u32, behind: u32) -> Script {
     Script::after(seed, filled, [put(behind + 5, 8)])
 }
 
-/// A root that is split, then leaves, then inner nodes; and the last child of its parent, behind which the parent has no pair.
+/// Splits of the root, of leaves, and of inner nodes; and of a parent's last child, behind which the parent has no
+/// pair.
 fn splits() -> Vec<Script> {
     let setup = |count: u32| (0..count).map(|i| put(i * 10, 8));
     let explored = |from: u32, count: u32| (from..from + count).map(|i| put(i, 8));
@@ -54,14 +55,15 @@ fn splits() -> Vec<Script> {
     ]
 }
 
-/// A leaf that is packed, and what its keys' chunks become.
+/// Packs a leaf, and frees its keys' chunks.
 fn packs() -> Script {
     let setup = (0..14).map(|i| put(i * 10, 8)).chain([0, 10, 20].map(|key| Op::Delete(name(key))));
     let inserts = [1, 2, 3, 4, 5, 6].map(|key| put(key, 8));
     Script::after(5, setup, inserts.into_iter().chain([Op::Settle]))
 }
 
-/// Deletes that leave leaves low, some empty, and merges of these, of inner nodes and of the root; then keys that come back.
+/// Deletes that leave sparse and empty leaves; merges of these, of inner nodes and of the root; then keys that come
+/// back.
 fn merges() -> Vec<Script> {
     let filled = |count: u32| (0..count).map(|i| put(i * 10, 8));
     let deleted = |keys: std::ops::Range<u32>| keys.map(|key| Op::Delete(name(key * 10)));
@@ -104,7 +106,7 @@ fn every_crash_is_recovered() {
     assert!(counts.reach(500, 300, 0), "{counts:?}");
 }
 
-/// Readers who come by between two steps, and a second writer.
+/// Readers between two steps, and a second writer.
 #[test]
 fn met_writes_survive() {
     let visitors = vec![Visitor::ReaderAlways, Visitor::ReaderAfter(7), Visitor::WriterAlways];
@@ -175,7 +177,7 @@ fn broken_merges_are_caught() {
     }
 }
 
-/// Of nodes that were split, or merged.
+/// Checks of nodes that were split or merged.
 #[test]
 fn stale_separator_knowledge_is_caught() {
     for scripts in [splits(), merges()] {

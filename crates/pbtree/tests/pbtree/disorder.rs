@@ -1,4 +1,5 @@
-//! Separators out of order, as one has them whose word names another's chunk: every checksum fits, and every scan, walk and write ends.
+//! Separators out of order, as when a word refers to another separator's chunk: every checksum fits, and every scan,
+//! walk and write ends.
 
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,10 +16,10 @@ type Store = Tree<Sim, Lent, FreeImmediately>;
 
 const OPTIONS: Options = Options { order: 7, in_place: false };
 const KEY_COUNT: u32 = 150;
-/// Many times what a whole tree of so many keys has of nodes, and a scan of pages.
+/// A bound many times above the nodes of a tree with this many keys, and above the pages of a scan.
 const STEP_COUNT_MAX: usize = 10 * KEY_COUNT as usize;
 
-/// Of two beginnings, so that some nodes have separators that are alike in a long beginning, and one has not.
+/// Keys with two prefixes, so that some nodes have separators with a long common prefix and one node has not.
 fn key(i: u32) -> Vec<u8> {
     format!("{} key {i:04}", if i < KEY_COUNT / 2 { "a" } else { "b" }).into()
 }
@@ -39,7 +40,7 @@ fn pair(node: Offset, i: u64) -> Offset {
     node.plus(NODE_HEADER_BYTES + i * PAIR_BYTES)
 }
 
-/// The inner nodes, and how many separators each has.
+/// Returns the inner nodes with their numbers of separators.
 fn inner_nodes(sim: &Sim) -> Vec<(Offset, u64)> {
     let place = |at: Offset| Offset(word(sim, at) & ((1 << 48) - 1));
     let (mut nodes, mut found) = (vec![place(ROOT)], Vec::new());
@@ -68,7 +69,7 @@ fn scan_ends(tree: &Store, direction: Direction) -> bool {
     })
 }
 
-/// Whether the check ends, and says that something is wrong.
+/// Returns true if the check ends and reports damage.
 fn check_ends(tree: &Store) -> bool {
     let (mut met, mut reported) = (0, 0);
     let checked = tree.check_while(&mut |_| reported += 1, &mut || {
@@ -78,7 +79,7 @@ fn check_ends(tree: &Store) -> bool {
     !matches!(checked, Err(Error::Stopped)) && reported > 0
 }
 
-/// Keys between all those that are there, so that leaves and inner nodes are split.
+/// Puts keys between all existing ones, so that leaves and inner nodes split.
 fn new_keys() -> Vec<Vec<u8>> {
     (0..KEY_COUNT).map(|i| [key(i), vec![b'x']].concat()).collect()
 }

@@ -1,4 +1,4 @@
-//! Nothing is free that a crash might bring back.
+//! Nothing is freed that a crash might restore.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::subject::Crashed;
 
 const KEYS: [&[u8]; 3] = [b"a", b"b", b"c"];
 
-/// True if a crash, at any step, leaves a key with a value whose place was free when the power failed.
+/// Returns true if a crash, at any step, leaves a key with a value whose place was free when the power failed.
 fn something_named_is_free(canary: Option<Canary>) -> bool {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
     let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());

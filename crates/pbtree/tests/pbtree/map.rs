@@ -1,4 +1,4 @@
-//! Without crashes: the tree answers like a map, whatever its order, and is sound.
+//! Without crashes: the tree behaves like a map at every order, and is consistent.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn it_answers_like_a_map() {
     }
 }
 
-/// Keys in a drawn order, of which some come again, some go, and some share long starts.
+/// Keys in random order: some repeat, some are deleted, and some share long prefixes.
 fn key(i: u32) -> Vec<u8> {
     let mixed = i.wrapping_mul(0x9E37_79B1);
     format!("{}{:04}", if mixed.is_multiple_of(3) { "a common start of some length/" } else { "" }, mixed % 1500).into()
@@ -62,7 +62,7 @@ fn reopened_tree_sweeps_to_same_space() {
     let sim = Sim::new(0, Model::Line);
     let store = Crashed::<false>::format(sim.clone()).unwrap();
     (0..300).for_each(|i| store.put(&key(i), &[i as u8; 40]).unwrap());
-    // But for the node that the splits have kept for merges.
+    // Except the spare node that the splits have kept for merges.
     let used_bytes = store.0.check(&mut |_| {}).unwrap().used_bytes - node_bytes(ORDER);
     drop(store);
     let store = Crashed::<false>::open(sim).unwrap();

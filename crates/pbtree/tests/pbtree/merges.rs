@@ -1,4 +1,5 @@
-//! Merges: what is left of a tree, when merges stand back, and that nothing is free that a crash might bring back.
+//! Merges: the resulting tree, the conditions under which merges do not run, and that nothing is freed that a crash
+//! might restore.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -51,7 +52,7 @@ fn tree_shrinks_with_its_keys() {
             let figures = tree.check(&mut |damage| panic!("order {order}: {damage:?}")).unwrap();
             assert_eq!(figures.key_count, u64::from(left));
             assert_eq!(figures.used_bytes, tree.heap().stats().live_bytes, "nothing leaks");
-            // Leaves that no merge can help are more than three eighths full, and each parent may have one that is not.
+            // Leaves that no merge can help are more than three eighths full; each parent may have one exception.
             let leaves_max = 2 + left as usize * 8 / (order * 3) * 3 / 2;
             assert!(figures.node_count as usize <= leaves_max * 3 / 2, "order {order}, {left} left: {figures:?}");
             for i in 0..KEY_COUNT {
@@ -77,13 +78,13 @@ fn full_nodes_stay_as_they_are() {
     assert!(merged.node_count > before.node_count / 2);
 }
 
-/// Puts keys of `name` until one is refused, and says how many there are.
+/// Puts keys of `name` until one is refused, and returns their number.
 fn fill(tree: &Store, name: &str) -> u32 {
     let put = |i: u32| tree.write(0, format!("{name} {i:06}").as_bytes(), put(&[7; 40]), &mut |_| true);
     (0..).find(|i| put(*i).is_err()).expect("a region is full at some time")
 }
 
-/// A tree that fills its region, the number of keys that filled it, and the nodes that were left, which are taken.
+/// Returns a tree that fills its region, the number of keys that filled it, and reservations of all remaining nodes.
 fn full() -> (Store, u32, Vec<Place>) {
     let (sim, tree) = store_of(7, None);
     sim.fail_grow_after(3);
@@ -94,7 +95,7 @@ fn full() -> (Store, u32, Vec<Place>) {
     (tree, count, taken)
 }
 
-/// A clear makes its root before it lets go of the old tree.
+/// A clear makes its root before it releases the old tree.
 #[test]
 fn full_region_is_cleared() {
     let (tree, count, _) = full();
@@ -103,7 +104,7 @@ fn full_region_is_cleared() {
     assert!(fill(&tree, "new") > count / 2);
 }
 
-/// A merge needs a node before it lets go of two, and a full region has none but the one that splits leave.
+/// A merge needs a node before it releases two, and a full region has only the spare that splits leave.
 #[test]
 fn deletes_in_full_region_free_space() {
     let (tree, count, taken) = full();
@@ -122,7 +123,7 @@ fn deletes_in_full_region_free_space() {
     assert_eq!(figures.used_bytes, tree.heap().stats().live_bytes, "nothing leaks");
 }
 
-/// Before the sweep separators may only move up, and within a walk they stay.
+/// Before the sweep separators may only move up, and during a walk they stay.
 #[test]
 fn merges_stand_back_for_the_sweep_and_for_walks() {
     let (sim, tree) = store_of(7, None);
@@ -143,7 +144,8 @@ fn merges_stand_back_for_the_sweep_and_for_walks() {
     assert_eq!(merge(&tree), Merged::Fewer);
 }
 
-/// Writers, readers and walks beside a thread that merges without a pause: each has keys of its own, and finds them.
+/// Writers, readers and walks run alongside a thread that merges without a pause. Each has its own keys and finds
+/// them.
 #[test]
 fn others_read_and_write_beside_merges() {
     engine::relax_by_threads();
@@ -190,7 +192,8 @@ fn others_read_and_write_beside_merges() {
     assert_eq!((figures.key_count, figures.used_bytes), (u64::from(KEY_COUNT), tree.heap().stats().live_bytes));
 }
 
-/// True if a crash at some step of merges leaves a tree that names what was free when the power failed.
+/// Returns true if a crash at some step of merges leaves a tree with a reference to a place that was free when the
+/// power failed.
 fn something_named_is_free(canary: Option<Canary>) -> bool {
     let (sim, tree) = store_of(7, canary);
     (0..KEY_COUNT - 3).for_each(|i| delete(&tree, i));

@@ -1,4 +1,4 @@
-//! Scans by pages, with changes between them: what a scan remembers is used while it is true, and no longer.
+//! Scans by pages with changes in between: a remembered position is used while it is valid, and not afterwards.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -15,7 +15,7 @@ type Store = Tree<Sim, Lent, FreeImmediately>;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// Every third key is there at first; those between two of them may come.
+/// Every third key exists at first; the keys in between may be added.
 const KEY_COUNT: u32 = 900;
 
 fn key(i: u32) -> Vec<u8> {
@@ -37,22 +37,22 @@ fn write(tree: &Store, i: u32, change: Change<'_>) {
     tree.write(0, &key(i), change, &mut |_| true).unwrap();
 }
 
-/// What changes a tree around the place where a scan is.
+/// Changes of a tree around the position of a scan.
 type Between = fn(&Store, u32);
 
-/// Fills the gaps around a key, which splits leaves and now and then their parents.
+/// Fills the gaps around a key, which splits leaves and sometimes their parents.
 fn split_around(tree: &Store, i: u32) {
     (i.saturating_sub(12)..KEY_COUNT.min(i + 12)).filter(|i| i % 3 != 0).for_each(|i| write(tree, i, put(b"new")));
 }
 
-/// Deletes most keys around one, and merges what that leaves.
+/// Deletes most keys around one, and merges the remaining nodes.
 fn merge_around(tree: &Store, i: u32) {
     let around = i.saturating_sub(30)..KEY_COUNT.min(i + 30);
     around.filter(|&i| !stays(i)).for_each(|i| write(tree, i, Change::Delete));
     merge_all(tree).unwrap();
 }
 
-/// Deletes one key and puts another one, of the same leaf mostly.
+/// Deletes one key and puts another one, usually in the same leaf.
 fn replace_around(tree: &Store, i: u32) {
     for i in i.saturating_sub(4)..KEY_COUNT.min(i + 4) {
         match i % 3 {
@@ -63,7 +63,7 @@ fn replace_around(tree: &Store, i: u32) {
     }
 }
 
-/// Behind what a page has shown.
+/// Behind the last item of a page.
 fn behind(page: &Copied, ended: Ended, direction: Direction) -> Bound<Vec<u8>> {
     match (ended, direction) {
         (Ended::AtFence, Direction::Forward) => Bound::Included(page.fence.clone()),
@@ -72,7 +72,7 @@ fn behind(page: &Copied, ended: Ended, direction: Direction) -> Bound<Vec<u8>> {
     }
 }
 
-/// The keys that a scan shows, by pages of `items_max`, with `between` after each page at the key that was shown last.
+/// Returns the keys that a scan shows, by pages of `items_max`. Calls `between` after each page with the last key.
 fn scanned(tree: &Store, direction: Direction, items_max: usize, between: Between) -> Result<Vec<Vec<u8>>, Error> {
     let (mut scan, mut page) = (tree.scanning(direction), Copied::default());
     let (mut from, mut keys) = (Bound::Unbounded, Vec::new());
@@ -89,7 +89,7 @@ fn scanned(tree: &Store, direction: Direction, items_max: usize, between: Betwee
     }
 }
 
-/// True if all keys that were there all the time are shown, in order, each once.
+/// Returns true if all keys that existed during the entire scan are shown, in order, each once.
 fn is_right(keys: &[Vec<u8>], direction: Direction) -> bool {
     let is_next =
         |pair: &[Vec<u8>]| if direction == Direction::Forward { pair[0] < pair[1] } else { pair[0] > pair[1] };
@@ -97,7 +97,7 @@ fn is_right(keys: &[Vec<u8>], direction: Direction) -> bool {
     keys.windows(2).all(is_next) && (0..KEY_COUNT).filter(|&i| stays(i)).all(|i| shown.contains(&key(i)[..]))
 }
 
-/// Whether scans of both directions, by pages of all lengths, show what they have to, whatever goes on between pages.
+/// Checks scans in both directions, by pages of all lengths, whatever happens between pages.
 fn all_are_right(canary: Option<Canary>, between: Between) -> bool {
     DIRECTIONS.into_iter().all(|direction| {
         [1, 2, 3, 5, usize::MAX].into_iter().all(|items_max| {
@@ -117,7 +117,7 @@ fn changes_between_pages_hide_no_key() {
     }
 }
 
-/// Takes pages until one is an error or the last; how many were taken. `page` is that of the page before.
+/// Reads pages until the first error or the last page, and returns their number. `page` is the page before.
 fn pages(
     scan: &mut Scan<'_, Sim, Lent, FreeImmediately>,
     page: &mut Copied,
@@ -135,7 +135,7 @@ fn pages(
     unreachable!("a scan ends")
 }
 
-/// With a root that cannot be read a scan goes on through its leaf, and through what else the leaf's parent has.
+/// With an unreadable root, a scan continues through its leaf and the other children of the leaf's parent.
 #[test]
 fn scan_goes_on_without_root() {
     for direction in DIRECTIONS {
@@ -157,7 +157,7 @@ fn scan_goes_on_without_root() {
     }
 }
 
-/// A page that a damaged key ends is not gone by, however often it is asked for.
+/// A page that a damaged key ends is not skipped, however often it is requested.
 #[test]
 fn scan_stops_at_unreadable_item() {
     let tree = store_with(None);

@@ -12,7 +12,7 @@ use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 pub(crate) const ORDER: usize = 7;
 const LANE_COUNT: u32 = 2;
 
-/// The store that is crashed; `IN_PLACE` says whether values are written over others.
+/// The store that is crashed; `IN_PLACE` selects whether values overwrite others.
 pub(crate) struct Crashed<const IN_PLACE: bool = false>(pub(crate) Tree<Sim, Lent, FreeImmediately>);
 
 /// A leaf's keys, copied.
@@ -55,7 +55,8 @@ pub(crate) fn put(value: &[u8]) -> Change<'_> {
     Change::Put(NewValue { bytes: value, expiry: None })
 }
 
-/// Merges whatever can be merged, from the leaves up. Parents that were merged have children that may be, so then all is gone through again.
+/// Merges everything that can be merged, from the leaves up. After parents were merged, their children may be
+/// mergeable, so it starts again.
 pub(crate) fn merge_all<M: Medium>(tree: &Tree<M, Lent, FreeImmediately>) -> Result<(), Error> {
     let (mut level, mut from, mut is_last) = (1, None, true);
     loop {
@@ -164,7 +165,7 @@ impl<const IN_PLACE: bool> Subject for Crashed<IN_PLACE> {
         self.0.sweep().and_then(|()| merge_all(&self.0)).map_err(failure)
     }
 
-    /// What the walk over the tree reaches is all that is taken.
+    /// The places that the walk over the tree reaches are exactly those in use.
     fn space(&self, _contents: &Contents) -> Option<Space> {
         let needed_bytes = self.0.check(&mut |_| {}).ok()?.used_bytes;
         Some(Space { live_bytes: self.0.heap().stats().live_bytes, needed_bytes })

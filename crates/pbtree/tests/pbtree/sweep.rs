@@ -11,10 +11,10 @@ use pmem_sim::{Lent, Model, Sim};
 use crate::subject::{parameters, put};
 
 type Store = Tree<Sim, Lent, FreeImmediately>;
-/// How long the first is held up, in looks at what the second has found.
+/// The delay of the first thread, in checks of the second thread's result.
 const LOOK_COUNT: usize = 20_000;
 
-/// A tree that was opened, in which there is a value that nothing names any more.
+/// Returns an opened tree that contains a value without a reference.
 fn reopened(canary: Option<Canary>) -> (Sim, Arc<Store>) {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Span), Sim::with_canary);
     let tree: Store = Tree::format(sim.clone(), &parameters(), Options::default(), Lent, FreeImmediately).unwrap();
@@ -25,7 +25,7 @@ fn reopened(canary: Option<Canary>) -> (Sim, Arc<Store>) {
     (sim.clone(), Arc::new(Tree::open(sim, Options::default(), Lent, FreeImmediately).unwrap()))
 }
 
-/// What the second finds, which begins while the first gives space back: it returns without that space being known.
+/// The second sweep begins while the first frees space. Returns true if it returns before all free space is known.
 fn returns_early(canary: Option<Canary>) -> bool {
     let (sim, tree) = reopened(canary);
     let second = Arc::new(Mutex::new(None));
@@ -53,14 +53,14 @@ fn sweep_returns_when_free_space_is_known() {
     assert!(returns_early(Some(pbtree::canary::SWEEP_NOT_AWAITED)));
 }
 
-/// For readers that never go.
+/// For readers that never leave.
 struct Never;
 
 impl Retire<Sim, Lent> for Never {
     fn retire(&self, _: &Sim, _: &Heap<Lent>, _: Place) {}
 }
 
-/// The sweep frees what it does not meet, unless it was told; readers may still look at what was let go of.
+/// The sweep frees everything that it does not find, unless it was marked; readers may still read released places.
 #[test]
 fn the_sweep_is_told_of_what_it_will_not_meet() {
     for change in [Change::Delete, put(b"another")] {

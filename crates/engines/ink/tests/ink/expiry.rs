@@ -38,7 +38,7 @@ fn key_expires_then_is_reaped_and_reported() {
     assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
 }
 
-/// Another expiry writes the value anew, with a checksum that fits.
+/// A new expiry writes the value again, with a checksum that fits.
 #[test]
 fn value_that_rots_is_not_made_whole() {
     let sim = Sim::new(0, Model::Line);
@@ -54,7 +54,7 @@ fn value_that_rots_is_not_made_whole() {
     assert_eq!(damage.len(), 1, "{damage:?}");
 }
 
-/// What lies behind a damaged key is reaped, but for its own leaf; and a later pass comes to what expires then.
+/// Keys behind a damaged key are reaped, except in its own leaf; a later pass reaps keys that expire then.
 #[test]
 fn damage_stops_the_reaper_at_one_leaf() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
@@ -68,7 +68,7 @@ fn damage_stops_the_reaper_at_one_leaf() {
             sim.store(Offset(at), word(at) ^ 1, Ordering::Release);
         }
     };
-    // One in the middle and the last one, behind whose leaf there is none.
+    // One in the middle, and the last one, which has no leaf behind it.
     flip(100);
     flip(199);
     clock.advance(Duration::from_millis(50));
@@ -80,7 +80,8 @@ fn damage_stops_the_reaper_at_one_leaf() {
     assert_eq!(store.stats().reaped_count, reaped + 50);
 }
 
-/// A batch that the region has no room for is tried again once the free space is known. A key that it saw expired may be gone by then, and told of.
+/// A batch that found no space is tried again once the free space is known. A key that it found expired may be gone
+/// and reported by then.
 #[test]
 fn retried_batch_reports_each_key_once() {
     let sim = Sim::new(0, Model::Line);
@@ -97,13 +98,14 @@ fn retried_batch_reports_each_key_once() {
     let (reported, other, is_met) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store), AtomicBool::new(false));
     let noted = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
-    // The first step other than growth and space for it is the sweep's: nothing was written for what finds no room.
+    // The first step other than growth and preparation is the sweep's: nothing was written for an attempt without
+    // space.
     sim.observe(Box::new(move |_, kind| {
         if !matches!(kind, StepKind::Grow | StepKind::Back) && !is_met.swap(true, Ordering::Relaxed) {
             assert!(!other.tree().heap().is_swept() && !other.delete(b"due").unwrap());
         }
     }));
-    // More than there is above the mark, and less than the values left that were deleted.
+    // More than the space above the mark, and less than the freed values.
     let (large, due) = (vec![8; 1_500_000], b"due");
     store.write_batch(&[BatchOp::Put { key: due, value: b"new" }, BatchOp::Put { key: b"a", value: &large }]).unwrap();
     sim.unobserve();

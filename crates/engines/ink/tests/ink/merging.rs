@@ -1,4 +1,4 @@
-//! What deletes leave is merged in the background, beside others.
+//! Sparse nodes are merged in the background, alongside other threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -45,7 +45,7 @@ fn deletes_ask_for_a_step_that_merges() {
     assert!(node_count(&store) < full / 5, "of {full} nodes {} are left", node_count(&store));
     assert!(store.stats().figure("ink_merged") > merged);
     assert_eq!((store.wanted_threads(), store.len().unwrap()), (WantedThreads::None, u64::from(KEY_COUNT) / 10));
-    // Of two hundred keys few deletes are many.
+    // Of two hundred keys, a few deletes are enough.
     delete(&store, (0..KEY_COUNT).step_by(10).take(20));
     assert_eq!(store.wanted_threads(), WantedThreads::None);
     delete(&store, (0..KEY_COUNT).step_by(10).skip(20).take(10));
@@ -68,7 +68,7 @@ fn batches_and_what_another_process_deleted_count_as_well() {
     assert_eq!(store.len().unwrap(), 100);
 }
 
-/// A thread that does the background's work while others use the store.
+/// A thread that does the background's work while other threads use the store.
 fn beside_merges(store: &dyn Engine, work: impl FnOnce()) {
     let is_over = &AtomicBool::new(false);
     thread::scope(|scope| {

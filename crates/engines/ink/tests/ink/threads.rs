@@ -1,4 +1,4 @@
-//! Threads that write, read, scan and clear at once (`testkit::crowd`).
+//! Threads that write, read, scan and clear concurrently (`testkit::crowd`).
 
 use engine::{Check, Depth, Engine};
 use engine_ink::{Ink, Options};
@@ -53,7 +53,7 @@ fn batches_are_one_step_for_readers() {
     is_sound(&store);
 }
 
-/// One that needs a longer log than lanes have, which is given back.
+/// A batch that needs a longer log than lanes have; the log is freed afterwards.
 #[test]
 fn batch_may_exceed_lane_log() {
     let store = store(63, false);
