@@ -70,7 +70,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// The same for the reaper, which damage does not stop: what lies behind it would stay for ever.
     pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.walk_by(Ink::turn_past_damage, cursor, each)
+        self.walk_by(Ink::turn_skipping_damage, cursor, each)
     }
 
     /// Everything that is whole, at once: no thread writes.
