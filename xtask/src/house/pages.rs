@@ -35,7 +35,7 @@ fn read(page: &Path) -> Result<String, Failure> {
     fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))
 }
 
-/// Those of the repository: not of what was built, and of no directory whose name begins with a dot.
+/// Finds the pages of the repository, outside of build output and hidden directories.
 fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let shown = if dir == Path::new("") { Path::new(".") } else { dir };
     for entry in fs::read_dir(shown).map_err(|error| format!("{}: {error}", shown.display()))? {
@@ -62,7 +62,7 @@ fn listed(index: &str) -> Vec<String> {
     links(index).into_iter().filter_map(|link| decision(format!("{DECISIONS}{link}"))).collect()
 }
 
-/// What a page's text links to, outside of code.
+/// Returns the targets of the links in a page, outside of code.
 fn links(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     prose
@@ -80,7 +80,7 @@ fn lost_links<'t>(text: &'t str, dir: &Path, is_there: &dyn Fn(&Path) -> bool) -
     links(text).into_iter().filter(is_lost).collect()
 }
 
-/// What either list has first where they differ.
+/// Returns the first entry that only one of the lists has.
 fn first_difference<'l>(all: &'l [String], listed: &'l [String]) -> Option<&'l str> {
     let same = all.iter().zip(listed).take_while(|(one, other)| one == other).count();
     all.get(same).or(listed.get(same)).map(String::as_str)

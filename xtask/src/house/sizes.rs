@@ -88,7 +88,7 @@ fn problems(source: &str) -> Vec<String> {
     problems
 }
 
-/// Whether the line is a comment with more than a table's row, a link or a name in it.
+/// Returns true for a comment that can be broken: not for rows of tables, links and single names.
 fn is_breakable_comment(line: &str) -> bool {
     let Some(text) = line.trim_start().strip_prefix("//") else { return false };
     let text = text.trim_start_matches(['/', '!']).trim_start();

@@ -32,7 +32,7 @@ pub(crate) fn write() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns an error that names the first file that differs from the output of [`write`].
+/// Returns an error that names the first file that is not as [`write()`] would make it.
 pub(crate) fn check() -> Result<(), Failure> {
     let made = made()?;
     match made.iter().find(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text)) {

@@ -39,7 +39,7 @@ impl Allowed {
         lines.map(entry).collect::<Result<_, _>>().map(Allowed)
     }
 
-    /// Whether the list has an entry for this habit in this line.
+    /// Returns true if the list has an entry for this habit in this line.
     pub(super) fn allows(&mut self, path: &Path, habit: &str, text: &str) -> bool {
         let fits =
             |entry: &&mut Entry| path == Path::new(&entry.path) && entry.habit == habit && text.contains(&entry.text);

@@ -26,7 +26,7 @@ impl Habit {
         (self.count)(line)
     }
 
-    /// Whether its limit is one of lines of doc comments.
+    /// Returns true if its limit counts lines of doc comments.
     pub(super) fn is_of_doc_lines(&self) -> bool {
         self.name == BEGINNING
     }

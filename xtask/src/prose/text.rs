@@ -19,13 +19,13 @@ pub(super) struct Line {
     pub(super) number: usize,
     /// The text, without the marker of a comment.
     pub(super) text: String,
-    /// Whether it belongs to a doc comment.
+    /// True in a doc comment.
     pub(super) is_doc_comment: bool,
-    /// Whether it belongs to a page.
+    /// True in a page.
     pub(super) is_of_page: bool,
 }
 
-/// Whether the file is a source.
+/// Returns true for a Rust source.
 pub(super) fn is_source(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs")
 }
@@ -95,7 +95,7 @@ fn is_fence(text: &str) -> bool {
     text.trim_start().starts_with("```")
 }
 
-/// Whether the file has only tests, examples or benchmarks.
+/// Returns true if the file has only tests, examples or benchmarks.
 fn is_test(path: &Path) -> bool {
     path.iter()
         .any(|part| ["tests", "tests.rs", "examples", "benches", "testkit", "fuzz"].iter().any(|name| part == *name))
@@ -161,7 +161,7 @@ impl<'ast> Visit<'ast> for Texts {
     }
 }
 
-/// Whether this is the attribute that a doc comment within a macro's call becomes.
+/// Returns true for the attribute that the compiler makes of a doc comment within a macro call.
 fn is_doc_comment(group: &Group) -> bool {
     matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc")
 }

@@ -71,7 +71,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// Walks for the reaper without stopping at damage; otherwise keys behind the damage would never be reaped.
     pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.walk_by(Ink::turn_past_damage, cursor, each)
+        self.walk_by(Ink::turn_skipping_damage, cursor, each)
     }
 
     /// Shows every intact item in one call. No thread writes.

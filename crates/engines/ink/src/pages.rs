@@ -159,7 +159,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         page.items().try_for_each(|item| item.check_intact())
     }
 
-    /// Reads the next leaf's items before the first damaged pair; the walk then continues at the next leaf.
+    /// As [`Ink::turn`], as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.
     pub(crate) fn turn_past_damage(
         &self,
         page: &mut Copied,

@@ -31,7 +31,7 @@
 //! for anything else, which is until a later entry of the lane is durable (`recover/`). On a log (`Persist::commit` that does not
 //! wait) step 5 comes before the change is durable: readers wait for it (`tickets.rs`), the writer after unlocking.
 //!
-//! Puts or deletes of several keys, which share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `room.rs`; what is kept for the next checkpoint: `reserve.rs`.
+//! Puts or deletes of several keys, which share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `space.rs`; what is kept for the next checkpoint: `reserve.rs`.
 //!
 //! # Lock order
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. The reserve's is held while nothing else is taken. Nobody waits for the medium under a lane's lock,

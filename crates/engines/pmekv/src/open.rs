@@ -67,7 +67,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     }
 
     /// As [`Pmekv::open_with_progress`], of a store that is only read: damaged records are left out, and all records of damaged nodes.
-    /// [`Engine::walk_skipping_damage`](engine::Engine::walk_whole) tells which.
+    /// [`Engine::walk_skipping_damage`](engine::Engine::walk_skipping_damage) tells which.
     ///
     /// # Errors
     /// As for [`Pmekv::open`]: what else is damaged may make older records of others.

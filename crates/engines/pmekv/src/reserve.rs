@@ -1,4 +1,4 @@
-//! The reserve: slots for the nodes of checkpoints, ahead of need. In a full region it is the checkpoint that makes room in the log (`room.rs`), so the checkpoint
+//! The reserve: slots for the nodes of checkpoints, ahead of need. In a full region it is the checkpoint that makes room in the log (`space.rs`), so the checkpoint
 //! must not need any.
 //!
 //! # Invariant
@@ -15,7 +15,7 @@
 //! # Surplus
 //! Where keys are deleted there are more slots than these. A chunk of slots that is given back goes to whatever wants room first, and one that is wanted again must be
 //! empty, which in a region that was full of records none may be for long. So in a region that was used to the end (`Heap::is_exhausted`) all slots are kept
-//! until the region grows, or a write finds no room otherwise (`room.rs`).
+//! until the region grows, or a write finds no room otherwise (`space.rs`).
 //!
 //! Nothing of this is stored. An opening keeps slots that nothing names for the reserve before the sweep gives any of them away (`open.rs`): those that were the
 //! reserve before are among them. Of such a region an opening keeps as many as there would be if other keys, as large, took the room that is free: what else lies free in

@@ -27,7 +27,7 @@ pub enum Lookup<R> {
 pub enum Taken<'r> {
     /// The key's value, in that room.
     Value(&'r [u8]),
-    /// The value is longer than the room, or expires: [`CachedTable::look`] shows it. Nothing was counted.
+    /// The value is longer than the room, or expires: [`CachedTable::lookup`] shows it. Nothing was counted.
     Unfit,
     /// As [`Lookup::Absent`].
     Absent,
