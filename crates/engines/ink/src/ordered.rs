@@ -43,7 +43,7 @@ impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
     }
 }
 
-/// A function that reads a page: [`Ink::turn_of_whole`] or [`Ink::turn_past_damage`].
+/// A function that reads a page: [`Ink::turn_of_whole`] or [`Ink::turn_skipping_damage`].
 type Turn<M, D> = fn(&Ink<M, D>, &mut Copied, Bound<&[u8]>, Direction) -> Result<(), Error>;
 
 impl<M: Medium, D: Dram> Ink<M, D> {

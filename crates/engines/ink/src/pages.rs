@@ -160,7 +160,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// As [`Ink::turn`], as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.
-    pub(crate) fn turn_past_damage(
+    pub(crate) fn turn_skipping_damage(
         &self,
         page: &mut Copied,
         from: Bound<&[u8]>,
