@@ -39,9 +39,9 @@ impl Limits {
     /// The longest value that compaction moves. A move changes the value's version and nothing else; a longer value is
     /// not moved.
     pub const MOVED_VALUE_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
-    /// The largest batch: the bytes of its keys and values, plus [`Limits::BATCH_OP_BYTES`] for each operation. It is 1
-    /// GiB, because a batch allocates all its DRAM and storage at the same time, and other writers of the keys' buckets
-    /// wait while it is carried out.
+    /// The largest batch: the bytes of its keys and values, plus [`Limits::BATCH_OP_BYTES`] for each operation. The
+    /// limit is 1 GiB, because a batch allocates all its DRAM and storage at the same time, and other writers of the
+    /// keys' buckets wait during the batch.
     pub const BATCH_BYTES_MAX: u64 = 1 << 30;
     /// The size of an operation of a batch in addition to key and value: a little more than its entries in DRAM and in
     /// the batch record.

@@ -7,7 +7,7 @@
 //! | while | allowed puts of expiring keys | beyond that |
 //! |---|---|---|
 //! | the reaper rests | `visited in the last round / 8`, at least [`FREE_COUNT`] | the next round begins early |
-//! | a round runs | `deleted / 2 + visited / 16` plus [`FREE_COUNT`] | writers do steps of it after their puts |
+//! | a round runs | `deleted / 2 + visited / 16` plus [`FREE_COUNT`] | writers do steps of the round after a put |
 //!
 //! A round that finds few expired keys (fewer than one of 32 entries) allows any number: only the worker continues, and
 //! rests as usual.

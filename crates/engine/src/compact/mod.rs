@@ -45,8 +45,9 @@ pub use pass::Moved;
 pub use report::{CompactionProgress, CompactionReport, CompactionStats, OnCompaction};
 pub use run::Compacting;
 
-/// The background counts all chunks again after this many bytes have become free, and after a share of the allocated
-/// space ([`run`]). With less the ratio hardly changes, while updates empty the same chunks again and again.
+/// The background counts all chunks again after at least this many bytes have become free, and at least a share of the
+/// allocated space (`LOOK_SHARE`). With less the ratio hardly changes, while updates empty the same chunks again and
+/// again.
 const LOOK_BYTES: u64 = 4 << 20;
 
 /// An engine whose space is compacted.

@@ -1,4 +1,4 @@
-//! A thread of a pool: its role and its counters.
+//! A thread of a pool: role and counters.
 
 use super::{FLUSH_COUNT, Kind, Plan, Pool, Role, Sampled, TIMED_EVERY, Window, Work};
 use crate::Error;
