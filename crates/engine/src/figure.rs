@@ -54,11 +54,11 @@ impl Figure {
     #[must_use]
     pub const fn of_cache(hit_ratio: f64, hits: u64, misses: u64, evicted: u64, bytes: u64) -> [Figure; 5] {
         [
-            Figure::ratio("cache_hit_ratio", "Searches that the cache of items answered, 0 to 1", hit_ratio),
-            Figure::counter("cache_hit_count", "Searches since open that the cache of items answered", hits as f64),
-            Figure::counter("cache_miss_count", "Searches since open that it did not answer", misses as f64),
-            Figure::counter("cache_evicted_count", "Items since open that made room for others in it", evicted as f64),
-            Figure::gauge("cache_bytes", "Bytes of items in the cache", bytes as f64),
+            Figure::ratio("cache_hit_ratio", "Share of lookups that the item cache answered, 0 to 1", hit_ratio),
+            Figure::counter("cache_hit_count", "Lookups since open that the item cache answered", hits as f64),
+            Figure::counter("cache_miss_count", "Lookups since open that the item cache did not answer", misses as f64),
+            Figure::counter("cache_evicted_count", "Items evicted from the item cache since open", evicted as f64),
+            Figure::gauge("cache_bytes", "Bytes of items in the item cache", bytes as f64),
         ]
     }
 }

@@ -59,8 +59,9 @@ impl FromStr for Sharing {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Sharing, String> {
-        let refused =
-            || format!("'{text}' is no split; use adaptive, adaptive-without-updates, beside, or two numbers such as 12-4");
+        let refused = || {
+            format!("'{text}' is no split; use adaptive, adaptive-without-updates, beside, or two numbers such as 12-4")
+        };
         Ok(match text {
             "beside" => Sharing::Beside,
             "adaptive" => Sharing::default(),

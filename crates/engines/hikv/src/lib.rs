@@ -130,12 +130,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let load = self.index.len() as f64 / (segment_count.max(1) * SEGMENT_ENTRY_COUNT) as f64;
         [
             Figure::gauge("segment_count", "Segments of the hash index", segment_count as f64),
-            Figure::ratio("load", "How full segments are, 0 to 1", load),
+            Figure::ratio("load", "Share of used entries in all segments, 0 to 1", load),
             Figure::counter("split_count", "Segments split since open", splits.split_count as f64),
-            Figure::ratio("split_load", "How full the segments were that were split, 0 to 1", split_load(splits)),
+            Figure::ratio(
+                "split_load",
+                "Mean share of used entries in segments when they were split, 0 to 1",
+                split_load(splits),
+            ),
             Figure::counter(
                 "chained_count",
-                "Segments chained since open: keys whose hashes do not spread",
+                "Segments chained since open, because hashes of keys are unevenly distributed",
                 splits.chained_count as f64,
             ),
         ]

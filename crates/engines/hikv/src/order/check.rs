@@ -44,7 +44,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             for &position in cursor.page().positions() {
                 count += 1;
                 if !self.is_hashed_at(position)? {
-                    let what = "the ordered index has an item that is not its key's in the hash index".into();
+                    let what = "the ordered index has an item that the hash index does not have for its key".into();
                     damaged(Damage { offset: position.offset().0, what });
                 }
             }
@@ -65,7 +65,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
 fn described(damage: TreeDamage) -> Damage {
     let offset = damage.position.map_or(0, |position| position.offset().0);
-    Damage { offset, what: format!("in the ordered index {}", damage.what) }
+    Damage { offset, what: format!("in the ordered index: {}", damage.what) }
 }
 
 #[cfg(test)]
@@ -152,7 +152,8 @@ mod tests {
         change_tree(&store, 500, Edit::Insert(old));
         let found = damage(&store);
         assert!(
-            found.iter().any(|what| what.contains("999")) && found.iter().any(|what| what.contains("not its key's"))
+            found.iter().any(|what| what.contains("999"))
+                && found.iter().any(|what| what.contains("does not have for its key"))
         );
     }
 

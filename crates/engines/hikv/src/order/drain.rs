@@ -123,7 +123,7 @@ pub(super) fn tree_change(change: &Change) -> tree::Change<'_> {
         (None, Some(new)) => Edit::Insert(new),
         (Some(old), Some(new)) => Edit::Replace { old, new },
         (Some(old), None) => Edit::Remove(old),
-        (None, None) => unreachable!("such a change does not leave the queue"),
+        (None, None) => unreachable!("an empty change does not leave the queue"),
     };
     let key = change.key().map_or_else(|| KeyStart::new(change.head(), INLINE_BYTES + 1), KeyStart::whole);
     tree::Change { key, edit }
@@ -135,7 +135,7 @@ pub(super) fn failure(error: ChangeError<Error>, change: &Change) -> Error {
         ChangeError::Keys(error) => error,
         ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
         ChangeError::Exists(_) => {
-            Error::Corrupt { offset: position, what: "a new key was in the ordered index already" }
+            Error::Corrupt { offset: position, what: "a new key is already in the ordered index" }
         }
         ChangeError::Missing(_) => {
             Error::Corrupt { offset: position, what: "a changed key is not in the ordered index" }

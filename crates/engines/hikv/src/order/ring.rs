@@ -52,7 +52,7 @@ pub(crate) struct Ticket<'a, W: Word = AtomicU64> {
 impl<W: Word> Ring<W> {
     /// A queue of `capacity`, a power of two.
     pub(super) fn new(capacity: usize) -> Ring<W> {
-        assert!(capacity.is_power_of_two(), "{capacity} places: a power of two is wanted");
+        assert!(capacity.is_power_of_two(), "{capacity} places: not a power of two");
         let place = |_| Place { sequence: W::new(0), words: [(); CHANGE_WORDS].map(|()| W::new(0)) };
         Ring { tail: Apart(W::new(0)), head: Apart(W::new(0)), places: (0..capacity).map(place).collect() }
     }

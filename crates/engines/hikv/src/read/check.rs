@@ -62,7 +62,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return Ok(());
         }
         if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
-            damaged(Damage { offset, what: "a part of the region could not be read".into() });
+            damaged(Damage { offset, what: "a part of the region cannot be read".into() });
         }
         if depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
             self.check_unnamed(&mut state.named, damaged)?;
@@ -93,9 +93,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn check_place(&self, at: Offset, position: Position, named: &mut Places) -> Result<(), Damage> {
         let damage = |what: String| Damage { offset: at.0, what };
         let Some(place) = position.place() else { return Err(damage("the entry names no size class".into())) };
-        self.heap
-            .check_place(place)
-            .map_err(|wrong| damage(format!("the entry names a place that is none: {wrong}")))?;
+        self.heap.check_place(place).map_err(|wrong| damage(format!("the entry names an invalid place: {wrong}")))?;
         let offset = place.offset.0;
         if !named.meet(place.offset) {
             return Err(damage(format!("two entries name the item at {offset:#x}")));
@@ -116,7 +114,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let damage = |what: &str| Damage { offset: at.0, what: what.into() };
         let item = self.whole_item(position).map_err(|error| damage_to_item(position, &error))?;
         if !item.expiry.is_never() && !self.may_expire() {
-            let what = "an item expires in a store without the feature flag for it".into();
+            let what = "an item expires in a store without the feature flag for expiry".into();
             return Err(Damage { offset: position.offset().0, what });
         }
         if self.hasher.signature(item.key) != signature {
@@ -131,7 +129,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let found = self.find(signature, item.key).ok().flatten();
         if found.is_none_or(|(found, _)| found.item() != position.item()) {
-            return Err(damage("a search for the entry's key does not find it"));
+            return Err(damage("a lookup of the entry's key does not find the entry"));
         }
         Ok(())
     }

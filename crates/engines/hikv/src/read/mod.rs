@@ -268,5 +268,5 @@ pub(crate) fn check_intact(item: &Item<'_>, position: Position) -> Result<(), Er
     if item.is_intact() {
         return Ok(());
     }
-    Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not fit" })
+    Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not match" })
 }

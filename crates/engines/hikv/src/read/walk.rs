@@ -16,7 +16,7 @@ pub(crate) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
     match cursor {
         Cursor::Start => Ok(Some(Place::default())),
         Cursor::Number(number) => Ok(Some(Place::from_number(*number))),
-        Cursor::After(_) => Err(Error::Unsupported { engine: "hikv", what: "walks that go on behind a key" }),
+        Cursor::After(_) => Err(Error::Unsupported { engine: "hikv", what: "walks that continue after a key" }),
         Cursor::End => Ok(None),
     }
 }

@@ -161,7 +161,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let published = match (&found, position) {
                 (Some(found), Some(position)) => Ok(bucket.replace(found, position)),
                 (Some(found), None) => Ok(bucket.remove(found)),
-                (None, position) => bucket.insert(position.expect("where nothing was, something new comes")),
+                (None, position) => bucket.insert(position.expect("a delete of an absent key returned above")),
             };
             match published {
                 Ok(published) => {
@@ -290,7 +290,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     return Ok(before);
                 }
                 WriteResult::QueueFull(waiting) => new = waiting,
-                WriteResult::Unexpected => unreachable!("a write that may wait expects nothing"),
+                WriteResult::Unexpected => unreachable!("a write that may wait expects no item"),
             }
             drop(pin.take());
             Ordered::make_space(self, self.index.partition(target.signature), &mut backoff)?;
