@@ -100,8 +100,8 @@ pub trait Engine: Send + Sync {
     }
 
     /// Returns the key's value, as [`Engine::get`] finds it, if one optimistic lookup at the key's usual place is
-    /// enough. Otherwise returns `UNSURE`, without effect. The value is in the engine's memory or in the caller's
-    /// `_buffer`.
+    /// enough. Otherwise returns [`PackedLookup::UNSURE`], without effect. The value is in the engine's memory or in
+    /// the caller's `_buffer`.
     fn lookup<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
         PackedLookup::UNSURE
     }

@@ -93,7 +93,7 @@ pub trait Compacts {
     /// Ensures that free space is known and that writes are allowed.
     ///
     /// # Errors
-    /// The reason why not.
+    /// [`Error::Medium`] if nothing can be written; [`Error::Corrupt`] if damage keeps free space unknown.
     fn prepare_to_compact(&self) -> Result<(), Error>;
 }
 

@@ -26,7 +26,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Gives the store a read cache of `limit_bytes`; none if that is 0.
     ///
     /// # Errors
-    /// The memory cannot be allocated.
+    /// [`OpenError::Heap`] if the memory cannot be allocated.
     pub fn caching(mut self, limit_bytes: u64, dram: impl Dram + 'static) -> Result<HiKv<M, D>, OpenError> {
         self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes, dram)).transpose()?;
         self.cache.iter().for_each(CachedTable::is_unfilled);

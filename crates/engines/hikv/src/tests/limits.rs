@@ -1,4 +1,4 @@
-//! Keys and values at their limits, and values that come from a source.
+//! Keys and values at their limits, and values that are read from a source.
 
 use std::io::{self, Read};
 
