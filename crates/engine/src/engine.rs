@@ -71,8 +71,11 @@ pub type OnResult<'a, T = ()> = dyn FnMut(usize, Result<T, Error>) + 'a;
 /// The operations of every engine. All methods may be called by many threads at the same time. When a write returns, it
 /// is durable as far as the medium allows.
 ///
-/// An operation that an engine lacks ([`Engine::features`]) returns [`Error::Unsupported`] and changes nothing, unless
-/// the engine says otherwise.
+/// # Errors
+/// Every method that can fail may return [`Error::Medium`] or, for damage, [`Error::Corrupt`]. Methods with keys and
+/// values may return [`Error::KeyTooLong`] and [`Error::ValueTooLong`]. An operation that an engine lacks
+/// ([`Engine::features`]) returns [`Error::Unsupported`] and changes nothing, unless the engine says otherwise. The
+/// methods name further errors.
 pub trait Engine: Send + Sync {
     /// Returns the engine's name in stats and options.
     fn name(&self) -> &'static str;
@@ -158,6 +161,9 @@ pub trait Engine: Send + Sync {
     /// Puts and deletes several keys in one step for readers and for a crash. If a key occurs twice, its last operation
     /// counts. The ordered index, which scans read, takes the changes one by one. A batch without operations changes
     /// nothing; it fails when other writes would.
+    ///
+    /// # Errors
+    /// [`Error::BatchTooLong`].
     fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.write_batch_if(&[], ops)
     }
@@ -274,14 +280,17 @@ pub trait Engine: Send + Sync {
         Ok(Progress::Idle)
     }
 
-    /// Frees garbage of writers that have stopped, merges small pages, and returns the work that is left or that became
-    /// possible for [`Engine::step`]. Meant for idle times: every core executes a barrier.
+    /// Frees garbage of writers that have stopped, collapses small pages into huge pages, and returns the work that is
+    /// left or that became possible for [`Engine::step`]. Meant for idle times: every core executes a barrier.
     fn tidy(&self) -> Progress {
         Progress::Idle
     }
 
     /// Moves items together and returns free space to the file system, as far as possible or until `_progress` stops
     /// it. Other threads read and write at the same time. Waits for the sweep after an open, and helps with it.
+    ///
+    /// # Errors
+    /// [`Error::InsideCallback`] if `_progress` requests a compaction.
     fn compact(&self, _progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         Err(unsupported(self.name(), "compaction"))
     }
@@ -289,7 +298,7 @@ pub trait Engine: Send + Sync {
     /// Returns the error that blocks writes to a store that was opened for writing. Costs a load.
     ///
     /// # Errors
-    /// The medium's.
+    /// [`Error::Medium`] if the medium has failed.
     fn health(&self) -> Result<(), Error>;
 
     /// Makes every write that has returned as durable as the medium can, if it was acknowledged with less.

@@ -134,7 +134,7 @@ pub enum Error {
         /// The missing operation.
         what: &'static str,
     },
-    /// The engine no longer has the position of this walk's number.
+    /// The store no longer has the position of this walk's number.
     CursorForgotten {
         /// The number.
         number: u64,

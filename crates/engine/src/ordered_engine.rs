@@ -111,7 +111,7 @@ pub trait OrderedEngine: Engine {
     /// index is ordered has no waiting changes.
     ///
     /// # Errors
-    /// The medium's.
+    /// [`Error::Medium`].
     fn apply(&self) -> Result<u64, Error> {
         Ok(0)
     }
@@ -127,6 +127,10 @@ pub trait OrderedEngine: Engine {
 
     /// Calls `each` with the next items of a scan, dozens or hundreds. Returns false when the scan is at its end or
     /// `each` has ended it. In both cases the cursor can continue after the last item that was passed to `each`.
+    ///
+    /// # Errors
+    /// [`Error::NotOrderedYet`] if the index was lost since the last [`OrderedEngine::catch_up`] and the caller is
+    /// pinned.
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
 
     /// As [`OrderedEngine::scan`], at a snapshot: it visits each key of the snapshot exactly once while the snapshot

@@ -97,7 +97,7 @@ impl Worker {
     /// # Panics
     /// On another thread.
     pub fn end_with(self, last: impl FnOnce() + 'static) {
-        assert!(self.is_current(), "end_with is called on the worker's own thread");
+        assert!(self.is_current(), "end_with was called on another thread than the worker's");
         LAST.set(Some(Box::new(last)));
     }
 

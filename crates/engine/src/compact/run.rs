@@ -11,6 +11,7 @@ use super::plan::Thoroughness;
 use super::{CompactionProgress, CompactionReport, Compacts, LOOK_BYTES, OnCompaction, Pass};
 use crate::{Error, Progress, wait_for_readers};
 
+/// The background counts chunks again once one part of this many of the allocated space has become free.
 const LOOK_SHARE: u64 = 16;
 /// The gain that a pass in the background must promise.
 const GAIN_BYTES_MIN: u64 = 1 << 20;

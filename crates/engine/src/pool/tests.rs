@@ -87,14 +87,14 @@ fn three_phases_have_the_splits_of_the_equations() {
     drive(&pool, &mut members, 3, Kind::Write);
     let writes = pool.figures();
     assert_eq!(writes.split.backend, expected(WRITE_TICKS, APPLY_TICKS));
-    assert_eq!(writes.window.writes.mean_ticks(), Some(WRITE_TICKS as f64), "each is timed by what it did");
+    assert_eq!(writes.window.writes.mean_ticks(), Some(WRITE_TICKS as f64), "each is timed by its own work");
     assert_eq!(writes.window.applied.mean_ticks(), Some(APPLY_TICKS as f64));
     drive(&pool, &mut members, 3, Kind::Scan);
     assert_eq!((pool.figures().split, work.queued.load(Ordering::Relaxed)), (Split { serving: 16, backend: 0 }, 0));
     drive(&pool, &mut members, 3, Kind::Get);
     assert_eq!(pool.figures().split.backend, 0);
     drive(&pool, &mut members, 1, Kind::Get);
-    assert_eq!(pool.figures().backend_count, 0, "nobody writes: nobody applies");
+    assert_eq!(pool.figures().backend_count, 0, "without writes no thread applies");
     drive(&pool, &mut members, 3, Kind::Write);
     assert_eq!(pool.figures().split.backend, expected(WRITE_TICKS, APPLY_TICKS), "and back again");
 }
@@ -125,7 +125,7 @@ fn mix_is_split_by_all_its_kinds() {
     assert_eq!(pool.figures().split.backend, expected(served, window.left_count * APPLY_TICKS));
     assert!(
         window.left_count.abs_diff(window.writes.count) <= 16 * FLUSH_COUNT,
-        "but for what is not told yet: {window:?}"
+        "only uncounted changes are missing: {window:?}"
     );
     assert!(window.gets.count > window.writes.count && window.writes.count > window.scans.count, "{window:?}");
 }

@@ -92,7 +92,7 @@ fn unavailable_space_is_not_waited_for() {
     assert_eq!(wait_count(|| assert!(store.put(&key(count), &value).is_err())), 0, "nothing was replaced");
     let deletes_and_puts = || {
         assert!(store.delete(&key(1)).unwrap());
-        assert!(store.put(&key(count), &value).is_err(), "what was deleted may be looked at");
+        assert!(store.put(&key(count), &value).is_err(), "the deleted item may still be read");
     };
     assert_eq!(wait_count_inside(&store, deletes_and_puts), 0, "inside a callback");
 }

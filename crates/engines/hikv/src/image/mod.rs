@@ -35,7 +35,7 @@ pub(super) use read::Found;
 /// The state of the region's image.
 #[derive(Debug, Default)]
 pub(super) struct CleanImage {
-    /// The region names an image, which must be given up before the first change.
+    /// The region names an image, which must be invalidated before the first change.
     is_named: AtomicBool,
     /// Changes together with `is_named`, which is read without the lock.
     known: Mutex<Known>,

@@ -83,8 +83,8 @@ pub(super) fn positions<M: Medium>(medium: &M, keys: Keys) -> Option<Vec<Positio
 
 /// Returns bytes of the named image.
 fn bytes<M: Medium>(medium: &M, start: Offset, len_bytes: u64) -> Option<&[u8]> {
-    // SAFETY: the image's extent is stored to only after it was given up, which the callers exclude: the store is being
-    // opened, or they hold the lock that giving up takes.
+    // SAFETY: the image's extent is stored to only after the image was invalidated, which the callers exclude: the
+    // store is being opened, or they hold the lock that invalidation takes.
     unsafe { medium.bytes(start.span(len_bytes)) }.ok()
 }
 

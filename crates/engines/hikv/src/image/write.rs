@@ -1,4 +1,4 @@
-//! Closing with an image, and giving an image up.
+//! Closing with an image, and invalidating an image.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -24,9 +24,9 @@
 //! delta.
 //!
 //! # Why a clean image is sufficient
-//! The image is read once every writer takes tickets, under the lock under which the first change gives the image up.
-//! If the image is named then, nothing was changed before, and every later change is in the queues. The positions are
-//! copied immediately. If keys turn out not to be in order, the keys are collected instead.
+//! The image is read once every writer takes tickets, under the lock under which the first change invalidates the
+//! image. If the image is named then, nothing was changed before, and every later change is in the queues. The
+//! positions are copied immediately. If keys turn out not to be in order, the keys are collected instead.
 
 mod ending;
 mod step;

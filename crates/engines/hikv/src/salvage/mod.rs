@@ -123,7 +123,7 @@ impl From<HeapError> for SalvageError {
 
 /// Passes every item that can be salvaged from the region to `sink`, each key once, and reports all damage. The clean
 /// image is used only if `is_complete` states that none of the region's last changes is missing: the first of them
-/// would have given the image up.
+/// would have invalidated the image.
 ///
 /// # Errors
 /// See [`SalvageError`].

@@ -47,7 +47,7 @@ fn first_failing_condition_is_named() {
         assert_eq!(unmet(rig.store.write_batch_if(&conditions, &[PUT])), wanted, "{conditions:?}");
         assert_eq!(rig.get(b"other").unwrap().is_some(), wanted.is_none());
     }
-    assert_eq!(unmet(rig.store.write_batch_if(&[now, absent(b"c")], &[])), None, "conditions alone");
+    assert_eq!(unmet(rig.store.write_batch_if(&[now, absent(b"c")], &[])), None, "only conditions");
     assert_eq!(unmet(rig.store.write_batch_if(&[now, seen], &[])), Some(1));
     let fences = rig.cost(|| assert_eq!(unmet(rig.store.write_batch_if(&[seen], &[PUT])), Some(0))).fence_count;
     assert_eq!(fences, 0, "the new item needs no fence before it is named");

@@ -83,7 +83,7 @@ fn batch_puts_keys_that_expire() {
     timed.clock.advance(2 * SECOND);
     assert_absent(&timed, b"soon");
     timed.work();
-    assert_eq!((timed.len(), store.stats().reaped_count), (3, 1), "the reaper was not told of it");
+    assert_eq!((timed.len(), store.stats().reaped_count), (3, 1), "the reaper did not find it");
     timed.clock.advance(9 * SECOND);
     timed.work();
     let timed = timed.reopened();
@@ -336,7 +336,7 @@ fn key_that_was_renewed_stays() {
 #[test]
 fn reaper_without_second_check_is_caught() {
     let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::REAPS_RENEWED);
-    assert!(reap_late(twin).is_empty(), "the twin leaves what was renewed");
+    assert!(reap_late(twin).is_empty(), "the broken variant keeps the renewed key");
 }
 
 #[test]

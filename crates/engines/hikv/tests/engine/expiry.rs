@@ -225,7 +225,7 @@ fn expiry_callback_panic_is_harmless() {
     let count = Arc::clone(&reported_count);
     let reported = move |key: &[u8]| {
         count.fetch_add(1, Ordering::Relaxed);
-        panic!("told of '{}', as this test means to", key.escape_ascii());
+        panic!("called for '{}', as this test intends", key.escape_ascii());
     };
     store.on_expired(Some(Arc::new(reported)));
     let expired_count = let_expire(&store, &clock);

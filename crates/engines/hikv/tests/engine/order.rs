@@ -266,7 +266,7 @@ fn writers_help_where_queues_are_full() {
     for _ in 0..40_000 {
         write(&store, &mut contents, &mut rng, 200);
     }
-    assert!(store.stats().order.unwrap().queued_count > 0, "nobody drains what is not full");
+    assert!(store.stats().order.unwrap().queued_count > 0, "a queue that is not full was drained");
     while store.step().unwrap() == Progress::More {}
     assert_eq!(store.stats().order.unwrap().queued_count, 0);
     // Threads of other tests read, and move on.

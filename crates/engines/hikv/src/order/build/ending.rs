@@ -87,7 +87,7 @@ mod tests {
         store.request_order().unwrap();
         let number = store.order.build.lock().number;
         store.clear().unwrap();
-        let failure = || Error::Corrupt { offset: 64, what: "what was read of it" };
+        let failure = || Error::Corrupt { offset: 64, what: "an item is damaged" };
         store.order.abort_build(store.disposal(), number, failure());
         assert_eq!(store.stats().order.unwrap().state, OrderState::Building);
         store.request_order().unwrap();

@@ -22,7 +22,7 @@ struct Key {
 impl Key {
     /// A write as the engine does it, or the broken variant that takes its ticket once the entry is visible.
     fn write(&self, new: u64, is_ticket_late: bool) {
-        let take = || self.ring.take().expect("there is room for all");
+        let take = || self.ring.take().expect("there is a place for all");
         let bucket = self.bucket.lock().unwrap();
         let ticket = (!is_ticket_late).then(take);
         let old = self.entry.load(Ordering::Relaxed);
