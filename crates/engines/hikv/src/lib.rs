@@ -10,9 +10,9 @@
 //! | 1 space reserved (only in DRAM) | nothing |
 //! | 2 item written and flushed | bytes that no entry names: free space |
 //! | 3a bucket locked, key looked up; ticket of the ordered index taken, in DRAM | the same |
-//! | 3b a new key's home line is full: overflow bit stored, flushed | perhaps also the bit: lookups read on, find nothing |
+//! | 3b a new key's home line is full: overflow bit stored, flushed | perhaps the bit: lookups read on, find nothing |
 //! | 4a order | the same, durable |
-//! | 4b signature and position stored, with FRESH | the old or new state; a position only with its signature (one line) |
+//! | 4b signature and position stored, with FRESH | old or new state; no position without its signature (one line) |
 //! | 4c commit (a fence) | the new state |
 //! | 5 FRESH cleared, not flushed | the new state, with or without the mark: opening accepts both |
 //! | 6 ticket filled, replaced item retired | the new state; the old item's space is free after opening |
