@@ -1,8 +1,9 @@
-//! What a store can do, whichever engine keeps it.
+//! The operations of a store, independent of the engine that implements them.
 //!
-//! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines, each of which is a
-//! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock; but what a look
-//! finds ([`Engine::lookup`]) is returned, and ends with the caller's pin. This crate knows no engine and no index.
+//! [`Engine`] is the object-safe interface between the front ends (library, command line, server) and the engines, each
+//! of which is a separate crate. Reads pass values to a callback, so that no copy is forced on the caller and no
+//! lifetime crosses a lock. Exception: [`Engine::lookup`] returns the value, which is valid until the caller unpins.
+//! This crate depends on no engine and no index.
 
 mod batch_op;
 mod check;

@@ -1,56 +1,58 @@
-//! What a look tells of a key, in two registers: an enumeration of a slice and of two more cases is handed over through memory.
+//! The result of an optimistic lookup, in two registers: an enumeration of a slice and two more cases would be returned
+//! through memory.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-/// Room for a value that does not stay where it lies, the caller's: longer values are shown by [`Engine::get`](crate::Engine::get). A frame of
-/// a page or more would have its pages touched one by one.
+/// The caller's buffer for a value that does not stay in place. [`Engine::get`](crate::Engine::get) reads longer
+/// values. A stack frame of a page or more would have its pages touched one by one.
 pub type ValueBuffer = [MaybeUninit<u64>; 1024 / 8];
 
-/// Room that nothing was written to.
+/// Returns a buffer without initialised bytes.
 #[must_use]
 #[inline(always)]
 pub const fn empty_buffer() -> ValueBuffer {
     [MaybeUninit::uninit(); 1024 / 8]
 }
 
-/// What [`Engine::lookup`](crate::Engine::lookup) tells.
+/// The result of [`Engine::lookup`](crate::Engine::lookup), packed into two registers.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedLookup<'a> {
-    /// The value's first byte; null if none is seen.
+    /// The value's first byte; null if no value was found.
     value: *const u8,
-    /// Its length; without one, whether the look is sure.
+    /// The value's length; without a value, 0 if the key is absent and 1 if the lookup is unsure.
     len_bytes: usize,
     _value: PhantomData<&'a [u8]>,
 }
 
-/// The same, taken apart.
+/// The result of a lookup, unpacked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup<'a> {
     /// The key's value.
     Value(&'a [u8]),
-    /// The key is not there.
+    /// The key is absent.
     Absent,
-    /// A look does not tell: [`Engine::get`](crate::Engine::get) does.
+    /// The lookup is unsure; [`Engine::get`](crate::Engine::get) decides.
     Unsure,
 }
 
 impl<'a> PackedLookup<'a> {
-    /// The key is not there.
+    /// The key is absent.
     pub const ABSENT: PackedLookup<'a> = PackedLookup { value: ptr::null(), len_bytes: 0, _value: PhantomData };
-    /// A look does not tell.
+    /// The lookup is unsure.
     pub const UNSURE: PackedLookup<'a> = PackedLookup { value: ptr::null(), len_bytes: 1, _value: PhantomData };
 
-    /// The key's value.
+    /// Returns the result for a value that was found.
     #[inline(always)]
     #[must_use]
     pub const fn at(value: &'a [u8]) -> PackedLookup<'a> {
         PackedLookup { value: value.as_ptr(), len_bytes: value.len(), _value: PhantomData }
     }
 
-    /// A copy, in `buffer`, of a value that does not stay; a look does not tell of one that is longer.
+    /// Returns the result for a value that does not stay in place: a copy in `buffer`, or `UNSURE` if the value is
+    /// longer.
     #[inline(always)]
     #[must_use]
     pub fn copied(value: &[u8], buffer: &'a mut [MaybeUninit<u64>]) -> PackedLookup<'a> {
@@ -64,12 +66,12 @@ impl<'a> PackedLookup<'a> {
         PackedLookup { value: buffer.as_ptr().cast(), len_bytes: value.len(), _value: PhantomData }
     }
 
-    /// What it tells.
+    /// Returns the result as an enumeration.
     #[inline(always)]
     #[must_use]
     pub fn unpack(self) -> Lookup<'a> {
         match NonNull::new(self.value.cast_mut()) {
-            // SAFETY: what is not null was made of a slice of that length and lifetime.
+            // SAFETY: a pointer that is not null was made from a slice of that length and lifetime.
             Some(value) => Lookup::Value(unsafe { slice::from_raw_parts(value.as_ptr(), self.len_bytes) }),
             None if self.len_bytes == 0 => Lookup::Absent,
             None => Lookup::Unsure,

@@ -1,17 +1,18 @@
-//! What a write does that found the region full: the sweep may find free space, and so may readers that move on.
+//! Writes that find the region full: the sweep may find free space, and readers that move on may free some.
 
 use pmem::Backoff;
 
 use crate::Error;
 
-/// How often a writer lets readers run that keep what it waits for: some tens of milliseconds, many times what a read takes.
+/// The number of times that a writer waits for readers that keep garbage: some tens of milliseconds in all, many times
+/// the duration of a read.
 const READER_WAITS_MAX: usize = 100;
 
-/// Does `attempt`; where it finds the region full, `make_space`, and `attempt` once more. The caller is not pinned, or what waits for
-/// it would not be freed.
+/// Calls `attempt`; if it finds the region full, calls `make_space`, and `attempt` once more. The caller is not pinned:
+/// otherwise garbage that waits for the caller would not be freed.
 ///
 /// # Errors
-/// As of the last of them.
+/// Those of the last call.
 #[inline(always)]
 pub fn with_space<R>(
     mut attempt: impl FnMut() -> Result<R, Error>,
@@ -29,7 +30,8 @@ pub fn with_space<R>(
     }
 }
 
-/// Lets readers run while they keep something, as `keeps` says after freeing what can be freed; but not for long.
+/// Waits for readers while `keeps` returns true, but only for a limited time. `keeps` frees the garbage that it can,
+/// and returns true if readers still keep some.
 pub fn wait_for_readers(mut keeps: impl FnMut() -> bool) {
     let mut backoff = Backoff::long();
     for _ in 0..READER_WAITS_MAX {

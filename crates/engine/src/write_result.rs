@@ -1,31 +1,32 @@
-//! The answer of a write, within an engine: of the way to an entry, of one attempt, of a change that is tried until it is done.
+//! Results of writes within an engine: of one attempt, or of a change that is repeated until it is done.
 
 use core::convert::Infallible;
 
-/// What came of a write that took place, or changed nothing. An engine without queues says so by leaving `N` out.
+/// The result of a write attempt. An engine without queues leaves out `N`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteResult<T, N = Infallible> {
-    /// It took place, and this is what came of it.
+    /// The write took place or changed nothing, with this result.
     Done(T),
-    /// The key is not as the writer expected it, which may look again.
+    /// The key is not as the writer expected; the writer may look it up again.
     Unexpected,
-    /// The key's queue of changes is full; what was made for the write comes back.
+    /// The key's queue of changes is full. Returns the item that was made for the write.
     QueueFull(N),
 }
 
-/// What a write found.
+/// The state of the key before a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PriorState {
-    /// The key was not there.
+    /// The key was absent.
     Absent,
-    /// Its item had expired. The hook is to be told of it, once the writer holds neither lock nor pin.
+    /// The key's item had expired. The writer notifies the hook once it holds neither lock nor pin.
     Expired,
-    /// The key was there.
+    /// The key was present.
     Present,
 }
 
 impl PriorState {
-    /// What a write found whose decision was shown a value, or none: what was there to the decision had not expired.
+    /// Returns `Present` if the decision received a value, otherwise `self`: an item that a decision received had not
+    /// expired.
     #[must_use]
     pub fn present_if(self, is_shown: bool) -> PriorState {
         if is_shown { PriorState::Present } else { self }
@@ -33,7 +34,7 @@ impl PriorState {
 }
 
 impl<T, N> WriteResult<T, N> {
-    /// The same answer, with another word for what came of it.
+    /// Applies `of` to the result of a write that is done.
     pub fn map<U>(self, of: impl FnOnce(T) -> U) -> WriteResult<U, N> {
         match self {
             WriteResult::Done(done) => WriteResult::Done(of(done)),

@@ -70,7 +70,7 @@ fn damaged_value_is_refused_skipped_and_lost() {
     let ended = place.run("repair", &[out.to_str().unwrap(), "--lost", listed]);
     let printed = String::from_utf8(ended.0.stdout.clone()).unwrap();
     ended.failed(1, &["store: not everything could be salvaged"]);
-    assert!(printed.contains("key 'key-77': an item's checksum does not fit"), "{printed}");
+    assert!(printed.contains("key 'key-77': an item's checksum does not match"), "{printed}");
     assert!(printed.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{printed}");
     let object: serde_json::Value = serde_json::from_slice(&fs::read(list).unwrap()).unwrap();
     assert_eq!((&object["finding"], &object["key"]), (&"lost".into(), &"key-77".into()));

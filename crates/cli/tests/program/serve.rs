@@ -194,7 +194,7 @@ fn an_option_that_cannot_be_makes_no_store() {
     let place = Place::new();
     let (gone, bad) = (place.file("gone"), place.write("bad.acl", "user ada +nothing\n"));
     let [gone, bad] = [&gone, &bad].map(|path| path.to_str().unwrap());
-    place.run("serve", &["--split", "0-2"]).misused(&["--split", "a thread has to serve"]);
+    place.run("serve", &["--split", "0-2"]).misused(&["--split", "no serving thread"]);
     let cases: [(&[&str], &str); 7] = [
         (&["--split", "2-1", "--threads", "2"], "a split of 2 and 1 threads, of 2"),
         (&["--addr", "0.0.0.0:0"], "neither a password"),

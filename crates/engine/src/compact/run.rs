@@ -1,4 +1,4 @@
-//! When a pass begins, in the background and by request, and how long the background rests between its steps.
+//! The start of passes, in the background and on request, and the rests of the background between its steps.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,29 +11,31 @@ use super::plan::Thoroughness;
 use super::{CompactionProgress, CompactionReport, Compacts, LOOK_BYTES, OnCompaction, Pass};
 use crate::{Error, Progress, wait_for_readers};
 
+/// The background counts chunks again once one part of this many of the allocated space has become free.
 const LOOK_SHARE: u64 = 16;
-/// What a pass in the background must promise.
+/// The gain that a pass in the background must promise.
 const GAIN_BYTES_MIN: u64 = 1 << 20;
 /// The background rests this many times as long as it has worked, so that writers keep their cores.
 const REST_SHARE: u32 = 3;
-/// However long a step took (a large run), the next is not put off for longer.
+/// The longest rest after a step, even if the step was long (a large run).
 const REST_MAX: Duration = Duration::from_millis(20);
-/// What is written meanwhile makes new gaps: a request does not go after them for ever.
+/// Concurrent writes make new gaps. This bound keeps a request from following them forever.
 const PASS_COUNT_MAX: usize = 3;
 
-/// After a step has left what there is to compact, as it does beside a check, and while readers keep garbage: a hundredth of a core at most.
+/// The rest after a step that had to leave compaction undone, as during a check, and while readers keep garbage: it
+/// costs at most 1 % of a core.
 const LEFT_REST: Duration = Duration::from_millis(100);
 
-/// Compaction of a store, as its engine offers it.
+/// The compaction of a store, as its engine offers it.
 pub trait Compacting: Compacts {
-    /// True if enough has changed for the background to look.
+    /// Returns true if enough has changed for the background to count chunks.
     #[inline]
     fn may_compact(&self) -> bool {
         self.heap().newly_free_bytes() >= self.compaction().check_bytes.load(Ordering::Relaxed)
     }
 
-    /// Comes before the background sleeps: `collect` frees what readers have left, which may give something to compact; true if there is more for
-    /// which to wait.
+    /// Prepares for a sleep of the background. `collect` frees garbage without readers, which may make compaction
+    /// possible; returns true if garbage waits for readers.
     fn tidy_space(&self, collect: impl FnOnce() -> bool) -> Progress
     where
         Self: Sized,
@@ -50,7 +52,7 @@ pub trait Compacting: Compacts {
         }
     }
 
-    /// A bounded step in the background, of a store that was swept.
+    /// Takes a bounded step in the background, for a store that was swept.
     ///
     /// # Errors
     /// Those of a write.
@@ -58,7 +60,7 @@ pub trait Compacting: Compacts {
         let compaction = self.compaction();
         let Some(above) = compaction.above else { return Ok(Progress::Idle) };
         if !self.heap().is_swept() {
-            // A damaged store's free space stays unknown: there is nothing to look at.
+            // The free space of a damaged store stays unknown: compaction has no figures to work with.
             self.heap().reset_newly_free();
             return Ok(Progress::Idle);
         }
@@ -89,10 +91,10 @@ pub trait Compacting: Compacts {
         Ok(Progress::Rest(rest))
     }
 
-    /// Compacts as far as it can be done, or until `progress` stops it, while others read and write.
+    /// Compacts as far as possible, or until `progress` stops it, while other threads read and write.
     ///
     /// # Errors
-    /// Those of a write; [`Error::InsideCallback`] if `progress` asks for it.
+    /// Those of a write; [`Error::InsideCallback`] if `progress` requests a compaction.
     fn compact_now(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.prepare_to_compact()?;
         let compaction = self.compaction();
@@ -109,7 +111,7 @@ pub trait Compacting: Compacts {
         passes.map(|()| compacted)
     }
 
-    /// The space that the region takes: the medium's figure, or the heap's.
+    /// Returns the storage allocated to the region: the medium's figure, or the heap's.
     fn taken_bytes(&self) -> u64 {
         Space::allocated_bytes(self.medium()).unwrap_or_else(|| self.heap().footprint_bytes())
     }
@@ -117,9 +119,9 @@ pub trait Compacting: Compacts {
 
 impl<E: Compacts + ?Sized> Compacting for E {}
 
-/// The parts of it.
+/// The parts of [`Compacting`].
 trait Passes: Compacting {
-    /// Looks, and begins a pass where too much space is taken and something can be gained.
+    /// Counts chunks, and begins a pass if too much space is allocated and some can be gained.
     fn begin_if_above(&self, above: f64) -> Result<Option<Pass<Self::Cursor>>, Error> {
         let (heap, compaction) = (self.heap(), self.compaction());
         self.shrink()?;
@@ -139,7 +141,7 @@ trait Passes: Compacting {
 
     fn run_passes(&self, compacted: &mut CompactionReport, progress: &mut OnCompaction<'_>) -> Result<(), Error> {
         for _ in 0..PASS_COUNT_MAX {
-            // What readers keep is no gap to a plan.
+            // A plan does not count space that readers keep as a gap.
             let mut settled = Ok(false);
             wait_for_readers(|| {
                 settled = self.settle();
@@ -158,7 +160,7 @@ trait Passes: Compacting {
         Ok(())
     }
 
-    /// Whether `progress` wants more passes.
+    /// Runs a pass; returns `Break` if `progress` stopped it.
     fn run_pass(
         &self,
         pass: &mut Pass<Self::Cursor>,

@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The implementation of [`Engine`].
 
 use std::io::Read;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn features(&self) -> Features {
         Features {
-            // Also where this store was opened without.
+            // Also for a store that was opened without order.
             order: engine::Order::Asked,
             batch: true,
             snapshots: true,
@@ -107,7 +107,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         }
     }
 
-    /// As a batch: two fences for all of them, and one lock for as many rooms.
+    /// Writes a batch: two fences for all items, and one lock for many slots.
     fn fill(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let ops: Vec<_> = items.iter().map(|&(key, value)| BatchOp::Put { key, value }).collect();
         self.write_batch(&ops)
@@ -131,12 +131,12 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         self.bound_garbage();
-        // The source may be slow: nobody is kept from freeing memory meanwhile.
+        // Not pinned while the source is read, because it may be slow: other threads can free memory.
         let stamp = self.stamp();
         let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
         self.announce(expiry);
         let room = self.with_space(|| self.reserve(item.item_bytes()))?;
-        // SAFETY: the room was just reserved.
+        // SAFETY: the space was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let target = WriteTarget::any(self.hasher.signature(key), key);
         self.publish_waiting(epoch::pin(), target, Some(Prepared { reservation: room, expiry, stamp })).map(drop)
@@ -182,7 +182,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         self.check_writable()?;
-        // Free space that is still unknown could not be told from what is freed now.
+        // Unknown free space could not be distinguished from the space that is freed now.
         self.finish_sweep()?;
         let no_snapshot = self.snapshots.exclude()?;
         self.order.suspend_build(self.disposal());
@@ -193,8 +193,8 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         let cleared = cleared?;
         hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
-        // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
-        // a reader that takes its time.
+        // A caller that is pinned itself (it reads a value) leaves the freeing to the background. So does a caller that
+        // would wait for a slow reader.
         wait_for_readers(|| {
             self.collect();
             !self.cleared.is_empty() && !epoch::is_pinned()

@@ -1,6 +1,7 @@
-//! In a region that cannot grow, the very next put finds the room that a delete made.
+//! In a region that cannot grow, the very next put finds the space that a delete freed.
 //!
-//! Alone in its program, and one after the other: a thread of another test, stopped while it reads, would rightly keep freed room from being used.
+//! A separate program whose tests run one after the other: a reading thread of another test would rightly keep freed
+//! space from being reused.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +14,7 @@ use pmem_sim::{Model, Sim};
 use testkit::wait_count;
 
 const REGION_BYTES: u64 = 5 << 20;
-/// A size class each, small and large, and extents.
+/// One size class each, small and large, and extents.
 const VALUE_LENS_BYTES: [usize; 6] = [40, 272, 4_000, 30_000, 200_000, 300_000];
 
 /// Held by the test that runs.
@@ -58,7 +59,7 @@ fn delete_makes_space_for_next_put() {
     }
 }
 
-/// Puts of several together do as well, though pinned until they know that there is no room for all.
+/// Puts of several items do so too, although they are pinned until they find that there is no space for all.
 #[test]
 fn deletes_make_room_for_the_next_puts_of_several() {
     let _turn = turn();
@@ -77,12 +78,13 @@ fn deletes_make_room_for_the_next_puts_of_several() {
     }
 }
 
-/// Inside a callback of this store.
+/// Counts waits inside a callback of this store.
 fn wait_count_inside(store: &HiKv<Sim, HostDram>, work: impl Fn()) -> u32 {
     wait_count(|| assert!(store.get(&key(0), &mut |_, _| work()).unwrap()))
 }
 
-/// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.
+/// If nothing waits to be freed, or only garbage that waits for the writer itself, a writer that finds no space fails
+/// immediately.
 #[test]
 fn unavailable_space_is_not_waited_for() {
     let _turn = turn();
@@ -90,12 +92,12 @@ fn unavailable_space_is_not_waited_for() {
     assert_eq!(wait_count(|| assert!(store.put(&key(count), &value).is_err())), 0, "nothing was replaced");
     let deletes_and_puts = || {
         assert!(store.delete(&key(1)).unwrap());
-        assert!(store.put(&key(count), &value).is_err(), "what was deleted may be looked at");
+        assert!(store.put(&key(count), &value).is_err(), "the deleted item may still be read");
     };
     assert_eq!(wait_count_inside(&store, deletes_and_puts), 0, "inside a callback");
 }
 
-/// The clearing thread reads what is to be freed.
+/// The clearing thread reads the items that are to be freed.
 #[test]
 fn clear_in_callback_does_not_deadlock() {
     let _turn = turn();

@@ -70,7 +70,7 @@ fn the_error_says_how_there_will_be_room() {
     for &engine in EngineKind::ALL {
         let (_dir, store) = full_store(engine);
         let error = store.put("another", vec![1; 30_000]).unwrap_err().to_string();
-        let advice = "single keys can be deleted (DEL, UNLINK), or the limit raised (--size of `hikv device`, `Options::region_bytes_max`)";
+        let advice = "; delete single keys, or raise the limit (`Options::region_bytes_max`)";
         assert!(error.ends_with(advice), "{engine}: {error}");
     }
 }

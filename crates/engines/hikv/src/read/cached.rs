@@ -1,10 +1,11 @@
 //! The read cache (`index::cached_table`), as this engine's reads and writes use it.
 //!
-//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under the bucket's lock, before
-//! publishing, and shows the new one when it is durable: a put, a removal, one of the reaper's, and the copy that compaction makes, whose
-//! version is another; so do the writes of a batch, and `clear` for all keys. Splits change nothing: a copy is its key's, wherever the
-//! entry lies. Snapshots and scans read the region. A copy was compared with the checksum, if reads compare any, when it was brought in.
-//! What a miss means the index tells.
+//! A read first looks up the cache, and admits the item that it had to read from the region. A write hides the key's
+//! copy under the bucket's lock, before publishing, and shows the new copy when it is durable. This holds for puts,
+//! removals, the reaper's removals, moves by compaction (which change the version), the writes of a batch, and, for all
+//! keys, `clear`. Splits change nothing: a copy belongs to its key, wherever the entry is. Snapshots and scans read the
+//! region. If reads compare checksums, a copy was compared when it was admitted. The index decides whether a missed key
+//! exists.
 
 use engine::{Error, OpenError, Witness};
 use index::CachedTable;
@@ -22,17 +23,17 @@ fn copy_of<'a>(item: &Item<'a>, position: Position) -> NewCopy<'a> {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// The same store with a read cache of so many bytes; none if that is 0.
+    /// Gives the store a read cache of `limit_bytes`; none if that is 0.
     ///
     /// # Errors
-    /// There is no such memory.
+    /// [`OpenError::Heap`] if the memory cannot be allocated.
     pub fn caching(mut self, limit_bytes: u64, dram: impl Dram + 'static) -> Result<HiKv<M, D>, OpenError> {
         self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes, dram)).transpose()?;
         self.cache.iter().for_each(CachedTable::is_unfilled);
         Ok(self)
     }
 
-    /// Shows the key's value, from the cache if it is there.
+    /// Passes the key's value to `found`, from the cache if it is there.
     #[inline(never)]
     pub(crate) fn read_cached(
         &self,
@@ -72,7 +73,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(true)
     }
 
-    /// Before a write publishes, under the lock of the key's bucket.
+    /// Hides the key's copy, before a write publishes, under the lock of the key's bucket.
     #[inline(always)]
     pub(crate) fn hide<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
         self.cache.as_ref().and_then(|cache| self.hide_in(cache, LookupKey { bytes: key, signature }))
@@ -83,12 +84,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(key))
     }
 
-    /// Before a batch publishes, under the locks of its buckets.
+    /// Hides the key's copy, before a batch publishes, under the locks of its buckets.
     pub(crate) fn hide_of_batch<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
         if self.medium.breaks(canary::BATCH_HIDES_NOTHING) { None } else { self.hide(signature, key) }
     }
 
-    /// After it was waited for, with what it put. The caller is pinned since before it published.
+    /// Shows the copy of a new item, or removes the copy, after the write is durable. The caller has been pinned since
+    /// before it published.
     #[inline(always)]
     pub(crate) fn reveal(&self, hidden: Hidden<'_, '_>, new: Option<Position>) {
         if let Some(hidden) = hidden {
@@ -102,15 +104,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return;
         }
         let Some(position) = new else { return hidden.removed() };
-        // SAFETY: it was published under the caller's pin, so its room is not used anew.
+        // SAFETY: it was published under the caller's pin, so its space is not reused.
         match unsafe { item::read(&self.medium, position) } {
             Ok(item) => hidden.put(&copy_of(&item, position)),
-            // Whoever reads it is told.
+            // A reader of the item gets the error.
             Err(_) => drop(hidden),
         }
     }
 
-    /// Before the store is cleared.
+    /// Hides all copies, before the store is cleared.
     pub(crate) fn hide_all(&self) -> Option<Clear<'_>> {
         let cache = self.cache.as_ref().filter(|_| !self.medium.breaks(canary::CLEAR_HIDES_NOTHING));
         cache.map(CachedTable::begin_clear)

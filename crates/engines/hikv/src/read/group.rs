@@ -1,4 +1,4 @@
-//! Looking for many keys whose memory accesses overlap.
+//! Lookups of many keys whose memory accesses overlap.
 
 use index::partitioned_hash::{Lookup, Route};
 use pmem::{Medium, Offset, Span};
@@ -10,14 +10,14 @@ use crate::{HiKv, Memory};
 use engine::{Error, Verify};
 use items::Plain;
 
-/// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
+/// Keys whose memory accesses overlap: the number of cache misses that a core has in flight, and some more.
 pub(crate) const GROUP_COUNT: usize = 16;
 
-/// Where the item of a key lies that is not there.
+/// The slot of an absent key.
 const NOWHERE: Span = Span { start: Offset::NULL, len_bytes: 0 };
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
+    /// Passes the values of up to [`GROUP_COUNT`] keys to `found`, in order.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         if let Some(cache) = &self.cache {
             return self.get_each(cache, keys, found);
@@ -34,11 +34,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// The values of up to [`GROUP_COUNT`] keys, up to the first that a look does not tell of: how many are `values`. The caller is pinned.
+    /// Looks up the values of up to [`GROUP_COUNT`] keys; returns the number of `values` up to the first unsure lookup.
+    /// The caller is pinned.
     ///
-    /// It ends there because a later key must not be looked at first: where others write a batch meanwhile, who has read one key as the batch
-    /// left it must not read another as it was before. So lines are looked at in the order of the keys, and none of the looks counts if
-    /// readers were led elsewhere meanwhile ([`index::partitioned_hash::Route`]). What an entry named then is read as it was, since the caller is pinned.
+    /// The result ends there because a later key must not be read before an earlier one. If another thread writes a
+    /// batch at the same time, a caller that has read one key as the batch left it must not read another key as it was
+    /// before. So lines are read in the order of the keys, and no lookup counts if the route of readers changed in
+    /// between ([`index::partitioned_hash::Route`]). The caller is pinned, so an item that an entry named is read
+    /// unchanged.
     #[inline(always)]
     pub(crate) fn lookup_group<'a>(&'a self, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
         let route = self.index.route();
@@ -56,7 +59,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         })
     }
 
-    /// As [`HiKv::lookup_group`], of keys of any lengths; none is seen if one is too long.
+    /// As [`HiKv::lookup_group`], for keys of any length; returns 0 if a key is too long.
     #[inline(never)]
     fn lookup_group_any_length<'a>(&'a self, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
         if keys.iter().any(|key| check_key(key).is_err()) {
@@ -71,7 +74,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.lookup_lines(keys, &route, &targets, values, |slot, key| self.plain_in(slot, key))
     }
 
-    /// The part of [`HiKv::lookup_group`] that comes when the keys' lines were asked for. `item_in` is the key's item, if it is in a slot.
+    /// Does the part of [`HiKv::lookup_group`] after the prefetch of the keys' lines. `item_in` returns the key's item
+    /// if it is in a slot.
     #[inline(always)]
     fn lookup_lines<'a>(
         &'a self,
@@ -93,7 +97,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     }
                 }
                 Lookup::Nothing if self.verify < Verify::Absence => {}
-                // The lines behind it are looked at for the sake of what they ask for.
+                // The later lines are still read, because that prefetches their items.
                 _ => found_count = found_count.min(i),
             }
         }

@@ -1,4 +1,4 @@
-//! Finding items: one key.
+//! Lookups of one key.
 
 pub(crate) mod cached;
 pub(crate) mod check;
@@ -19,25 +19,26 @@ use crate::{HiKv, Memory};
 use engine::{Error, Expiry, PackedLookup, Verify, Witness};
 use items::{Item, Plain};
 
-/// What a look at a key's home line and at one item tells.
+/// The result of reading a key's home line and one item.
 pub(crate) enum ItemLookup<'a> {
-    /// The key's item, whose checksum was compared where it is to be.
+    /// The key's item, whose checksum was compared if required.
     Item(Position, Plain<'a>),
-    /// The key is not there, as far as that line tells.
+    /// The key is absent, as far as this line shows.
     Absent,
-    /// It takes a search.
+    /// A full search is needed.
     Unsure,
 }
 
-/// Of longer items a reader of a part does not compare the checksum: it would read all of a value for a few bytes of it.
+/// A reader of a part does not compare the checksum of a longer item: it would read the whole value for a few bytes of
+/// it.
 pub(crate) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
+    /// Returns the item at `position` if it belongs to the key. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
-        // SAFETY: positions are shown by the index to pinned callers, and every caller here stays pinned until it is
-        // done with the item.
+        // SAFETY: the index passes positions to pinned callers, and every caller here stays pinned until it is done
+        // with the item.
         let item = unsafe { item::read(&self.medium, position) }?;
         if item.key == key {
             return Ok(Some(item));
@@ -46,15 +47,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(None)
     }
 
-    /// For an item with another key than the one looked for: no error if both keys have the same signature, which is rare; damage
-    /// is an error.
+    /// Checks an item whose key is not the key of the lookup. Returns `Ok` if both keys have the same signature, which
+    /// is rare, and an error for damage.
     #[cold]
     fn other_key(&self, item: &Item<'_>, position: Position, key: &[u8]) -> Result<(), Error> {
         self.check_signature(self.hasher.signature(key), item, position)?;
         check_intact(item, position)
     }
 
-    /// An error unless an entry of `signature` may name the item: a search for its key would not find it.
+    /// Returns an error unless the item's key has `signature`: otherwise a search for the key would not find the item.
     #[inline(always)]
     pub(crate) fn check_signature(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
         if self.hasher.signature(item.key) == signature {
@@ -64,14 +65,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Err(Error::Corrupt { offset: position.offset().0, what: "an entry's signature is not that of its item's key" })
     }
 
-    /// Comes before an item's value is shown.
+    /// Compares the checksum of an item before its value is returned, if required.
     #[inline(always)]
     pub(crate) fn verify_value(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
         if self.verify >= Verify::Values { check_intact(item, position) } else { Ok(()) }
     }
 
-    /// For a reader that met items elsewhere than in the index, where no mark tells that they may not be durable: they are once
-    /// this has returned, or the caller waits later (`Acknowledge::acknowledge`).
+    /// Waits until items are durable that the reader found outside the index, where no mark shows that they may not be,
+    /// or records that the caller waits later (`Acknowledge::acknowledge`).
     #[inline(always)]
     pub(crate) fn acknowledge_deferred(&self) -> Result<(), Error> {
         if let Some(ticket) = self.medium.deferred()
@@ -95,13 +96,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// False if a search that found nothing has to be repeated. An error if damage hides the key.
+    /// Returns false if a search that found nothing has to be repeated, and an error if damage hides the key.
     #[inline(always)]
     fn is_sure(&self, signature: u64, key: &[u8]) -> Result<bool, Error> {
         if self.verify < Verify::Absence {
             return Ok(true);
         }
-        // SAFETY: the index shows positions to pinned callers, and whoever searches is pinned until it is done.
+        // SAFETY: the index passes positions to pinned callers, and a searching thread is pinned until it is done.
         let is_of_key = |position| unsafe { item::read(&self.medium, position) }.is_ok_and(|item| item.key == key);
         match self.index.absence(&self.medium, signature, is_of_key) {
             Absence::Sure => Ok(true),
@@ -110,14 +111,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// An error if damage hides an entry of the key, which a writer has not found under its lock: it would make a second one.
-    /// Nobody else enters the key meanwhile, so what it did not find is not stale.
+    /// Returns an error if damage hides an entry that a writer did not find under its lock: the writer would make a
+    /// second entry of the key. No other thread enters the key during the call, so the writer's search is not stale.
     #[inline(always)]
     pub(crate) fn refuse_hidden(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         self.is_sure(signature, key).map(drop)
     }
 
-    /// The key's item, if `position` names it, in a slot and without expiry. The caller is pinned, or holds the bucket's lock.
+    /// Returns the item at `position` if it belongs to the key, is in a slot and has no expiry. The caller is pinned,
+    /// or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
         self.plain_in(item::slot(position)?, key)
@@ -126,11 +128,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// As [`HiKv::plain_of`], by the position's slot.
     #[inline(always)]
     fn plain_in(&self, slot: Span, key: &[u8]) -> Option<Plain<'_>> {
-        // SAFETY: positions are shown by the index to pinned callers, as for `item_of`.
+        // SAFETY: the index passes positions to pinned callers, as for `item_of`.
         unsafe { item::read_plain_of(&self.medium, slot, key) }
     }
 
-    /// As [`HiKv::plain_in`], without a question after the key's length.
+    /// As [`HiKv::plain_in`], without a check of the key's length.
     ///
     /// # Safety
     /// The key [is short](is_short).
@@ -141,15 +143,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.plain_in(slot, key)
     }
 
-    /// Comes before the value of an item without expiry is shown; items of more than `compared_bytes_max` are shown without a look at their checksum.
+    /// Returns true if the value of an item without expiry may be returned. Compares the checksum if required, except
+    /// for items of more than `compared_bytes_max`.
     #[inline(always)]
     fn is_verified(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
         self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_intact()
     }
 
-    /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `lookup` is what a look at
-    /// that line tells, and `item_in` the key's item, if it is in a slot. Items of more than `compared_bytes_max` are shown without a look at
-    /// their checksum. The caller is pinned.
+    /// Completes a search with the home line only, if the key has a decided entry in it and does not expire, or is
+    /// absent. `lookup` is the result of reading that line, and `item_in` returns the key's item if it is in a slot.
+    /// Checksums of items of more than `compared_bytes_max` are not compared. The caller is pinned.
     #[inline(always)]
     fn lookup_item<'a>(
         &self,
@@ -167,13 +170,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// As [`HiKv::lookup_item`], the look at the home line included.
+    /// As [`HiKv::lookup_item`], including the read of the home line.
     #[inline(always)]
     fn lookup_item_of(&self, key: &[u8], compared_bytes_max: u64) -> ItemLookup<'_> {
         self.lookup_item(self.lookup_entry(key), compared_bytes_max, |slot| self.plain_in(slot, key))
     }
 
-    /// The look at the key's home line; the item that it tells of is asked for.
+    /// Reads the key's home line, and prefetches the item that it names.
     #[inline(always)]
     fn lookup_entry(&self, key: &[u8]) -> Lookup {
         let lookup = self.index.lookup(&self.medium, self.hasher.signature(key));
@@ -183,13 +186,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         lookup
     }
 
-    /// The key's value, if a look tells it. The caller is pinned.
+    /// Returns the key's value if an optimistic lookup finds it. The caller is pinned.
     #[inline(always)]
     pub(crate) fn lookup_value(&self, key: &[u8]) -> PackedLookup<'_> {
         if !is_short(key) {
             return self.lookup_any_length(key);
         }
-        // SAFETY: it is short (just checked).
+        // SAFETY: the key is short (checked above).
         self.lookup_item(self.lookup_entry(key), u64::MAX, |slot| unsafe { self.plain_in_of_short(slot, key) }).pack()
     }
 
@@ -201,7 +204,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Shows the key's value to `found`; items of more than `compared_bytes_max` without a look at their checksum.
+    /// Passes the key's value to `found`; checksums of items of more than `compared_bytes_max` are not compared.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -224,7 +227,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// As [`HiKv::read`], by a search.
+    /// As [`HiKv::read`], by a full search.
     #[cold]
     #[inline(never)]
     fn find_and_read(
@@ -242,7 +245,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 }
 
-/// True for keys of two words. Where the compiler knows that, it asks for a key's length no more.
+/// Returns true for keys of two words. The compiler uses this to omit checks of the length.
 #[inline(always)]
 fn is_short(key: &[u8]) -> bool {
     (8..=16).contains(&key.len())
@@ -259,11 +262,11 @@ impl<'a> ItemLookup<'a> {
     }
 }
 
-/// An error unless the item's checksum fits.
+/// Returns an error unless the item's checksum matches.
 #[inline(never)]
 pub(crate) fn check_intact(item: &Item<'_>, position: Position) -> Result<(), Error> {
     if item.is_intact() {
         return Ok(());
     }
-    Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not fit" })
+    Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not match" })
 }

@@ -1,4 +1,4 @@
-//! Walks over all keys, part by part: a cursor's number is the index's own.
+//! Walks over all keys, part by part. A cursor's number is the index's own.
 
 use index::Position;
 use index::partitioned_hash::Cursor as Place;
@@ -11,22 +11,22 @@ use engine::{Cursor, Error, Expiry, OnItem};
 use crate::read::check_intact;
 use crate::{HiKv, Memory, item};
 
-/// Where the index's walk goes on; `None` at the end.
+/// Returns the position of the index's walk; `None` at the end.
 pub(crate) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
     match cursor {
         Cursor::Start => Ok(Some(Place::default())),
         Cursor::Number(number) => Ok(Some(Place::from_number(*number))),
-        Cursor::After(_) => Err(Error::Unsupported { engine: "hikv", what: "walks that go on behind a key" }),
+        Cursor::After(_) => Err(Error::Unsupported { engine: "hikv", what: "walks that continue after a key" }),
         Cursor::End => Ok(None),
     }
 }
 
-/// The cursor of the index's place.
+/// Returns the cursor for a position of the index's walk.
 pub(crate) fn cursor_at(place: Place) -> Cursor {
     if place.is_done() { Cursor::End } else { Cursor::Number(place.number()) }
 }
 
-/// Signatures and positions of one part of the index, each pair of one moment.
+/// Signatures and positions of one part of the index. Each pair is consistent.
 pub(crate) type Entries = Vec<(u64, Position)>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -44,7 +44,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(cursor_at(next))
     }
 
-    /// The entries of the part at `place`, and where the next one is. The caller is pinned while it uses them.
+    /// Returns the entries of the part at `place`, and the next place. The caller is pinned while it uses the entries.
     pub(crate) fn entries_at(&self, place: Place) -> Result<(Entries, Place), Error> {
         let mut entries = Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize);
         let next = self.index.visit(&self.medium, place, |signature, position| {
@@ -54,7 +54,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok((entries, next))
     }
 
-    /// Shows the entries to `each`, whose items are asked for ahead.
+    /// Calls `each` for every entry, and prefetches items ahead.
     #[inline(always)]
     pub(crate) fn each_ahead(
         &self,
@@ -65,8 +65,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         entries.try_for_each(|&(signature, position)| each(signature, position))
     }
 
-    /// The item, if it lies in a slot, does not expire, is whole, and is found by this signature. `None` says nothing. The caller is
-    /// pinned since before it met the position.
+    /// Returns the item if it is in a slot, does not expire, is intact, and has this signature. After `None` the caller
+    /// uses [`item::read`]. The caller has been pinned since before it met the position.
     #[inline(always)]
     pub(crate) fn whole_plain(&self, signature: u64, position: Position) -> Option<Plain<'_>> {
         // SAFETY: the caller's promise.

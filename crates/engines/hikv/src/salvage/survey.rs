@@ -1,4 +1,4 @@
-//! What is left of the region as a whole: the head, the chunks, and which segments of the index are in use.
+//! The survey of a damaged region: the head, the chunks, and the segments of the index that are in use.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
@@ -12,20 +12,20 @@ use pmem::{Medium, Offset};
 
 use engine::Hasher;
 
-/// A region as far as it can be made out.
+/// The readable structure of a region.
 pub(super) struct Survey {
     pub(super) head: Head,
     /// `None` if the seed is lost.
     pub(super) hasher: Option<Hasher>,
     /// In the order of their units.
     pub(super) chunks: Vec<Chunk>,
-    /// Segments in use, those whose entries go first in front.
+    /// Segments in use, in the order in which their entries take precedence.
     pub(super) live: Vec<Offset>,
-    /// What may be segments in use, to be asked for what `cover` lacks; those with a whole state word in front.
+    /// Segments that may be in use, to be searched for the keys in `gaps`; those with an intact state word come first.
     pub(super) unreadable: Vec<Offset>,
-    /// The signatures that no live segment has, in ascending runs.
+    /// The signatures that no live segment covers, in ascending runs.
     pub(super) gaps: Vec<RangeInclusive<u64>>,
-    /// For the first signature of each live segment the last one, and the segment.
+    /// The last signature and the segment, by the first signature of each live segment.
     homes: BTreeMap<u64, (u64, Offset)>,
     /// Live segments that neither a split nor a `clear` has made.
     firsts: HashSet<Offset>,
@@ -35,7 +35,7 @@ impl Survey {
     /// Reads the region.
     ///
     /// # Errors
-    /// If the region is another program's, or nothing of it can be made out.
+    /// If the region belongs to another program, or no structure can be recognised.
     pub(super) fn take<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Result<Survey, HeapError> {
         let head = Head::read(medium, on_damage)?.of_engine(EngineNumber::HIKV)?;
         let mut chunks = Vec::new();
@@ -64,7 +64,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// The chunk that holds `at`.
+    /// Returns the chunk that contains `at`.
     pub(super) fn chunk_of(&self, at: Offset) -> Option<Chunk> {
         let unit = unit_of(at)?;
         let past = self.chunks.partition_point(|chunk| chunk.unit <= unit);
@@ -72,24 +72,24 @@ impl Survey {
         (unit - chunk.unit < chunk.units).then_some(chunk)
     }
 
-    /// True if no live segment has the signature.
+    /// Returns true if no live segment covers the signature.
     pub(super) fn is_in_gap(&self, signature: u64) -> bool {
         let past = self.gaps.partition_point(|gap| *gap.start() <= signature);
         past.checked_sub(1).is_some_and(|last| self.gaps[last].contains(&signature))
     }
 
-    /// The live segment that has the signature.
+    /// Returns the live segment that covers the signature.
     pub(super) fn segment_of(&self, signature: u64) -> Option<Offset> {
         let (_, &(last, segment)) = self.homes.range(..=signature).next_back()?;
         (signature <= last).then_some(segment)
     }
 
-    /// True of a live segment that the store was made with.
+    /// Returns true for a live segment with which the store was created.
     pub(super) fn is_first(&self, segment: Offset) -> bool {
         self.firsts.contains(&segment)
     }
 
-    /// True if a segment can lie at `at`.
+    /// Returns true if there can be a segment at `at`.
     pub(super) fn is_segment_place<M: Medium>(&self, medium: &M, at: Offset) -> bool {
         let may_hold = |chunk: Chunk| matches!(chunk.contents, Contents::Segments | Contents::Unknown);
         is_in(medium.len_bytes(), at) && self.chunk_of(at).is_some_and(may_hold)
@@ -109,10 +109,10 @@ impl Survey {
             .collect();
         let mut standings: Vec<_> = places.iter().map(|&at| (at, splits.standing(medium, at))).collect();
         if self.head.superblock.is_none() || self.is_incomplete(&standings) {
-            // A chunk's header may be damaged, and segments lie where none are expected.
+            // A chunk's header may be damaged, so segments may be at unexpected places.
             let elsewhere = self.grid(medium).filter(|at| places.binary_search(at).is_err());
             standings.extend(elsewhere.map(|at| (at, splits.standing(medium, at))).filter(|&(at, standing)| {
-                // What lies in a chunk of items is somebody's value, whatever it looks like.
+                // In a chunk of items everything is a user's value, whatever it looks like.
                 let is_nowhere = self.chunk_of(at).is_none();
                 self.is_segment_place(medium, at) || is_nowhere && matches!(standing, Standing::Live(_))
             }));
@@ -122,13 +122,13 @@ impl Survey {
         self.file(geometry, generation, &standings, on_damage);
     }
 
-    /// Every place in the medium that is aligned as segments are.
+    /// Returns every place in the medium that is aligned as segments are.
     fn grid<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Offset> + use<M> {
         let len_bytes = medium.len_bytes();
         (UNIT_BYTES / SEGMENT_BYTES..len_bytes / SEGMENT_BYTES).map(|number| Offset(number * SEGMENT_BYTES))
     }
 
-    /// True unless the live segments cover every key.
+    /// Returns true unless the live segments cover every key.
     fn is_incomplete(&self, standings: &[(Offset, Standing)]) -> bool {
         let (Some(geometry), Some(generation)) = (self.geometry(standings), self.head.generation) else { return true };
         let mut cover = Cover::default();
@@ -138,13 +138,13 @@ impl Survey {
         !cover.gaps().is_empty()
     }
 
-    /// The superblock's, or else that of as many partitions as the segments tell of.
+    /// Returns the superblock's geometry, or one with as many partitions as the segments show.
     fn geometry(&self, standings: &[(Offset, Standing)]) -> Option<Geometry> {
         let guessed = || live_headers(standings).map(|header| (header.partition + 1).next_power_of_two()).max();
         self.head.superblock.map(|superblock| superblock.partition_count).or_else(guessed).and_then(Geometry::new)
     }
 
-    /// Of two segments that have the same signatures the deeper one counts.
+    /// Records a live segment. If two segments cover the same signatures, the deeper one counts.
     fn note(&mut self, geometry: Geometry, header: SegmentHeader, at: Offset) {
         if let Some((first, last)) = geometry.signatures(header).map(RangeInclusive::into_inner) {
             let known = self.homes.entry(first).or_insert((last, at));
@@ -155,7 +155,7 @@ impl Survey {
         }
     }
 
-    /// Puts each segment where it belongs.
+    /// Sorts the segments into the fields of the survey.
     fn file(
         &mut self,
         geometry: Geometry,
@@ -185,7 +185,7 @@ impl Survey {
         live.sort_by_key(|&(depth, at)| (std::cmp::Reverse(depth), at));
         unreadable.sort_unstable();
         self.live = live.into_iter().map(|(_, at)| at).collect();
-        // Whoever covers all keys needs no others.
+        // If the live segments cover all keys, no other segments are needed.
         self.gaps = cover.gaps();
         let is_wanted = !self.gaps.is_empty();
         self.unreadable = unreadable.into_iter().filter(|_| is_wanted).map(|(_, at)| at).collect();
@@ -199,7 +199,8 @@ fn live_headers(standings: &[(Offset, Standing)]) -> impl Iterator<Item = Segmen
     })
 }
 
-/// The newest generation of all live segments: what an interrupted `clear` left of an older one stays away.
+/// Returns the newest generation of all live segments, so that remains of an older one, from an interrupted `clear`,
+/// are left out.
 fn newest(standings: &[(Offset, Standing)]) -> Option<u16> {
     let is_newer = |a: u16, b: u16| a.wrapping_sub(b) < 1 << 15;
     live_headers(standings).map(|header| header.generation).reduce(|a, b| if is_newer(a, b) { a } else { b })

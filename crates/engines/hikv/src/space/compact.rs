@@ -1,5 +1,5 @@
-//! Steps 1 to 4 of a move (`engine::Compacts`): the entry of the item is found under a pin, and the copy, unchanged but for its place, is published
-//! if the entry names the same item still.
+//! Steps 1 to 4 of a move (`engine::Compacts`): the entry of the item is found under a pin. The copy, which differs
+//! only in its place, is published if the entry still names the same item.
 
 use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
 use heap::{Heap, PlaceKind, Reservation};
@@ -30,7 +30,7 @@ impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
         &self.compaction
     }
 
-    /// A segment.
+    /// A part is a segment.
     fn move_part(&self, pass: &mut Pass<Cursor>, cursor: Cursor) -> Result<Option<Cursor>, Error> {
         let mut found = Vec::new();
         let next = {
@@ -46,7 +46,7 @@ impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
         Ok((!next.is_done()).then_some(next))
     }
 
-    /// Changes that wait for the tree keep what they replaced.
+    /// Also applies queued changes, which keep the items that they replaced.
     fn settle(&self) -> Result<bool, Error> {
         let is_queued = Ordered::step(self)? == engine::Progress::More;
         self.collect();
@@ -58,10 +58,7 @@ impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
         self.finish_sweep()?;
         if !self.heap.is_swept() {
             let offset = self.misplaced().map_or(0, |entry| entry.0);
-            return Err(Error::Corrupt {
-                offset,
-                what: "an entry names a place that is none: free space is not known",
-            });
+            return Err(Error::Corrupt { offset, what: "an entry names an invalid place, so free space is unknown" });
         }
         Ok(())
     }
@@ -85,8 +82,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Steps 1 to 4. `old` may name another item by now, if the slot was reused: then the chunk is evacuated no more, or
-    /// that item is the one to move.
+    /// Does steps 1 to 4. By now `old` may name another item, if the slot was reused: then the chunk is no longer
+    /// evacuated, or that item is the one to move.
     fn try_move(&self, pass: &mut Pass<Cursor>, signature: u64, old: Position) -> Result<Tried<'_, D, Moved>, Error> {
         let _pin = epoch::pin();
         let named = |position: Position| Ok::<_, MediumError>((position.item() == old).then_some(position));
@@ -99,7 +96,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return Ok(WriteResult::Done(Moved::Damaged { offset: old.offset().0 }));
         }
         let Some(new) = self.slot_to_move_to(pass, position)? else { return Ok(WriteResult::Done(Moved::NoSpace)) };
-        // SAFETY: the slot was just reserved, and the item, which is read under the pin, lies elsewhere.
+        // SAFETY: the slot was just reserved, and the item, which is read under the pin, is elsewhere.
         unsafe { items::copy(&self.medium, new.place().offset, position.offset(), &item) }?;
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
@@ -112,7 +109,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(self.publish(target, Some(new))?.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
     }
 
-    /// A slot of the item's class.
+    /// Reserves a slot of the item's class.
     fn slot_to_move_to(
         &self,
         pass: &mut Pass<Cursor>,

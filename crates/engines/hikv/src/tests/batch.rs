@@ -1,4 +1,4 @@
-//! Batches answer like a map, keep the limits, and are read as they should be where unfinished.
+//! Batches behave like a map, keep the limits, and are read correctly when unfinished.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -91,11 +91,11 @@ fn batch_over_limit_is_refused() {
     assert_eq!((error.to_string(), rig.contents().len()), (wanted, 0));
 }
 
-/// More than a segment holds, and than the largest slot has room for in a record.
+/// More than a segment holds, and than fits into the largest slot as a record.
 const LARGE_OP_COUNT: u32 = 12_000;
 
-/// The region around each fence of a large batch, and at some steps between, in several crashes each; and how many show
-/// neither all of the batch nor nothing.
+/// The region around each fence of a large batch, and at some steps between, in several crashes each. Returns the
+/// number of crashes, and of those that show a part of the batch.
 fn large(canary: Option<Canary>) -> (usize, usize) {
     let sim = Sim::new(REGION_BYTES, Model::Line);
     let rig = Rig::on(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)));
@@ -187,7 +187,7 @@ fn batch_without_space_changes_nothing() {
     assert_eq!(rig.store.len().unwrap(), u64::from(count));
 }
 
-/// What the region would be after each step of `work`, if all that was stored survived.
+/// The regions after each step of `work`, if all stores survived.
 fn steps(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
     let images = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
@@ -205,7 +205,7 @@ fn contents(store: &impl Engine) -> Contents {
     contents
 }
 
-/// Of an unfinished batch a store that is only read shows all or nothing, by every way, and does not store a word.
+/// A read-only store shows an unfinished batch completely or not at all, by every way of reading, and stores nothing.
 #[test]
 fn an_unfinished_batch_is_read_whole_or_not_at_all() {
     let rig = Rig::new();
@@ -239,7 +239,7 @@ fn damage_of(store: &dyn Engine) -> Vec<String> {
     damage
 }
 
-/// The region in the midst of a batch, when its word had this state, and where its record lies.
+/// The region during a batch whose word has this state, and the place of the batch's record.
 fn interrupted(state: BatchState) -> (Sim, Offset) {
     let rig = Rig::new();
     write(&rig.store, &puts(2, b"old")).unwrap();
@@ -247,7 +247,7 @@ fn interrupted(state: BatchState) -> (Sim, Offset) {
     let sims = images.iter().map(|image| Sim::from_image(image, Model::Line));
     let word = |sim: &Sim| BatchWord::load(sim, 0).unwrap();
     let of_state = |sim: Sim| word(&sim).filter(|word| word.state == state).map(|word| (sim, word.record));
-    // The last one: all entries are marked, or none any more.
+    // The last such region: all entries are marked, or none any more.
     sims.filter_map(of_state).next_back().expect("the batch had this state")
 }
 
@@ -268,7 +268,7 @@ fn damaged_batch_record_is_refused_and_named() {
     }
 }
 
-/// A mark without a batch: the word is read as it stands, and the check tells.
+/// A mark without a batch: the word is read without the mark, and the check reports it.
 #[test]
 fn mark_without_batch_is_found_by_check() {
     let (sim, _) = interrupted(BatchState::Prepared);
@@ -298,7 +298,7 @@ fn scanned(store: &HiKv<Sim, HostDram>) -> Contents {
     contents
 }
 
-/// More changes than the queue holds: batches make room for themselves, pinned or not.
+/// More changes than the queue holds: batches make space for themselves, pinned or not.
 #[test]
 fn batches_that_fill_the_queue_are_kept_in_order() {
     let (store, mut expected) = (ordered(), Contents::new());
@@ -330,7 +330,8 @@ fn batch_larger_than_queue_is_in_order() {
     }
 }
 
-/// What waits for the ordered index is bounded: a batch that finds more of it than the queue has places applies it first.
+/// The number of changes that wait for the ordered index is bounded: a batch that finds more than the queue has places
+/// applies them first.
 #[test]
 fn changes_of_batches_that_nobody_applies_are_bounded() {
     const OP_COUNT: u32 = 5000;
@@ -344,7 +345,7 @@ fn changes_of_batches_that_nobody_applies_are_bounded() {
     assert!(scanned(&store) == contents(&store) && contents(&store).values().all(|value| value == &[7]));
 }
 
-/// What a salvage takes.
+/// The items that a salvage takes.
 #[derive(Default)]
 struct Salvaged {
     contents: Contents,

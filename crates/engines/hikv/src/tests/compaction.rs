@@ -1,4 +1,4 @@
-//! Compaction: what is moved, what stays, and what others do meanwhile.
+//! Compaction: the items that are moved, the items that stay, and concurrent operations.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
 
-/// Three chunks' items, of which the second's and the third's go but for a few.
+/// Fills three chunks with items, and deletes those of the second and third except a few.
 fn sparse(rig: &Rig) -> Vec<u32> {
     let count = CHUNK_COUNT * 127;
     (0..count).for_each(|number| rig.put(&key(number), &[number as u8; VALUE_BYTES]));
@@ -53,7 +53,7 @@ fn sparse_chunks_are_gathered_and_freed() {
         (compacted.taken_bytes_before, Some(compacted.taken_bytes_after)),
         (before, rig.sim().allocated_bytes())
     );
-    // Other tests' threads read, and move on.
+    // Threads of other tests read, and move on.
     rig.free_garbage();
     let again = compact(&rig);
     let given_back_bytes = compacted.given_back_bytes + again.given_back_bytes;
@@ -100,7 +100,7 @@ fn damaged_item_is_reported_and_stays() {
     assert_eq!(rig.damage().len(), 1);
 }
 
-/// A reader holds on to what was moved: its room, and the chunk, become free after it.
+/// A reader keeps a moved item: its slot, and the chunk, become free afterwards.
 #[test]
 fn pinned_reader_delays_and_does_not_block() {
     let rig = Rig::new();
@@ -117,8 +117,8 @@ fn pinned_reader_delays_and_does_not_block() {
     assert_holds(&rig, &keys);
 }
 
-/// Once, when the first item was copied and its entry not yet switched, another thread changes all that is there to
-/// move.
+/// Once, when the first item was copied and its entry not yet switched, another thread changes all items that are to be
+/// moved.
 fn changed_meanwhile(sim: Sim, change: impl Fn(&Rig, u32) + Send + Sync + 'static) -> Rig {
     let rig = Arc::new(Rig::on(sim));
     let keys = sparse(&rig);
@@ -169,7 +169,7 @@ fn move_without_second_check_is_caught() {
     }
 }
 
-/// The background's steps, until nothing is left to do.
+/// Does the background's steps until no work is left.
 fn background(rig: &Rig) {
     while rig.store.step().unwrap() != Progress::Idle {}
 }
@@ -190,7 +190,7 @@ fn the_background_works_above_the_limit_alone() {
     }
 }
 
-/// A check keeps the background from moving anything: the worker is to look again later, and not at once.
+/// A check keeps the background from moving anything: the worker should try again later, not immediately.
 #[test]
 fn the_background_rests_while_it_is_kept_from_compacting() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
@@ -211,7 +211,7 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     assert!(rig.store.stats().compaction.given_back_bytes > 1 << 20);
 }
 
-/// The worker is to look again later, and not at once, though nobody writes.
+/// The worker should try again later, not immediately, although no thread writes.
 #[test]
 fn the_background_looks_again_for_what_a_reader_keeps() {
     let rig = Rig::new();
@@ -227,7 +227,7 @@ fn the_background_looks_again_for_what_a_reader_keeps() {
     assert_eq!(rig.store.tidy(), Progress::Idle);
 }
 
-/// The entry that names `item` names one grain further from now on.
+/// Makes the entry of `item` name the next grain instead.
 fn redirect(sim: &Sim, item: Position) {
     let words = (0..sim.len_bytes()).step_by(8).map(Offset);
     let is_entry = |at: &Offset| Position::from_word(sim.load(*at, Ordering::Relaxed)).item() == item.item();

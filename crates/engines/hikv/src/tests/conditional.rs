@@ -1,4 +1,4 @@
-//! Writes that go by what the key holds.
+//! Writes that depend on the key's value.
 
 use pmem_sim::{Model, Sim};
 
@@ -6,7 +6,7 @@ use super::rig::Rig;
 use crate::canary;
 use engine::{Decision, Engine, Error, Limits};
 
-/// Appends to the key; the first time that it decides, another thread puts "b" meanwhile.
+/// Appends to the key. During the first decision another thread puts "b".
 fn append_late(rig: &Rig) -> usize {
     let mut asked_count = 0;
     let changed = rig.store.update(b"key", &mut |held| {

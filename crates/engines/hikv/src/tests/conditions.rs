@@ -47,7 +47,7 @@ fn first_failing_condition_is_named() {
         assert_eq!(unmet(rig.store.write_batch_if(&conditions, &[PUT])), wanted, "{conditions:?}");
         assert_eq!(rig.get(b"other").unwrap().is_some(), wanted.is_none());
     }
-    assert_eq!(unmet(rig.store.write_batch_if(&[now, absent(b"c")], &[])), None, "conditions alone");
+    assert_eq!(unmet(rig.store.write_batch_if(&[now, absent(b"c")], &[])), None, "only conditions");
     assert_eq!(unmet(rig.store.write_batch_if(&[now, seen], &[])), Some(1));
     let fences = rig.cost(|| assert_eq!(unmet(rig.store.write_batch_if(&[seen], &[PUT])), Some(0))).fence_count;
     assert_eq!(fences, 0, "the new item needs no fence before it is named");
@@ -65,12 +65,12 @@ fn key_that_has_expired_is_absent() {
     assert_eq!(unmet(rig.store.write_batch_if(&[seen], &[PUT])), Some(0), "when it expires belongs to its version");
 }
 
-/// Another thread changes the key while the batch's item is written; returns what the batch then was told.
+/// Another thread changes the key while the batch's item is written. Returns the batch's failed condition.
 fn overtaken(twin: Option<Canary>) -> Option<usize> {
     let sim = Sim::new(REGION_BYTES, Model::Line);
     let rig = Arc::new(Rig::on(twin.map_or(sim.clone(), |canary| sim.with_canary(canary))));
     rig.put(b"key", b"value");
-    // The first batch of a store says so in its superblock, before anything else.
+    // The first batch of a store sets a flag in the superblock before anything else.
     rig.store.write_batch(&[PUT]).unwrap();
     let (seen, other, came) = (unchanged(&rig, b"key"), Arc::downgrade(&rig), AtomicBool::new(false));
     rig.sim().observe(Box::new(move |_, _| {
@@ -102,7 +102,7 @@ fn written_key_keeps_its_condition() {
     assert_eq!(reported(&Rig::on(twin)), None, "the twin was not caught");
 }
 
-/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+/// Pairs of keys that conditions over both keep equal are registers, like single keys.
 #[test]
 fn histories_over_two_keys_are_linearizable() {
     for seed in 0..3 {

@@ -1,4 +1,4 @@
-//! A flipped bit: no value is taken for absent, and the check names it.
+//! A flipped bit: no damaged value is reported as absent, and the check names it.
 
 use index::partitioned_hash::Slot;
 use pmem::{Bytes, Offset};
@@ -21,14 +21,14 @@ fn rig() -> Rig {
 
 fn flip(rig: &Rig, at: Offset, bit: u64) {
     let at = at.plus(bit / 8);
-    // SAFETY: the tests are alone with their store and keep no reference into it.
+    // SAFETY: only this test uses the store, and it keeps no reference into the region.
     unsafe {
         let byte = rig.sim().bytes(at.span(1)).unwrap()[0];
         rig.sim().write(at, &[byte ^ 1 << (bit % 8)]);
     }
 }
 
-/// Every bit of the item, flipped one at a time.
+/// Flips every bit of the item, one at a time.
 fn for_each_flipped_bit(rig: &Rig, mut test: impl FnMut(u64)) {
     let item = rig.position(KEY).offset();
     for bit in 0..ITEM_BYTES * 8 {
@@ -75,7 +75,7 @@ fn every_flipped_bit_is_an_error_where_values_are_verified() {
     });
 }
 
-/// Where the key's entry lies.
+/// Returns the slot of the key's entry.
 fn slot(rig: &Rig) -> Slot {
     let (_pin, item) = (epoch::pin(), rig.position(KEY));
     let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
@@ -83,8 +83,8 @@ fn slot(rig: &Rig) -> Slot {
     found.unwrap().expect("the key is there").slot
 }
 
-/// The entry has no checksum of its own; what its words name does not fit once a bit of them is wrong. Marks are left
-/// out: a wrong DELETED is a delete.
+/// The entry has no checksum of its own, but with a wrong bit its words no longer match the item. Marks are left out: a
+/// wrong DELETED is a delete.
 #[test]
 fn entry_bit_flip_is_named_after_restart() {
     const MARK_BITS: std::ops::Range<u64> = 48..53;
@@ -103,12 +103,12 @@ fn entry_bit_flip_is_named_after_restart() {
     assert_eq!((rig.get(KEY).unwrap(), rig.damage()), (Some(VALUE.to_vec()), vec![]));
 }
 
-/// What no flipped bit makes.
+/// No flipped bit causes this.
 #[test]
 fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
     let rig = rig();
     let (position, medium, _pin) = (rig.position(KEY), rig.store.medium(), epoch::pin());
-    // SAFETY: the index names the position, and nobody else uses the store.
+    // SAFETY: the index names the position, and no other thread uses the store.
     unsafe {
         let item = crate::item::read(medium, position).unwrap();
         items::restamp(medium, position.offset(), &item, rig.store.stamp() + 1);

@@ -1,4 +1,4 @@
-//! Keys that expire: absent for everybody at once, and gone after the reaper's next round.
+//! Keys that expire: absent for every reader immediately, and removed after the reaper's next round.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -44,7 +44,7 @@ impl Timed {
         self.rig.store.expiry(key).unwrap()
     }
 
-    /// Lets the background work until there is nothing to do.
+    /// Does the background's steps until no work is left.
     fn work(&self) {
         while self.rig.store.step().unwrap() == Progress::More {}
     }
@@ -83,7 +83,7 @@ fn batch_puts_keys_that_expire() {
     timed.clock.advance(2 * SECOND);
     assert_absent(&timed, b"soon");
     timed.work();
-    assert_eq!((timed.len(), store.stats().reaped_count), (3, 1), "the reaper was not told of it");
+    assert_eq!((timed.len(), store.stats().reaped_count), (3, 1), "the reaper did not find it");
     timed.clock.advance(9 * SECOND);
     timed.work();
     let timed = timed.reopened();
@@ -106,7 +106,7 @@ fn decision_is_shown_when_key_expires() {
     assert_eq!(seen, Some((b"value".to_vec(), expiry)));
 }
 
-/// By the reaper, or by a writer of the key before it; not by what looks at it, nor by what moves it.
+/// By the reaper, or by an earlier writer of the key; not by reads, nor by moves.
 #[test]
 fn each_item_that_expired_is_told_of_once() {
     let timed = Timed::new();
@@ -263,7 +263,7 @@ fn rounds_are_a_second_apart() {
     assert_eq!(timed.len(), 0);
 }
 
-/// A machine that sleeps for a year half way: the next round is as soon after that one as after any.
+/// The machine sleeps for a year half way: the next round follows as soon as after any other round.
 #[test]
 fn clock_jump_in_round_delays_no_key() {
     let timed = Timed::new();
@@ -305,7 +305,7 @@ fn the_background_sleeps_until_something_expires() {
     assert_eq!(store.sleep_time(), Some(9 * SECOND));
 }
 
-/// What the reaper finds, all at once.
+/// All keys that the reaper finds.
 fn found(timed: &Timed) -> Vec<Expired> {
     let (mut cursor, mut expired) = (index::partitioned_hash::Cursor::default(), Vec::new());
     while !cursor.is_done() {
@@ -314,7 +314,7 @@ fn found(timed: &Timed) -> Vec<Expired> {
     expired
 }
 
-/// Two keys expire and are found; one of them is put again before the reaper deletes it. What is left then.
+/// Two keys expire and are found; one of them is put again before the reaper deletes it. Returns the remaining keys.
 fn reap_late(sim: Sim) -> Vec<Vec<u8>> {
     let timed = Timed::on(sim);
     timed.put_for(b"gone", b"old", SECOND);
@@ -336,14 +336,14 @@ fn key_that_was_renewed_stays() {
 #[test]
 fn reaper_without_second_check_is_caught() {
     let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::REAPS_RENEWED);
-    assert!(reap_late(twin).is_empty(), "the twin leaves what was renewed");
+    assert!(reap_late(twin).is_empty(), "the broken variant keeps the renewed key");
 }
 
 #[test]
 fn flipped_bit_never_makes_key_expire() {
     let timed = Timed::new();
     let store = &timed.rig.store;
-    // With one of its bits another way it is over.
+    // With one bit flipped it has expired.
     store.put_until(b"key", b"value", Expiry::at_ms((1 << 40) + 1)).unwrap();
     let item = timed.rig.position(b"key").offset();
     let flip = |bit: u64| {
@@ -356,7 +356,7 @@ fn flipped_bit_never_makes_key_expire() {
         let is_there = timed.rig.get(b"key");
         assert!(matches!(is_there, Ok(Some(_)) | Err(Error::Corrupt { .. })), "bit {bit}: {is_there:?}");
         assert_ne!(timed.rig.damage(), [""; 0], "bit {bit}");
-        // So that the reaper looks there.
+        // Makes the reaper visit the segment.
         store.index.lower_due_of(store.cx(), store.hasher.signature(b"key"), 1);
         assert!(found(&timed).is_empty(), "bit {bit}");
         flip(bit);

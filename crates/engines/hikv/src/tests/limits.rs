@@ -1,4 +1,4 @@
-//! Keys and values at their limits, and values that come from a source.
+//! Keys and values at their limits, and values that are read from a source.
 
 use std::io::{self, Read};
 
@@ -62,7 +62,7 @@ struct NeverRead;
 
 impl Read for NeverRead {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        panic!("nobody wants to know")
+        panic!("the source must not be read")
     }
 }
 
@@ -144,9 +144,9 @@ fn version_changes_with_value() {
     rig.put(b"other", b"one");
     assert_eq!(rig.version(b"key"), first);
     rig.put(b"key", b"one");
-    assert_ne!(rig.version(b"key"), first, "the old item is not free yet, so the new one lies elsewhere");
+    assert_ne!(rig.version(b"key"), first, "the old item is not free yet, so the new one is elsewhere");
     for round in 0..2000u32 {
         rig.put(b"key", &round.to_le_bytes());
-        assert_ne!(rig.version(b"key"), first, "its room may come back, its checksum does not");
+        assert_ne!(rig.version(b"key"), first, "its place may return, its checksum does not");
     }
 }

@@ -1,4 +1,4 @@
-//! Putting several keys at once.
+//! Puts of several keys in one call.
 
 use pmem::MediumError;
 
@@ -18,7 +18,7 @@ fn put(rig: &Rig, items: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Error> {
 fn it_is_as_if_one_was_put_after_the_other() {
     let (rig, mut contents) = (Rig::new(), Contents::new());
     for round in 0..200u32 {
-        // Some keys come twice in a group, some are replaced, and there are enough of them for splits.
+        // Some keys occur twice in a group, some are replaced, and there are enough of them for splits.
         let items: Vec<_> =
             (0..40).map(|i| (key((round * 31 + i * i) % 3000), vec![i as u8; 10 + round as usize])).collect();
         put(&rig, &items).unwrap();

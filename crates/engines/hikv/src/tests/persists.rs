@@ -1,4 +1,5 @@
-//! What operations persist (HiKV paper, section 3.4.2): a put or an update twice, a delete once, a get never.
+//! The persists of operations (HiKV paper, section 3.4.2): two for a put or an update, one for a delete, none for a
+//! get.
 
 use pmem::{Counts, lines};
 
@@ -13,19 +14,19 @@ fn key(number: u64) -> [u8; 16] {
     u128::from(number).to_be_bytes()
 }
 
-/// A store with a chunk for the items and room in every line for those that a test adds.
+/// A store with a chunk for the items and space in every line for those that a test adds.
 fn warm() -> Rig {
     let rig = Rig::new();
     (0..8).for_each(|number| rig.put(&key(number), &[1; VALUE_BYTES]));
     rig
 }
 
-/// Lines of the key's item, as it lies now.
+/// Returns the number of lines of the key's present item.
 fn item_line_count(rig: &Rig, key: &[u8]) -> u64 {
     lines(rig.position(key).offset().span(ITEM_BYTES)).count() as u64
 }
 
-/// A put's cost: the item's lines, one line of the index, a fence for each.
+/// The cost of a put: the item's lines, one line of the index, and a fence for each of the two.
 fn put_cost(rig: &Rig, key: &[u8]) -> Counts {
     Counts { flushed_line_count: item_line_count(rig, key) + 1, fence_count: 2, streamed_bytes: ITEM_BYTES }
 }
@@ -101,7 +102,7 @@ fn reads_persist_nothing() {
 /// Operations of the long run.
 const COUNT: u64 = 20_000;
 
-/// How many of the operations, one for each number, cost other than `usual` fences.
+/// The number of operations, one for each number, that cost other than `usual` fences.
 fn unusual_count(rig: &Rig, usual: u64, operation: impl Fn(u64)) -> u64 {
     (0..COUNT).filter(|&number| rig.cost(|| operation(number)).fence_count != usual).count() as u64
 }

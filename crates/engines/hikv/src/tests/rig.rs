@@ -10,7 +10,7 @@ use engine::{Check, Cursor, Depth, Engine, Error, Lookup, Version, Witness, empt
 use index::Position;
 use pmem_os::HostDram;
 
-/// Head, a chunk of segments, and one of the largest chunks of items, with room to spare.
+/// Head, a chunk of segments, and one of the largest chunks of items, with spare space.
 pub(super) const REGION_BYTES: u64 = 5 << 20;
 
 pub(super) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -74,7 +74,7 @@ impl Rig {
         seen.expect("the key is there")
     }
 
-    /// Where the key's item lies.
+    /// The position of the key's item.
     pub(super) fn position(&self, key: &[u8]) -> Position {
         Position::from_word(self.version_and_witness(key).1.words()[0])
     }
@@ -90,7 +90,7 @@ impl Rig {
         contents
     }
 
-    /// What the store's check says.
+    /// The damage that the store's check reports.
     pub(super) fn damage(&self) -> Vec<String> {
         let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
         while !check.is_done() {
@@ -100,7 +100,7 @@ impl Rig {
         damage
     }
 
-    /// What `operation` asked of the medium.
+    /// The calls of the medium by `operation`.
     pub(super) fn cost(&self, operation: impl FnOnce()) -> Counts {
         let before = self.store.medium().counts().unwrap();
         operation();
@@ -112,7 +112,7 @@ impl Rig {
         }
     }
 
-    /// Frees what was replaced, once the other tests' threads have moved on.
+    /// Frees replaced items, once the threads of other tests have moved on.
     pub(super) fn free_garbage(&self) {
         while !self.store.limbo.is_empty() || !self.store.cleared.is_empty() {
             self.store.collect();

@@ -1,9 +1,9 @@
-//! Writes with nothing in the way: steps 3 to 6 where a look at the home line is enough.
+//! The fast path of writes: steps 3 to 6 if reading the home line is enough.
 //!
-//! That is so for most keys: the entry is in its home line, or nowhere, and bears no mark; the old item, if there is one, is
-//! in a slot and does not expire, nor does the new one; no snapshot was taken since the new one was stamped, and none lives; the
-//! key's queue has a place. Where something is in the way nothing has been changed yet, and `publish` does all of it: with the
-//! bucket unlocked, and from the beginning.
+//! That holds for most keys: the entry is in its home line, or absent, and has no mark. The old item, if there is one,
+//! is in a slot, and neither item expires. No snapshot was taken since the new item was stamped, and none is live. The
+//! key's queue has a free place. Otherwise nothing has been changed yet, and `publish` does all of it from the
+//! beginning, with the bucket unlocked.
 
 use epoch::Pin;
 use index::cached_table::{Write, canary as cached_table};
@@ -68,7 +68,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// Removes the key; false if it was not there.
+    /// Removes the key; returns false if it was absent.
     #[inline(always)]
     pub(crate) fn remove_at_once(&self, key: &[u8]) -> Result<bool, Error> {
         let pin = epoch::pin();
@@ -99,8 +99,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(true)
     }
 
-    /// Splits a segment whose stash fills up: the item is in, and a split that finds no space now will be tried again by a later
-    /// put.
+    /// Splits a segment whose stash fills up. The item is already in; if the split finds no space now, a later put
+    /// tries again.
     #[cold]
     pub(crate) fn split(&self, signature: u64, segment: Offset) {
         let _ = self.index.split(self.cx(), signature, segment);

@@ -1,20 +1,22 @@
-//! Putting several keys at once (paper, section 6: future work).
+//! Puts several keys in one call (paper, section 6: future work).
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 room for all items, which are written and flushed | free space |
-//! | 2 they are ordered, together | free space |
-//! | 3 each key: bucket, ticket, entry with FRESH | some keys' new items, others' old ones; nobody has acted on the new ones |
+//! | 1 space for all items, which are written and flushed | free space |
+//! | 2 all items are ordered together | free space |
+//! | 3 for each key: bucket, ticket, entry with FRESH | new items of some keys, on which no thread has acted |
 //! | 4 one commit, waited for | all new items |
-//! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, the callback is told of keys that had expired | |
+//! | 5 marks cleared, tickets filled; unpinned: the callback is called for expired keys | the same |
 //!
-//! An item whose segment or queue is full at 3, or each item where there is no room for all at 1, is put by itself, after the others
-//! and after the pin is gone: what is in its way may need that. So are later items of the same key, and one key's items are
-//! published in their order.
+//! If the caller waits for durability itself, step 5 leaves the marks.
 //!
-//! Of each item is told what became of it, once: an item that fails keeps none of the others back, and none is put twice.
+//! An item whose segment or queue is full at 3 is put separately, after the others and without the pin, because making
+//! space may need that. The same holds for all items if step 1 finds no space for all, and for later items of the same
+//! key: the items of one key are published in their order.
 //!
-//! So a group costs two fences, not two a key. It is not one step: for that there are batches.
+//! The result of each item is reported once: an item that fails does not stop the others, and none is put twice.
+//!
+//! So a group costs two fences, not two per key. It is not atomic; batches are.
 
 use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, MediumError, Waited};
@@ -45,7 +47,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.put_each(items, late, on_result);
     }
 
-    /// Puts those of the items that have these numbers, one after the other.
+    /// Puts the items with these numbers, one after the other.
     #[inline]
     pub(crate) fn put_each(
         &self,
@@ -59,7 +61,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Steps 1 to 5. The numbers of those that are to be put by themselves come back.
+    /// Does steps 1 to 5. Returns the numbers of the items to put separately.
     fn put_together<'a>(
         &'a self,
         items: &[(&'a [u8], &'a [u8])],
@@ -73,7 +75,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Steps 1 and 2.
+    /// Does steps 1 and 2.
     fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
         let targets: Group<_> =
@@ -90,7 +92,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(prepared)
     }
 
-    /// Steps 3 to 5. Numbers come back as of [`Self::put_together`]. Copies of items that had expired go to `expired`.
+    /// Does steps 3 to 5. Returns numbers as [`Self::put_together`] does. Copies of expired items go to `expired`.
     fn publish_group<'a>(
         &'a self,
         prepared: Group<Keyed<'a, D>>,
@@ -117,13 +119,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 }
             }
         }
-        // What fails here is one commit, of all of them.
+        // A failure here is that of the one commit of all items.
         let settled = self.settle_group(pending, expired);
         numbers.into_iter().for_each(|number| on_result(number, settled.map_err(Error::from)));
         late
     }
 
-    /// Steps 4 and 5. Where 4 fails the items are published all the same, and the order follows.
+    /// Does steps 4 and 5. If 4 fails, the items are published nevertheless, and the ordered index follows.
     fn settle_group<'a>(
         &'a self,
         pending: Group<Pending<'a, 'a>>,

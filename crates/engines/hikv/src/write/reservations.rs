@@ -1,4 +1,4 @@
-//! Rooms for a batch's items, reserved some at a time, and the items in them.
+//! Slots for a batch's items, reserved in groups, and the items in them.
 
 use std::mem;
 
@@ -11,20 +11,20 @@ use crate::{HiKv, Memory};
 use engine::{BatchOp, Error, Expiry};
 use items::NewItem;
 
-/// Slots that are reserved under one lock at the most: a lane has so many at hand.
+/// The most slots that are reserved under one lock: a lane has this many available.
 const TOGETHER_COUNT: usize = 64;
 
-/// So much of the next item's room is asked for while one is written.
+/// The prefetched bytes of the next item's slot while one item is written.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
-/// Where a batch's items lie, which nobody sees yet; they are free again when this is dropped.
+/// The places of a batch's items, which no reader sees yet. Dropping it frees them.
 pub(super) struct Reservations<'a, M: Medium, D: Memory> {
     store: &'a HiKv<M, D>,
-    /// By operation; empty for those that delete.
+    /// By operation; empty for a delete.
     positions: Vec<Position>,
     /// The snapshot epoch of all items.
     stamp: u32,
-    /// Signatures of items that expire, and when.
+    /// Signatures and expiries of the items that expire.
     due: Vec<(u64, Expiry)>,
 }
 
@@ -36,18 +36,18 @@ impl<M: Medium, D: Memory> Drop for Reservations<'_, M, D> {
 }
 
 impl<M: Medium, D: Memory> Reservations<'_, M, D> {
-    /// The item of the operation; empty if it deletes.
+    /// Returns the position of the operation's item; empty for a delete.
     #[inline(always)]
     pub(super) fn position(&self, number: usize) -> Position {
         self.positions[number]
     }
 
-    /// The snapshot epoch of the items.
+    /// Returns the snapshot epoch of the items.
     pub(super) fn stamp(&self) -> u32 {
         self.stamp
     }
 
-    /// Stamps all items anew.
+    /// Stamps all items again.
     #[cold]
     pub(super) fn stamp_as(&mut self, stamp: u32) -> Result<(), Error> {
         self.stamp = stamp;
@@ -55,13 +55,14 @@ impl<M: Medium, D: Memory> Reservations<'_, M, D> {
         written.try_for_each(|position| self.store.restamp(*position, stamp))
     }
 
-    /// Something is going to refer to all of them. Signatures of those that expire, and when.
+    /// Ends the reservation of all places, because entries will name them. Returns signatures and expiries of the items
+    /// that expire.
     pub(super) fn publish(mut self) -> Vec<(u64, Expiry)> {
         self.positions.clear();
         mem::take(&mut self.due)
     }
 
-    /// Writes an item to its room.
+    /// Writes an item to its place.
     ///
     /// # Safety
     /// `at` was just reserved for it.
@@ -77,7 +78,7 @@ impl<M: Medium, D: Memory> Reservations<'_, M, D> {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Step 1: room for all items, which are written and flushed.
+    /// Does step 1: reserves space for all items, and writes and flushes them.
     pub(super) fn write_items(&self, plan: &Plan<'_>) -> Result<Reservations<'_, M, D>, Error> {
         let positions = Vec::with_capacity(plan.ops.len());
         let mut rooms = Reservations { store: self, positions, stamp: self.stamp(), due: Vec::new() };
@@ -94,7 +95,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(rooms)
     }
 
-    /// The next items, as many as are of this size class and have room at hand.
+    /// Writes the next items of this size class, as many as get slots.
     fn write_alike(
         &self,
         rooms: &mut Reservations<'_, M, D>,
@@ -118,7 +119,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             if let Some(next) = offsets[..count].get(number + 1) {
                 self.medium.prefetch_for_stream(next.span(prefetched_bytes));
             }
-            // SAFETY: the room was just reserved.
+            // SAFETY: the space was just reserved.
             unsafe { rooms.write(offsets[number], signature, &item) };
         }
         Ok(())
@@ -133,7 +134,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 }
 
-/// The item that the operation puts, if it does.
+/// Returns the item that the operation puts; `None` for a delete.
 #[inline(always)]
 fn new_item<'a>(op: &BatchOp<'a>) -> Option<NewItem<'a>> {
     Some(NewItem { key: op.key(), value: op.value()?, expiry: op.expiry() })

@@ -1,4 +1,5 @@
-//! Keys in order: what scans show is what the store holds, whenever the order is asked for and whatever is written meanwhile.
+//! Keys in order: scans show the contents of the store, whenever the order is requested and whatever is written at the
+//! same time.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -28,8 +29,8 @@ fn store_on(medium: Sim) -> Store {
     HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(QUEUE_COUNT, HostDram))
 }
 
-/// Workers are woken by the depth of a queue, which grows while they are too few: none while nobody writes, one for some changes,
-/// all where the queue is more than half full. Where the caller's threads apply, they are asked for at that depth alone.
+/// Workers are woken by the length of a queue: none while no thread writes, one for some changes, all if the queue is
+/// more than half full. If the caller's threads apply, workers are woken only at that length.
 #[test]
 fn workers_are_wanted_by_the_depth_of_queues() {
     const BOUND: u32 = 1024;
@@ -54,7 +55,7 @@ fn workers_are_wanted_by_the_depth_of_queues() {
     }
 }
 
-/// Most of a group finds the queue full: each item is put once all the same, and a key's items in their order.
+/// Most of a group finds the queue full: each item is put once nevertheless, and the items of a key in their order.
 #[test]
 fn group_filling_its_queue_is_ordered() {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
@@ -76,11 +77,11 @@ fn group_filling_its_queue_is_ordered() {
 }
 
 thread_local! {
-    /// Items that this thread reads before it dies; for ever, if none.
+    /// Items that this thread reads before it dies; `None` for no limit.
     static READS_LEFT: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// A thread that is to die does so as it reads an item.
+/// Kills the thread with a panic when it reads an item.
 #[derive(Debug)]
 struct Dying;
 
@@ -93,7 +94,8 @@ impl Probe for Dying {
     }
 }
 
-/// At whichever read within a group: the queue is the next drainer's, and if the tree had taken a part it is built anew.
+/// At any read within a group: the next drainer takes over the queue. If the tree had taken a part of the group, it is
+/// rebuilt.
 #[test]
 fn dead_thread_leaves_queue_to_others() {
     let mut death_count = 0;
@@ -102,7 +104,7 @@ fn dead_thread_leaves_queue_to_others() {
         let medium = Probed::with_probe(Sim::new(REGION_BYTES, Model::Line), Dying);
         let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         let mut contents = Contents::new();
-        // Keys that are told apart by their items alone.
+        // Keys that differ only in their items.
         let mut put = |numbers: std::ops::Range<u32>| {
             for number in numbers {
                 let key = format!("a beginning that all of them share, and a number: {:06}", number * 7919 % 1_000);
@@ -117,7 +119,7 @@ fn dead_thread_leaves_queue_to_others() {
         let died = catch_unwind(AssertUnwindSafe(|| while store.apply().unwrap() > 0 {})).is_err();
         READS_LEFT.set(None);
         death_count += u32::from(died);
-        // That the order was lost, if it was, is told once.
+        // The error of a lost order, if it was lost, is returned once.
         let _ = store.catch_up(Early::Wait);
         assert_in_order(&store, &contents);
         assert_eq!(store.queue_stats().queued_count, 0);
@@ -125,7 +127,7 @@ fn dead_thread_leaves_queue_to_others() {
     assert!(death_count > 5, "{death_count} threads died");
 }
 
-/// Short keys, keys that share much, and keys that are others' beginnings.
+/// Short keys, keys with long common prefixes, and keys that are prefixes of others.
 fn key(rng: &mut Rng, count: u32) -> Vec<u8> {
     let number = rng.u32(..count);
     match number % 4 {
@@ -256,7 +258,7 @@ fn early_scan_is_refused_instead_of_deadlock() {
     assert!(store.get(b"key", &mut |_, _| store.catch_up(Early::Wait).unwrap()).unwrap());
 }
 
-/// Nobody works in the background: writers drain the full queues themselves, and what they replaced is freed.
+/// No background thread runs: writers drain the full queues themselves, and the items that they replaced are freed.
 #[test]
 fn writers_help_where_queues_are_full() {
     let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(3));
@@ -264,10 +266,10 @@ fn writers_help_where_queues_are_full() {
     for _ in 0..40_000 {
         write(&store, &mut contents, &mut rng, 200);
     }
-    assert!(store.stats().order.unwrap().queued_count > 0, "nobody drains what is not full");
+    assert!(store.stats().order.unwrap().queued_count > 0, "a queue that is not full was drained");
     while store.step().unwrap() == Progress::More {}
     assert_eq!(store.stats().order.unwrap().queued_count, 0);
-    // Other tests' threads read, and move on.
+    // Threads of other tests read, and move on.
     let is_freed = |_: &u32| {
         store.tidy();
         store.stats().garbage_count == 0
@@ -297,16 +299,16 @@ fn range_is_counted_without_reading_it_all() {
     }
 }
 
-/// Items of one queue are replaced, freed and used for other keys before the tree has heard of it; then the other queue's
-/// changes are compared with them.
+/// Items of one queue are replaced, freed and reused for other keys before the tree has the changes; then the other
+/// queue's changes are compared with them.
 fn replaced_items_are_compared_with(medium: Sim) -> Result<(), Error> {
     let store = store_on(medium);
-    // Ten keys each share more than a leaf's heads tell.
+    // Ten keys each share more bytes than a leaf's heads hold.
     let key = |number: u32| format!("{:02} the same bytes {}", number / 10, number % 10).into_bytes();
     store.catch_up(Early::Wait)?;
     let mut rng = Rng::with_seed(4);
     let mut contents = Contents::new();
-    // Queues stay full: writers make room in one of them when they must, and what they free is used again at once.
+    // Queues stay full: writers make space in one of them when they must, and freed space is reused immediately.
     for round in 0..100_000u32 {
         let key = key(rng.u32(..400));
         if rng.bool() {
@@ -334,7 +336,7 @@ fn items_freed_before_tree_are_caught() {
     assert_caught(|| replaced_items_are_compared_with(medium).unwrap());
 }
 
-/// What takes room once nobody reads what was replaced.
+/// The bytes in use once no reader keeps a replaced item.
 fn taken_bytes(store: &Store) -> u64 {
     while store.stats().garbage_count > 0 {
         store.tidy();
@@ -346,8 +348,8 @@ fn put_all(store: &Store, value: u8) {
     (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), &[value; 40]).unwrap());
 }
 
-/// The tree is told of replaced items, or the delta of a build that comes to an end after so many steps or more, or of one that a `clear`
-/// ends, or nothing is.
+/// The changes of replaced items go to the tree, or to the delta of a build that ends after so many steps or more, or
+/// of one that a `clear` ends, or nowhere.
 #[test]
 fn replaced_items_are_freed_in_every_phase() {
     for (step_count, is_cleared) in (0..12).flat_map(|count| [(count, true), (count, false)]) {

@@ -155,7 +155,7 @@ fn forked_child_gets_an_error() {
         refused && is_forked(child.close())
     });
     assert_eq!(code, 42);
-    assert_eq!(Error::Forked.to_string(), "the store was opened before a fork: open it anew in the child process");
+    assert_eq!(Error::Forked.to_string(), "the store was opened before a fork; open it again in the child process");
     assert_holds(&open, 0..ITEM_COUNT);
     open.put("after the fork", "1").unwrap();
     open.delete("after the fork").unwrap();

@@ -205,7 +205,7 @@ fn more_than_the_medium_gives_is_refused() {
     };
     assert_eq!(
         error.to_string(),
-        "durability 'buffered' is wanted, and the store's medium, tmpfs, gives 'process': ask for less, or put the store on a disk"
+        "durability 'buffered' is not available: the store's medium, tmpfs, gives 'process'; request less, or put the store on a disk"
     );
     assert_eq!(store.get("key").unwrap(), None);
     store.with_durability(Durability::Process, |store| store.put("key", "value")).unwrap();
