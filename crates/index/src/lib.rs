@@ -1,9 +1,12 @@
-//! Index structures, a folder each, that use the same words for their files: `layout format open ops recover check tests`.
+//! Index structures, one folder each. Their files have the same names: `layout format open ops recover check
+//! tests`.
 //!
-//! [`PartitionedHash`] maps a key's signature to a [`Position`], the word that commits every operation. It never looks
-//! into items: the caller decides whether an item's key is the one wanted. [`BPlusTree`] keeps positions in the order of their keys, in
-//! DRAM; the tree looks into items through its caller where the bytes in the nodes do not decide. [`CachedTable`] has copies of hot
-//! items in DRAM, for the engines whose reads are slower.
+//! - [`PartitionedHash`] maps a key's signature to a [`Position`], the word that commits every operation. It never
+//!   reads items: the caller decides whether an item has the sought key.
+//! - [`BPlusTree`] keeps positions in key order, in DRAM. If the bytes in its nodes do not decide a comparison, the
+//!   caller reads the item for it.
+//! - [`BlockHash`] is a hash index over blocks of persistent memory, with cheap writes.
+//! - [`CachedTable`] holds copies of hot items in DRAM, for the engines whose reads are slower.
 
 pub mod block_hash;
 pub mod bplus_tree;
