@@ -3,9 +3,10 @@
 //!
 //! - [`PartitionedHash`] maps a key's signature to a [`Position`], the word that commits every operation. It never
 //!   reads items: the caller decides whether an item has the sought key.
-//! - [`BPlusTree`] keeps positions in key order, in DRAM. If the bytes in its nodes do not decide a comparison, the
-//!   caller reads the item for it.
-//! - [`BlockHash`] is a hash index over blocks of persistent memory, with cheap writes.
+//! - [`BlockHash`] stores small items in its slots, and the positions of larger ones. One word per bucket commits
+//!   every write.
+//! - [`BPlusTree`] keeps positions in key order, in DRAM. If the bytes in its nodes do not decide a comparison, it
+//!   reads the item through its caller.
 //! - [`CachedTable`] holds copies of hot items in DRAM, for the engines whose reads are slower.
 
 pub mod block_hash;
