@@ -1,4 +1,4 @@
-//! Verifying the tree: structure, order, fences, heads, sibling links.
+//! Verifies the tree: structure, order, fences, heads and sibling links.
 
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,12 +10,12 @@ use super::target::{common_bytes, head_of};
 use super::{BPlusTree, Keys};
 use crate::Position;
 
-/// Something that [`BPlusTree::check`] found wrong.
+/// Damage that [`BPlusTree::check`] found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreeDamage {
-    /// What is wrong.
+    /// A description of the damage.
     pub what: &'static str,
-    /// The item that it was noticed at, if there is one.
+    /// The item at which it was found, if there is one.
     pub position: Option<Position>,
 }
 
@@ -46,8 +46,8 @@ struct Checker<'c, K, D: Dram> {
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// Shows everything that is wrong: order, structure, fences, heads that are not their keys', items whose keys cannot
-    /// be read. Nobody applies changes meanwhile.
+    /// Reports all damage to `damaged`: wrong order, structure or fences, heads that do not match their keys, and
+    /// items whose keys cannot be read. No thread may apply changes during the call.
     pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) {
         let _pin = epoch::pin();
         let mut checker = Checker { tree: self, keys, damaged, last_leaf: ptr::null(), item_count: 0 };
