@@ -73,7 +73,7 @@ impl BlockHash {
         images.into_iter().map(decide).collect()
     }
 
-    /// Sweeps the segment at `cursor`: makes durable what an earlier process left, removes one of each pair of
+    /// Sweeps the segment at `cursor`: makes changes of an earlier process durable, removes one of each pair of
     /// twins, counts the items, reports the reached places to the allocator, and reports invalid positions to
     /// `misplaced`.
     ///

@@ -12,7 +12,7 @@ use crate::Position;
 /// The reason why an attempt ended early.
 #[derive(Debug)]
 pub(super) enum Stop<E> {
-    /// Another thread changed what was read: start again from the root.
+    /// Another thread changed a node during the attempt: start again from the root.
     Again,
     /// The leaf has no space for another key.
     Full,

@@ -116,7 +116,7 @@ impl NewCopy<'_> {
         fits.then(|| Head::new(key, self, 0).words())
     }
 
-    /// Writes the copy. No other thread writes there, and readers reject what they read there in the meantime.
+    /// Writes the copy. No other thread writes there, and readers reject the words until the write is complete.
     pub(super) fn write<W: Word>(&self, copies: &Lines<W>, place: usize, key: LookupKey<'_>, capacity_words: usize) {
         let head = Head::new(key.bytes, self, capacity_words);
         let Some(words) = copies.behind(place).and_then(|words| words.get(..head.words())) else { return };

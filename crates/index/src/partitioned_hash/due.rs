@@ -51,8 +51,8 @@ impl Due {
 }
 
 impl PartitionedHash {
-    /// Lowers the due time of the segment and that of the index. The line of the latter is not written if nothing
-    /// changes.
+    /// Lowers the due time of the segment and that of the index. If nothing changes, it does not write to the
+    /// index's line.
     #[cold]
     fn lower_due(&self, segment: &Segment, moment: u64) {
         segment.due.lower(moment);

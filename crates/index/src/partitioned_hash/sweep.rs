@@ -13,7 +13,7 @@ use crate::canary;
 use crate::segmented::{Misplacement, Segmented};
 
 impl PartitionedHash {
-    /// Sweeps the segment at `cursor`. It makes durable what an earlier process left, counts the entries, reports
+    /// Sweeps the segment at `cursor`. It makes changes of an earlier process durable, counts the entries, reports
     /// the reached places to the allocator, and reports invalid positions to `misplaced`.
     pub fn sweep<M: Medium, D: Dram>(
         &self,

@@ -1,4 +1,4 @@
-//! An operation that changes which segments a partition has, or goes by that, is alone in the partition at each of
+//! An operation that changes the segments of a partition, or relies on them, holds the partition's lock at each of
 //! its steps.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use pmem::MediumError;
 use super::super::{Cursor, NEVER};
 use super::rig::{Rig, key, mixed};
 
-/// Calls `act`, at every step of which the partition of all keys must be locked.
+/// Calls `act`, and checks at each of its steps that the partition of all keys is locked.
 fn alone(rig: &Arc<Rig<pmem_sim::Sim>>, act: impl FnOnce(&Rig<pmem_sim::Sim>)) {
     let (seen, steps) = (Arc::clone(rig), rig.medium.step_count());
     rig.medium.observe(Box::new(move |_, kind| {
