@@ -63,7 +63,7 @@ impl BlockHash {
                     match signature {
                         None => wrong("a slot's bytes are damaged"),
                         Some(signature) if !choices(signature).contains(&number) => {
-                            wrong("an item lies in another bucket than its key's");
+                            wrong("an item is in a bucket that is not its key's");
                         }
                         Some(signature) if self.geometry.prefix(signature, segment.depth()) != segment.prefix() => {
                             wrong("an item's signature belongs to another segment");
@@ -78,7 +78,7 @@ impl BlockHash {
             }
         }
         if segment.item_count() != met.len() as u64 {
-            damaged(Damage { at: segment.offset(), what: "a segment has another number of items than was counted" });
+            damaged(Damage { at: segment.offset(), what: "a segment's number of items differs from its counter" });
         }
         cursor.past(segment, self.geometry.partition_count())
     }

@@ -105,7 +105,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     fn copy(&self, slot: &Slot, to: Bucket) -> Taken {
         let (medium, stored) = (self.cx.medium, self.stored(to));
         let meta = stored.meta();
-        let i = meta.free_slot().expect("it has room");
+        let i = meta.free_slot().expect("it has space");
         self.segment.raise(to.number);
         stored.write_slot(i, slot, true);
         medium.order();

@@ -117,7 +117,7 @@ impl Segment {
     pub(super) fn link(&self, offset: Offset) {
         let last = iter::successors(Some(&self.first), |link| link.next.get().map(|link| &**link)).last();
         let added = last.is_some_and(|last| last.next.set(Box::new(Link::new(offset))).is_ok());
-        debug_assert!(added, "two chained a segment at once");
+        debug_assert!(added, "two threads chained a segment at once");
     }
 
     /// Returns the offsets of the segment and of those chained to it.

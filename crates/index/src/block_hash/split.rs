@@ -269,7 +269,7 @@ impl Half {
             self.buckets.push([Image::EMPTY; BUCKET_COUNT]);
         }
         let buckets = self.buckets.iter_mut().find(|buckets| has_space(buckets)).expect("one was just added");
-        let i = buckets[number].meta().free_slot().expect("it has room");
+        let i = buckets[number].meta().free_slot().expect("it has space");
         buckets[number].set(i, slot);
         self.item_count += 1;
     }

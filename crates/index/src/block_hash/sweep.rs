@@ -105,12 +105,14 @@ impl BlockHash {
                 if !slot.is_intact() {
                     // The slot may have named an item that no other slot names, or may now name the place of
                     // another item.
-                    misplaced((at, InvalidPlace { offset: at.0, what: "is a damaged slot's bucket" }));
+                    misplaced((at, InvalidPlace { offset: at.0, what: "is a bucket with a damaged slot" }));
                     continue;
                 }
                 slot.position().into_iter().for_each(|position| match position.place() {
                     Some(place) => reach(cx, at, place, misplaced),
-                    None => misplaced((at, InvalidPlace { offset: position.offset().0, what: "is of no size class" })),
+                    None => {
+                        misplaced((at, InvalidPlace { offset: position.offset().0, what: "has no valid size class" }))
+                    }
                 });
             }
         }

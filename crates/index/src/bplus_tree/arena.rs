@@ -102,7 +102,7 @@ impl<D: Dram> Arena<D> {
         if cut.uncut_bytes < slab_bytes {
             self.borrow_chunk(cut, slab_bytes)?;
         }
-        let &(chunk, layout) = cut.chunks.last().expect("a chunk was just borrowed, if there was none");
+        let &(chunk, layout) = cut.chunks.last().expect("a chunk was just allocated, if there was none");
         // SAFETY: within the chunk: so many bytes of it are left.
         let slab = unsafe { chunk.add(layout.size() - cut.uncut_bytes) };
         cut.uncut_bytes -= slab_bytes;

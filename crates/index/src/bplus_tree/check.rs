@@ -86,10 +86,10 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
                 None,
             );
             let is_right = head.load(Relaxed) == head_of(separator, inner.prefix_bytes());
-            self.expect(is_right, "a separator's head is not its own", None);
+            self.expect(is_right, "a separator's head does not match it", None);
         }
         let unused = inner.heads[separators.len()..].iter().all(|head| head.load(Relaxed) == UNUSED_HEAD);
-        self.expect(unused, "an unused head is in use", None);
+        self.expect(unused, "an unused head is set", None);
         for index in 0..=separators.len() {
             let low = index.checked_sub(1).map_or(fences.low, |left| Some(&separators[left]));
             let high = separators.get(index).map_or(fences.high, |right| Some(right));
@@ -109,7 +109,7 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
         self.expect(is_linked, "a leaf is not linked from the one to its left", None);
         self.last_leaf = leaf;
         let unused = leaf.heads[leaf.count()..].iter().all(|head| head.load(Relaxed) == UNUSED_HEAD);
-        self.expect(unused, "an unused head is in use", None);
+        self.expect(unused, "an unused head is set", None);
         self.item_count += leaf.count() as u64;
         self.check_entries(leaf, fences);
     }
@@ -124,7 +124,7 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
             };
             self.expect(last.is_none_or(|last| last < key), "keys do not ascend", position);
             self.expect(fences.hold(key), "a key is outside of its leaf's fences", position);
-            self.expect(entry.head == head_of(key, leaf.prefix_bytes()), "a head is not its key's", position);
+            self.expect(entry.head == head_of(key, leaf.prefix_bytes()), "a head does not match its key", position);
             last = Some(key);
         }
     }

@@ -63,7 +63,7 @@ impl<D: Dram> BPlusTree<D> {
         seek: &mut Seek<'_, K>,
         edit: Edit,
     ) -> Result<(), Stop<K::Error>> {
-        let Seek::At(target) = &mut *seek else { unreachable!("changes seek their key") };
+        let Seek::At(target) = &mut *seek else { unreachable!("a change always descends to a key") };
         match edit_leaf(at, target, edit) {
             Ok(outcome) => {
                 if outcome.is_sparse {

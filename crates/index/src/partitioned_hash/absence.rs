@@ -87,7 +87,7 @@ fn judged<M: Medium>(medium: &M, segment: Offset, signature: u64, entry: &Entry)
     if is_reachable(medium, segment, entry) {
         return Absence::Stale;
     }
-    Absence::Damaged { at: slot.position, what: "an entry lies where no search comes" }
+    Absence::Damaged { at: slot.position, what: "an entry is at a place that no search reaches" }
 }
 
 /// Returns every slot that an entry of `signature` can occupy.

@@ -51,7 +51,7 @@ impl PartitionedHash {
         for entry in segment.entries(medium).filter(orphan) {
             damaged(SegmentDamage {
                 at: entry.slot.position,
-                what: "an entry is marked as one of a batch that is none",
+                what: "an entry is marked as part of a batch that does not exist",
             });
         }
         let decided = segment.entries(medium).map(|entry| entry.decided(medium, &self.batches));
@@ -67,7 +67,7 @@ impl PartitionedHash {
         if segment.entry_count() != live.len() as u64 {
             damaged(SegmentDamage {
                 at: segment.offset(),
-                what: "a segment has another number of entries than was counted",
+                what: "a segment's number of entries differs from its counter",
             });
         }
         self.next_cursor(cursor, segment)
@@ -84,7 +84,7 @@ impl PartitionedHash {
         if self.geometry.prefix(entry.signature, segment.depth()) != segment.prefix() {
             wrong("an entry's signature belongs to another segment");
         } else if !is_reachable(medium, segment.offset(), entry) {
-            wrong("an entry lies where no search comes");
+            wrong("an entry is at a place that no search reaches");
         }
     }
 }

@@ -77,7 +77,7 @@ fn reach<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mu
         Some(place) if place.kind != PlaceKind::Segment => reach_place(cx, entry.slot.position, place, misplaced),
         _ => misplaced((
             entry.slot.position,
-            InvalidPlace { offset: entry.position.offset().0, what: "is of no size class" },
+            InvalidPlace { offset: entry.position.offset().0, what: "has no valid size class" },
         )),
     }
 }

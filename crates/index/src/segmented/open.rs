@@ -113,10 +113,9 @@ pub(crate) fn root_of<S: Segmented>(
 fn build<S: Segmented>(segments: Vec<Box<S>>, partition: u32, geometry: Geometry) -> Result<Directory<S>, HeapError> {
     Directory::build(segments, geometry).map_err(|overlapping| match overlapping {
         Some(offset) => HeapError::Damaged { offset: offset.0, what: "two segments claim the same prefix" },
-        None => HeapError::Damaged {
-            offset: record_of(partition).0,
-            what: "a part of this partition's keys has no segment",
-        },
+        None => {
+            HeapError::Damaged { offset: record_of(partition).0, what: "some keys of this partition have no segment" }
+        }
     })
 }
 

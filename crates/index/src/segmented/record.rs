@@ -36,7 +36,10 @@ pub(crate) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<
             let [Some(old), Some(zero), Some(one)] =
                 [record::OLD_BYTES, record::ZERO_BYTES, record::ONE_BYTES].map(offset)
             else {
-                return Err(HeapError::Damaged { offset: at.0, what: "a split record names no segments" });
+                return Err(HeapError::Damaged {
+                    offset: at.0,
+                    what: "the segment offsets in a split record are damaged",
+                });
             };
             Ok(Some(SplitRecord { at, old, halves: [zero, one] }))
         }
@@ -75,7 +78,8 @@ impl SplitRecord {
         let medium = cx.medium;
         for segment in [self.old, self.halves[0], self.halves[1]] {
             let state = self.state_of(segment).expect("these are the split's own");
-            let damaged = HeapError::Damaged { offset: segment.0, what: "a split record names a segment that is none" };
+            let damaged =
+                HeapError::Damaged { offset: segment.0, what: "a split record names a place without a segment" };
             let header = header(medium, segment).ok_or(damaged)?;
             if state == State::Dead && medium.breaks(canary::GHOST_SEGMENT) {
                 continue;

@@ -198,7 +198,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             return;
         };
         let changed = self.images.get_mut(&at).expect("it was copied");
-        let i = changed.image.meta().free_slot().expect("it has room");
+        let i = changed.image.meta().free_slot().expect("it has space");
         changed.image.set(i, slot);
         changed.is_changed = true;
     }
@@ -266,7 +266,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
         let Some(ticket) = record::publish(cx.medium, record.offset) else {
             self.take_away(overlay, before);
-            return cx.medium.health().map(|()| unreachable!("a medium that works takes everything in"));
+            return cx.medium.health().map(|()| unreachable!("a working medium accepts every word"));
         };
         // SAFETY: as above.
         unsafe { &*overlay }.decide();

@@ -119,7 +119,7 @@ fn the_check_notices() {
         }
         node
     };
-    noticed("a head is not", &|rig| rig.tree.leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
+    noticed("a head does not", &|rig| rig.tree.leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
     noticed("keys do not ascend", &|rig| {
         let leaf = rig.tree.leaf(first_leaf(rig));
         leaf.set_position(1, leaf.position(0));

@@ -52,16 +52,16 @@ pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]
 pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, HeapError> {
     let damaged = |what| HeapError::Damaged { offset: at.0, what };
     // SAFETY: the store is being opened, so no thread stores to it.
-    let header =
-        unsafe { medium.bytes(at.span(HEADER_BYTES)) }.map_err(|_| damaged("a batch's record lies outside"))?;
+    let header = unsafe { medium.bytes(at.span(HEADER_BYTES)) }
+        .map_err(|_| damaged("a batch's record is outside the region"))?;
     let word = u64::from_le_bytes(*header.first_chunk().expect("a header is a word"));
     let (count, checksum) = (word as u32, (word >> 32) as u32);
     let body_bytes = record_bytes(count as usize) - HEADER_BYTES;
     // SAFETY: as above.
     let body = unsafe { medium.bytes(at.plus(HEADER_BYTES).span(body_bytes)) }
-        .map_err(|_| damaged("a batch's record reaches outside"))?;
+        .map_err(|_| damaged("a batch's record extends beyond the region"))?;
     if Checksum::default().update(&count.to_le_bytes()).update(body).value() != checksum {
-        return Err(damaged("a batch's record does not fit its checksum"));
+        return Err(damaged("a batch's record does not match its checksum"));
     }
     let words: Vec<u64> = body.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
     words
@@ -70,7 +70,7 @@ pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Re
         .iter()
         .map(|words| change(medium, *words))
         .collect::<Option<_>>()
-        .ok_or_else(|| damaged("a batch's record names what is no entry"))
+        .ok_or_else(|| damaged("a batch's record names a place that is not an entry"))
 }
 
 fn change<M: Medium>(medium: &M, [entry, old, new]: [u64; 3]) -> Option<Change> {
