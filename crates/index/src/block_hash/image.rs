@@ -71,8 +71,8 @@ impl<M: Medium> Words for Stored<'_, M> {
 }
 
 impl<M: Medium> Stored<'_, M> {
-    /// Stores a slot's bytes, and flushes them. The caller holds the bucket's lock, and the slot is free. In the
-    /// words at its ends, the bytes of its neighbours stay as they are.
+    /// Stores a slot's bytes, and flushes them. The caller holds the bucket's lock, and the slot is free. The bytes
+    /// of neighbours in the slot's first and last word stay unchanged.
     #[inline(always)]
     pub(super) fn write_slot(&self, i: usize, slot: &Slot, is_flushed: bool) {
         let store = |word: usize, bits| self.medium.store(self.at.plus(8 * word as u64), bits, Ordering::Release);
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use crate::Position;
 
-    /// Each slot is at its documented place and leaves its neighbours unchanged, whatever they hold.
+    /// Each slot is at the documented place and leaves its neighbours unchanged, whatever their bytes.
     #[test]
     fn slot_stays_in_its_bytes() {
         let slot = Slot::of_item(0x1122_3344_5566_7788, Position::from_word(0x99AA_BBCC_DDEE_FF00));

@@ -1,19 +1,20 @@
 //! Rewo-Hash's persistent table (paper, section III), extended so that it can grow.
 //!
-//! A bucket is one 256-byte block. Its meta word commits every write without a log. Its slots hold small items
-//! inline, and the positions of larger items. Partitions, directories and segments are those of every hash index
-//! (`crate::segmented`). A key has two buckets in its segment.
+//! A bucket is one 256-byte block. The meta word of a bucket commits every write without a log. The slots hold
+//! small items inline, and the positions of larger items. Partitions, directories and segments are those of every
+//! hash index (`crate::segmented`). A key has two buckets in its segment.
 //!
 //! # Invariants
 //! - A key is in one slot of one of its two buckets. Exception: a crash during a move may leave two equal slots,
-//!   *twins*. The next writer of the key, and the sweep, remove one of them.
+//!   *twins*. The next writer of the key, or the sweep, removes one of them.
 //! - The bytes of a bucket change only under the bucket's lock, which is volatile.
-//! - *Lock bits* in the meta word are hints, not locks. Anything published that may not be durable has its lock bit
-//!   set, from the publishing store until it is known to be durable. A thread that acts on a slot with a lock bit
+//! - *Lock bits* in the meta word are hints, not locks. Any published slot that may not be durable has its lock bit
+//!   set, from the publishing store until its durability is known. A thread that acts on a slot with a lock bit
 //!   makes it durable first.
 //! - A thread that clears lock bits holds the lock, and knows that everything is durable up to the value of the
-//!   bucket's counter. For this it read the counter under the lock, and requested the awaited commit after that.
-//! - A slot whose bitmap bit is off may hold any bytes. It is written only after the bucket's counter was raised.
+//!   bucket's counter. The counter was read under the lock, and the awaited commit was requested after that.
+//! - A slot whose bitmap bit is off may hold any bytes. Such a slot is written only after the bucket's counter was
+//!   raised.
 //! - An insert leaves one slot free, so an update always finds a free slot in its own bucket.
 //!
 //! # A write
@@ -33,9 +34,9 @@
 //!
 //! # Reading
 //! A reader takes no lock. It reads both counters, the meta word and slots of the first bucket, those of the
-//! second, and both counters again, and checks whether a batch began or ended. If anything changed, it reads again.
-//! If it finds a slot with a lock bit, or does not find the key and a bucket has lock bits, it makes that state
-//! durable before it returns.
+//! second, and both counters again, and checks whether a batch began or ended. After any change, the reader starts
+//! again. If the slot found has a lock bit, or if the key is not found and a bucket has lock bits, the reader makes
+//! that state durable before returning.
 //!
 //! # Lock order
 //! a batch's turn; partition -> buckets. Buckets of one segment are locked in ascending order, those of several

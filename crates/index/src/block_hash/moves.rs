@@ -1,4 +1,4 @@
-//! Makes space for an insert whose two buckets are full, by moving an item of one of them to its other bucket.
+//! Makes space for an insert whose two buckets are full, by moving one of their items to the item's other bucket.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
@@ -8,22 +8,22 @@
 //! | 4a the insert's slot is written; ordered, and so is 3 | twins |
 //! | 4b one word: the bit of the insert on, that of the moved item off | twins; or both items, each once |
 //!
-//! Step 4 is an ordinary write that replaces the moved item. A move needs one fence more than an insert. Readers of
-//! the item find it in one of the two buckets: the counter of the bucket that it leaves is raised after step 3 and
-//! before step 4 empties its slot (`find`).
+//! Step 4 is an ordinary write that replaces the moved item. A move needs one fence more than an insert. Readers
+//! find the item in one of the two buckets: the counter of the source bucket is raised after step 3 and before step
+//! 4 empties the slot (`find`).
 //!
 //! # Ahead of inserts
-//! Background pre-eviction (paper, section III.F) takes a bucket that has no space for an insert, and moves one of
-//! its items to the item's other bucket, if that bucket is light. It chooses the last such item, because the
-//! bucket's very last item was put there when its other bucket was no emptier. Pre-eviction acts as a writer of the
-//! item, and so holds both of its buckets.
+//! Background pre-eviction (paper, section III.F) takes a bucket that has no space for an insert, and moves one
+//! item to that item's other bucket, if the other bucket is light. Of several such items it chooses the last. (The
+//! paper moves the bucket's very last item. Because inserts use the emptier bucket, that item hardly ever has a
+//! light other bucket.) Pre-eviction acts as a writer of the item, and so holds both buckets of the item.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 both buckets of the item are locked; it is still there, its bucket still full | nothing |
+//! | 1 both buckets of the item are locked; the item is still there, the bucket still full | nothing |
 //! | 2 the other's counter + 1; the copy written there and flushed; ordered | nothing |
 //! | 3 its bit on there: published, with its lock bit; ordered | the item, or equal twins |
-//! | 4 counter + 1 of the bucket that it leaves; its bit off: published, with lock bit | twins, or the item |
+//! | 4 the source's counter + 1; its bit off: published, with its lock bit | twins, or the item |
 //! | 5 memory: fence, lock bits off | the item |
 //!
 //! On a log, the lock bits stay in step 5: no thread has waited, so a thread that finds the bits waits.

@@ -15,11 +15,11 @@
 //! A slot stays in the bucket with its number, so each bucket of the halves has space for new items. A split never
 //! stops readers: the buckets of the old segment stay as they were at the freeze, and stay correct until step 6.
 //!
-//! Writers wait while the segment is locked, so a split does nothing slow in that time. It reserves the space for
-//! the new segments before, and populates its pages. If a file has to grow for this, no writer waits for a bucket
-//! meanwhile. If the old segment has more chained segments than were reserved for, the split releases the bucket
-//! locks and reserves more. It takes the partition's lock first: a thread that another thread's split overtakes
-//! then reserves nothing, and takes no space of a nearly full region from others.
+//! Writers wait while the segment is locked, so a split does nothing slow in that time. The space for the new
+//! segments is reserved before, and its pages are populated. So if a file has to grow for this, no writer waits for
+//! a bucket during that. If the old segment has more chained segments than were reserved for, the split releases
+//! the bucket locks and reserves more. The partition's lock comes first. So if another thread splits the segment
+//! first, this thread has reserved nothing, and has taken no space of a nearly full region from other threads.
 
 use std::sync::atomic::Ordering;
 

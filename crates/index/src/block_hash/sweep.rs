@@ -1,7 +1,7 @@
 //! Walks over all segments: the sweep after open, walks for readers, and `clear`
 //! (`docs/decisions/0008-clear-by-changing-the-generation.md`).
 //!
-//! A walk holds no lock between two segments, and advances by prefix; see [`Cursor`]. It copies each segment under
+//! A walk holds no lock between two segments, and advances by prefix; see [`Cursor`]. Each segment is copied under
 //! all of its locks, because items move between the buckets.
 
 use std::collections::HashSet;
@@ -39,8 +39,8 @@ impl Shown {
 
 impl BlockHash {
     /// Copies the items of the segment at `cursor`, and returns them with the cursor of the next segment. The walk
-    /// is not a snapshot. The caller is pinned while it uses the positions, and settles the items before it returns
-    /// them. If the cursor is beyond the last partition, which is possible with an invented number, the walk ends.
+    /// is not a snapshot. The caller is pinned while using the positions, and settles the items before passing them
+    /// on. If the cursor is beyond the last partition, which is possible with an invented number, the walk ends.
     pub fn visit<M: Medium>(&self, medium: &M, cursor: Cursor) -> Result<(Shown, Cursor), MediumError> {
         if cursor.partition >= self.geometry.partition_count() {
             return Ok((Shown::default(), Cursor { done: true, ..cursor }));

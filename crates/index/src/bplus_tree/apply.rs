@@ -30,8 +30,8 @@ pub(super) struct Traveller<'t, 'k, K> {
 
 impl<D: Dram> BPlusTree<D> {
     /// Applies `changes` in their order, and calls `done` with the number of each when it was applied or has
-    /// failed. A failed change does not prevent the others. Any number of changes is allowed; from 16 on they are
-    /// fastest.
+    /// failed. A failed change does not prevent the others. Any number of changes is allowed; groups of 16 or more
+    /// are fastest.
     pub fn apply<K: Keys>(
         &self,
         keys: &K,

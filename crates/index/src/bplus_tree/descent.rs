@@ -151,8 +151,8 @@ impl<D: Dram> BPlusTree<D> {
         Ok((self.land(near)?, path))
     }
 
-    /// Like [`BPlusTree::descend`], but does not read the leaf. It prefetches all lines of the leaf together,
-    /// because a search reads some of them only after it has read others.
+    /// Like [`BPlusTree::descend`], but does not read the leaf. All lines of the leaf are prefetched together,
+    /// because a search reads some lines only after others.
     #[inline(always)]
     pub(super) fn approach<'t, K: Keys>(
         &'t self,

@@ -8,9 +8,9 @@ use super::{BPlusTree, Keys};
 use crate::Position;
 
 impl<D: Dram> BPlusTree<D> {
-    /// Finds the items of `wanted`, in order, and calls `found` for each with its number. Before that, it calls
-    /// `near` with the items that are probably theirs, so that the caller can prefetch them; these positions may be
-    /// invalid. Any number of keys is allowed; from 16 on they are fastest.
+    /// Finds the items of `wanted`, in order, and calls `found` for each with its number. Before that, calls `near`
+    /// with the probable items, which may be invalid positions, so that the caller can prefetch. Any number of keys
+    /// is allowed; groups of 16 or more are fastest.
     pub fn find_many<K: Keys>(
         &self,
         keys: &K,

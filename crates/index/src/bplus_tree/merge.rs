@@ -3,8 +3,8 @@
 //! A merge may be skipped. If another thread's locks are in the way, a later removal merges the nodes.
 //!
 //! # Lock order
-//! Parent, left node, right node. Each is locked only if it has not changed since it was read; otherwise nothing is
-//! done. The right node becomes obsolete.
+//! Parent, left node, right node. Each is locked only if unchanged since the search read that node; otherwise
+//! nothing is done. The right node becomes obsolete.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -90,8 +90,8 @@ impl<D: Dram> BPlusTree<D> {
         true
     }
 
-    /// Returns a node of a descent with its right neighbour, or its left one if it has no right one. Returns `None`
-    /// if the parent has changed, because its child pointers may then be unsafe to follow.
+    /// Returns a node of a descent with its right neighbour, or with the left one if there is no right one. Returns
+    /// `None` if the parent has changed, because the child pointers may then be unsafe to follow.
     pub(super) fn pair<'t, N>(
         &'t self,
         node: &'t N,

@@ -1,17 +1,17 @@
 //! HiKV's ordered index (paper, section 3.2): a B+tree in DRAM that refers to items in persistent memory by
 //! position.
 //!
-//! The tree stores no whole keys except separators. For each item it stores 16 bytes: the position, and the first
-//! eight bytes of the key behind the prefix that a leaf's keys share. It reads a whole key from the item ([`Keys`])
-//! only if these bytes tie.
+//! The tree stores no whole keys except separators. For each item, a leaf stores 14 bytes: a position of six bytes,
+//! and the first eight bytes of the key behind the prefix that the leaf's keys share. A whole key is read from the
+//! item ([`Keys`]), and only if these bytes tie.
 //!
 //! # Invariants
 //! - The separators of a node ascend. Child `i` holds the keys from separator `i - 1` (inclusive) to separator `i`
 //!   (exclusive).
 //! - The keys of a leaf ascend. All keys of the leaf's range share its prefix. The prefix is never longer than the
-//!   common prefix of the fences (the separators on either side), so a search need not compare it. The prefix of an
-//!   inner node is the common prefix of its separators, and a search does compare it.
-//! - Separators own their bytes and never change. They need not be existing keys.
+//!   common prefix of the fences (the separators on either side), so a search need not compare the prefix. The
+//!   prefix of an inner node is the common prefix of the separators, and a search does compare that one.
+//! - Separators own their bytes and never change. A separator need not be an existing key.
 //! - The range of a node changes only under the locks of the node and of its parent.
 //!
 //! # Concurrency

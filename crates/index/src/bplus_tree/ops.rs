@@ -54,8 +54,8 @@ impl<D: Dram> BPlusTree<D> {
         self.edit_at(at, seek, edit)
     }
 
-    /// Applies an edit to the leaf that a descent reached. Splits the leaf if it is full, and merges it if it is
-    /// sparse.
+    /// Applies an edit to the leaf that a descent reached. Splits a full leaf, and merges one that is sparse
+    /// afterwards.
     #[inline(always)]
     pub(super) fn edit_at<K: Keys>(
         &self,

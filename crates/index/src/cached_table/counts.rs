@@ -1,5 +1,5 @@
-//! The counters of searches. Each of the first threads has its own line, so that its searches need no locked
-//! instruction. All further threads share the last line.
+//! The counters of searches. Each of the first threads has its own line, and counts without a locked instruction.
+//! All further threads share the last line.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

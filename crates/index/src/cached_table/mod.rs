@@ -2,27 +2,29 @@
 //! slower than DRAM.
 //!
 //! A key has one bucket, which is one cache line. Only the key's signature determines it, so splits of segments do
-//! not concern it. The bucket has the place of the item's copy in a ring (`ring`). The copy holds the key, the
-//! value, the version and the expiry. A search reads the line of the bucket, and for a hit the copy: two lines for
-//! an item of up to 32 bytes. Buckets and rings are all the memory that the table uses, and their size is fixed.
+//! not concern the table. The bucket holds the place of the item's copy in a ring (`ring`). The copy holds the key,
+//! the value, the version and the expiry. A search reads the line of the bucket, and for a hit the copy: two lines
+//! for an item of up to 32 bytes. Buckets and rings are all the memory that the table uses, and their size is
+//! fixed.
 //!
 //! # Writing
-//! | step | runs | readers of the key then |
+//! | step | runs | readers of the key |
 //! |---|---|---|
-//! | 1 [`CachedTable::begin`]: the copy is hidden, the write counted as *pending* | under the key's lock in the store, before 2 | read the store |
+//! | 1 the copy is hidden, the write counted as *pending* | under the key's lock in the store | read the store |
 //! | 2 the store publishes the new item | in the store | read the store |
 //! | 3 the item is known to be durable | in the store, without a lock | read the store |
-//! | 4 [`Write::put`], [`Write::removed`] or [`Write::unchanged`]: the copy is rewritten, removed or shown again | without a lock | find it |
+//! | 4 the copy is rewritten, removed or shown again | without a lock | find the copy |
 //!
-//! Step 4 writes or shows the copy only if no other write of the bucket *began* since step 1 and none is pending.
+//! Step 1 is [`CachedTable::begin`]; step 4 is [`Write::put`], [`Write::removed`] or [`Write::unchanged`]. Step 4
+//! writes or shows the copy only if no other write of the bucket *began* since step 1 and none is pending.
 //! Otherwise the other write may have been published last, or the store may have been cleared; so the copy is
 //! removed, and a later read brings it back. Between steps 1 and 4 a serving thread may write the copy (`signals`);
 //! step 4 then shows it.
 //!
 //! # Reading
 //! A reader that misses, in a bucket without a pending write, notes how many writes have begun (a [`Permit`]). With
-//! the permit, it may bring in an item that it found in the store and knows to be durable. The table refuses the
-//! item if a write began in between. So every copy equals the item in the store.
+//! the permit, the reader may bring in an item that was found in the store and is known to be durable. The table
+//! refuses the item if a write began in between. So every copy equals the item in the store.
 //!
 //! # Complete buckets
 //! A bucket is complete while it has every key of the bucket that the store has, except those of pending writes. A
@@ -32,8 +34,8 @@
 //!
 //! # Words
 //! The words of a bucket change only while its lock bit in the state is set, and each unlock raises a count in the
-//! state. So readers take no lock: they compare the state before and after they read the bucket and the copy. The
-//! words of a copy are reused only after the copy left its bucket.
+//! state. So readers take no lock: they compare the state before and after reading the bucket and the copy. The
+//! words of a copy are reused only after the copy has left its bucket.
 //!
 //! Eviction uses second chance: each copy has a bit that records a read since the copy was last considered. (The
 //! exact LRU of the paper would write on every read.) Readers set the bit only if it is not set, and only once a

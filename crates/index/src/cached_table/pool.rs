@@ -2,7 +2,7 @@
 //!
 //! A thread that has found no request for a while sleeps. No writer waits for such a thread, so not every request
 //! wakes one: every sixteenth request that a writer takes back wakes all sleeping threads. If the store has no
-//! writers, all threads sleep. If it has few, the writers write the copies themselves.
+//! writers, all threads sleep. With few writers, the writers write the copies.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

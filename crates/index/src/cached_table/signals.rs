@@ -1,5 +1,5 @@
-//! Lets another thread than the writer write a copy (Rewo-Hash paper, section III.E: the synchronisation thread and
-//! its signal).
+//! Lets a second thread write a copy on behalf of the writer (Rewo-Hash paper, section III.E: the synchronisation
+//! thread and its signal).
 //!
 //! A write that has begun, and so has hidden its key's copy, may hand the new copy over before the store publishes.
 //! The writer puts the copy into a *signal*, some lines of words, and continues in the store. A thread that serves
@@ -22,10 +22,10 @@
 //! that has ended.
 //!
 //! # Waiting
-//! A writer waits only for a copy that is being written. It takes back a request that no thread has taken. So no
-//! serving thread needs to be awake, or alive; if one dies while it writes, its unwinding sets *refused*. A serving
-//! thread waits only for a bucket's lock. It has no lock of the store and does not use the store's memory, so a
-//! crash leaves the region in the same state as without such threads.
+//! A writer waits only for a copy that is being written, and takes back a request that no thread has taken. So no
+//! serving thread needs to be awake, or alive; if a thread dies while writing, the unwinding sets *refused*. A
+//! serving thread waits only for a bucket's lock. Serving threads hold no lock of the store and do not use the
+//! store's memory, so a crash leaves the region in the same state as without such threads.
 //!
 //! Removals, the keys of batches and copies of more than 448 bytes are not handed over: their writers do the work.
 

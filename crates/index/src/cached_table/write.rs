@@ -206,8 +206,8 @@ impl<W: Word> Write<'_, '_, W> {
         bucket.end();
     }
 
-    /// Carries out step 4: nothing was published. A copy that another thread wrote is removed; the old copy is lost
-    /// if it was overwritten.
+    /// Carries out step 4: nothing was published. A copy that another thread wrote is removed, together with the
+    /// old copy, which it may have overwritten.
     pub fn unchanged(mut self) {
         match self.end_handed() {
             None | Some(Ended::TakenBack) => self.show(),

@@ -5,14 +5,14 @@
 //! sure of an absence therefore checks the keys of all items that entries in these places name, whatever the
 //! signatures of the entries are.
 //!
-//! This locks out no writer. The two words of an entry are read consistently (`Entry::steady`). If an entry has the
-//! right signature and a search reaches it, it was inserted after the caller's search, which must be repeated. The
-//! same holds if the segment was split.
+//! This locks out no writer. The two words of an entry are read consistently (`Entry::steady`). An entry that has
+//! the right signature and that a search reaches was inserted after the caller's search, which must be repeated.
+//! The same holds if the segment was split.
 //!
 //! A writer that finds no entry of its key inserts one, and the key then has two entries. Searches find the newer
-//! one; they find the older one if a lost overflow bit is set again, or after the newer one is removed. So in
-//! stores whose reads verify absences, writes verify them also, under the pair's lock. In other stores, `check
-//! --deep` finds the older entry, and a repair considers entries with a damaged signature last.
+//! one, or the older one after a lost overflow bit is set again or the newer entry is removed. So in stores whose
+//! reads verify absences, writes verify them also, under the pair's lock. In other stores, `check --deep` finds the
+//! older entry, and a repair considers entries with a damaged signature last.
 //!
 //! Not detected: an entry whose position word was lost or bears the mark of a removal, and an entry of a batch in
 //! progress.

@@ -1,6 +1,6 @@
 //! Saves the counters that the sweep computes in the clean image, so that the next open does not have to count.
 //!
-//! For each segment, in the order of the directories: its offset, then the counters of its pairs, four to a word.
+//! For each segment, in the order of the directories: the offset, then the counters of the pairs, four to a word.
 
 use pmem::Offset;
 
@@ -34,7 +34,7 @@ impl PartitionedHash {
     }
 
     /// Adopts the words, which must fit, instead of the counters that a sweep would compute. The process that saved
-    /// them had made everything durable before it wrote them. No other thread may use the index during the call.
+    /// the words had made everything durable before. No other thread may use the index during the call.
     pub fn adopt_count_words(&self, words: &[u64]) {
         let _pin = epoch::pin();
         for (segment, words) in self.root().segments().zip(words.as_chunks::<SEGMENT_COUNT_WORDS>().0) {

@@ -1,7 +1,7 @@
 //! Volatile due times of segments, for callers that give entries an expiry.
 //!
 //! Each segment stores a due time that is not later than the earliest due time of its entries, or [`NEVER`] if no
-//! entry has one. The index stores these times and passes them on at splits; it does not interpret them.
+//! entry has one. The index stores these times and passes them on at splits. Their meaning is the caller's.
 //!
 //! # Invariants
 //! - A writer, under the bucket's lock, first publishes its entry, then lowers the due time of the segment, then

@@ -1,14 +1,15 @@
 //! Finds one entry: without a lock for readers, and under the pair's lock for writers.
 //!
 //! # Why an absence can be trusted
-//! A reader that finds nothing has not acquired anything yet, because all signatures of a line are compared in one
-//! sweep. It therefore issues an acquire fence before it reports the absence. Whatever the caller reads next is
-//! then not older than the slots that did not hold the key. For this, writers store signatures with Release.
+//! A reader that finds nothing has not acquired anything yet: all signatures of a line are compared in one sweep,
+//! without Acquire. The reader therefore issues an acquire fence before it reports the absence. Whatever the caller
+//! reads next is then not older than the slots that did not hold the key. For this, writers store signatures with
+//! Release.
 //!
-//! A reader searches the segment that the directory names, once. While a key is present, it occupies one slot of
-//! one segment: replacing, settling or moving its item leaves it in that slot, and overflow bits are never cleared.
-//! So a search of the segment misses the key only if the key was absent at some moment of the search, even if only
-//! between a removal and a new insert into a slot that had been searched already.
+//! A reader searches the segment that the directory names, once. A key that is present occupies one slot of one
+//! segment: replacing, settling or moving the key's item does not change the slot, and overflow bits are never
+//! cleared. So a search of the segment misses the key only if the key was absent at some moment of the search, even
+//! if only between a removal and a new insert into a slot that had been searched already.
 //!
 //! The segment may be out of date: three words lead to it (root, directory, offset), and each may be replaced
 //! between two of these loads. Three rules make this harmless:
@@ -18,9 +19,9 @@
 //!   reader's call began, the answer was correct at that moment. If it is before, the next rule applies.
 //! - Readers are directed to a new structure before any writer can reach it (`directory`; for a root, one word
 //!   directs both). So a reader that is directed to a frozen segment sees everything written before its call began.
-//! - A split copies every live entry that it finds while it holds all locks. This includes entries of batches,
-//!   because the split waited for their pairs. Only a removal leaves no copy. Chains only grow, and a new chained
-//!   segment is empty when it is linked.
+//! - A split holds all locks and copies every live entry. This includes entries of batches, because the split
+//!   waited for their pairs. Only a removal leaves no copy. Chains only grow, and a new chained segment is empty
+//!   when it is linked.
 //!
 //! # Slots that change owner
 //! Signatures are compared first and positions are read later. The position may therefore belong to another key

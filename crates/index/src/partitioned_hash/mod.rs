@@ -8,9 +8,9 @@
 //! - A key has one entry, which a search reaches from the key's home line by the overflow bits that [`layout`]
 //!   describes.
 //! - The position word alone commits an entry. A word marked FRESH may not be durable yet; a thread that acts on
-//!   such a word makes it durable first ("settles" it).
-//! - A word marked BATCH belongs to a batch in progress; a thread that finds it asks that batch for the value
-//!   ([`batch`]).
+//!   such a word makes it durable first.
+//! - A word marked BATCH belongs to a batch in progress; a thread that finds such a word asks that batch for the
+//!   value ([`batch`]).
 //! - A live segment is in the directory, or chained to a segment that is. Every directory entry names a live
 //!   segment.
 //! - The bytes of a segment change only under the lock of the pair to which the entry belongs. A change to the

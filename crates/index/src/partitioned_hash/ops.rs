@@ -2,7 +2,7 @@
 //!
 //! | operation | steps | a crash after each leaves |
 //! |---|---|---|
-//! | insert | 1 (only if the home line is full) overflow bit, flush | nothing, or the bit: searches go further and find nothing |
+//! | insert | 1 (full home line only) overflow bit, flush | nothing, or the bit: searches go further, find nothing |
 //! |        |   the item and the bit are ordered before the entry | |
 //! |        | 2 signature, position with FRESH, write-back | the entry or not; its item is durable either way |
 //! |        | 3 commit, unlock, wait | the entry |
@@ -15,19 +15,19 @@
 //! a plain store. At that time only a reader that clears FRESH can change the word; its exchange either fails or
 //! had the same result. On other media, steps 4 and 5 follow the wait, without the lock.
 //!
-//! If the writer of a log does not wait itself (`Acknowledge::acknowledge`), it leaves steps 4 and 5 to the threads
-//! that find the word. A reader clears FRESH when the log is durable up to the point at which the word was
-//! published. The next writer that searches for a free entry clears a removal's mark, under the lock.
+//! A writer on a log may not wait (`Acknowledge::acknowledge`). It then leaves steps 4 and 5 to the threads that
+//! find the word. A reader clears FRESH when the log is durable up to the point at which the word was published.
+//! The next writer that searches for a free entry clears a removal's mark, under the lock.
 //!
-//! A log's writer does not wait for a FRESH word that it finds under its lock, because its own word is behind that
-//! word in the log.
+//! A writer on a log does not wait for a FRESH word found under the lock, because the word that the writer
+//! publishes comes later in the log.
 //!
 //! A failed log does not accept a word (`Taken`): the entry stays as it was, and step 3 returns the error. The
 //! entry then still names the item that was to be replaced, so nothing is retired after the medium has failed.
 //!
-//! A reader may settle a word first, and an insert of a neighbour may add the line's overflow bit to it. Steps 4
-//! and 5 therefore compare the item that the word names. If the word names another item, or has lost the mark, they
-//! have nothing to do.
+//! A reader may settle a word first, and an insert of a neighbour may set the line's overflow bit in the word.
+//! Steps 4 and 5 therefore compare the item that the word names. If the word names another item, or has lost the
+//! mark, they have nothing to do.
 //!
 //! The ordering before step 2 is done after the search: see
 //! `docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`.

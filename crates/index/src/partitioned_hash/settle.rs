@@ -2,12 +2,13 @@
 //!
 //! | thread | finds FRESH | then |
 //! |---|---|---|
-//! | a reader | waits until the word is durable, or defers (`Acknowledge::acknowledge`) | clears the mark, unless it deferred |
-//! | a writer with the pair's lock | waits for no disk: its own word is behind this one in the log | clears the mark if the word is durable |
+//! | a reader | waits until the word is durable, or defers the wait | clears the mark, unless it deferred |
+//! | a writer with the pair's lock | does not wait: its word is later in the log | clears the mark of a durable word |
 //! | a split | waits if the word is a removal, which leaves no copy | copies the mark, unless the word is durable |
 //!
-//! If the log's writer has not waited for a removal, the entry keeps the removal's word even after the item's slot
-//! was freed, and the same word may appear there again. So such a word is only compared under the pair's lock.
+//! `Acknowledge::acknowledge` decides whether a reader may defer. If the log's writer has not waited for a removal,
+//! the entry keeps the removal's word even after the item's slot was freed, and the same word may appear there
+//! again. So such a word is only compared under the pair's lock.
 
 use pmem::{Medium, MediumError, Waited};
 

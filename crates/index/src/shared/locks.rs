@@ -7,8 +7,8 @@
 //! that held any of those bits before. The model below verifies this.
 //!
 //! # Waiting
-//! A waiting thread tries again and again, and lets other threads run in between (`pmem::Backoff`). It holds none
-//! of the call's bits while it waits.
+//! A waiting thread tries again and again, lets other threads run in between (`pmem::Backoff`), and holds none of
+//! the call's bits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

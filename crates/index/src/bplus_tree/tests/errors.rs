@@ -148,7 +148,7 @@ fn the_check_notices() {
     noticed("cannot be read", &|rig| rig.bury(*rig.map.values().next().unwrap()));
 }
 
-/// A key that has only the bytes of its head needs no item, damaged or not.
+/// If the first bytes decide a key's place, its item is not read, whether or not they are the whole key.
 #[test]
 fn inline_bytes_that_suffice_spare_the_item() {
     let rig = Rig::new(40);

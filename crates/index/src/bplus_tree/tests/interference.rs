@@ -53,7 +53,7 @@ fn scan_while_putting(others: &[&'static [u8]], direction: Direction, reads_befo
     happened
 }
 
-/// In both directions, at each of the reads. Among 25 keys that tie, there are some.
+/// Scans in both directions, and interferes at each of the reads. Among 25 keys that tie, there are several reads.
 fn scans_while_putting(others: &[&'static [u8]]) {
     for direction in [Direction::Forward, Direction::Backward] {
         let read_count = (0..).find(|&reads_before| !scan_while_putting(others, direction, reads_before));

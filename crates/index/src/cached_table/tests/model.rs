@@ -1,7 +1,7 @@
 //! Explores every interleaving of a reader and writers, with the reorderings that the memory model allows, up to a
 //! number of preemptions. These broken variants must be caught: one without a fence, one that hides the copy after
-//! publishing, one that brings an item in although a write began, one that shows its item although another write
-//! was pending, and one that shows an item before it is durable.
+//! publishing, one that brings an item in although a write began, one that shows an item although another write was
+//! pending, and one that shows an item before that is durable.
 
 use std::sync::atomic::Ordering::SeqCst;
 

@@ -6,9 +6,9 @@
 //! | 0 before a store's first batch: its feature flag (`heap`: region) | the flag or not, and nothing else |
 //! | 1 the caller writes and flushes the items | free space |
 //! | 2 the pairs of all keys locked; each key looked up; free entries chosen | free space |
-//! | 3a overflow bits and record flushed; ordered, together with the items | free space, perhaps the bits: searches go further and find nothing |
+//! | 3a overflow bits, record flushed; ordered, with the items | free space; overflow bits may lead to free entries |
 //! | 3b a batch word names the record: PREPARED; ordered | a batch that opening undoes: nothing |
-//! | 4 every entry published with the mark BATCH; ordered | some entries marked: opening restores the old words from the record |
+//! | 4 every entry published with the mark BATCH; ordered | some marked entries, which opening restores |
 //! | 5 the word becomes COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
 //! | 6 the marks cleared, deleted entries emptied; ordered | a batch that opening completes |
 //! | 7 the word becomes 0; ordered; the locks are released | the batch |
@@ -33,8 +33,8 @@
 //! batch whose record is at the same place.
 //!
 //! If the word is neither PREPARED nor COMMITTED for this record, or the table has no such entry, the marks were
-//! already cleared, and the reader loads the index entry again. If it is unchanged, it has a mark without a batch,
-//! which is damage: the entry is read as it is, and `check` reports it.
+//! already cleared, and the reader loads the index entry again. An unchanged entry has a mark without a batch,
+//! which is damage: readers use the entry as stored, and `check` reports the damage.
 //!
 //! # Other threads
 //! Writers of single keys, splits, the sweep and `clear` hold a lock of each pair whose entries they change or
@@ -43,7 +43,7 @@
 //! record is an allocation like any other.
 //!
 //! A writer that finds an overflow bit set, under the pair's lock, relies on the bit without a flush of its own. So
-//! a writer that sets a bit orders it before it releases that lock. A batch that is abandoned has set no bit.
+//! a writer that sets a bit orders the bit before releasing that lock. A batch that is abandoned has set no bit.
 //!
 //! # Lock order
 //! 1. A turn (one of sixteen).

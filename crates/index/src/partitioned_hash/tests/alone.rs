@@ -1,5 +1,5 @@
-//! An operation that changes the segments of a partition, or relies on them, holds the partition's lock at each of
-//! its steps.
+//! An operation that changes the segments of a partition, or relies on these segments, holds the partition's lock
+//! at each step.
 
 use std::sync::Arc;
 

@@ -35,8 +35,8 @@ fn fill_line(rig: Rig<Sim>) -> (Rig<Sim>, Key) {
     (rig, keys.next().unwrap())
 }
 
-/// A reader finds an entry of a group before it is committed, makes it durable and acts on it: the overflow bit
-/// that leads to the entry must be durable also.
+/// A reader finds an uncommitted entry of a group, makes the entry durable and acts on it: the overflow bit that
+/// leads to the entry must be durable also.
 #[test]
 fn the_way_to_one_of_many_is_ordered_before_it() {
     let (rig, key) = full_line();

@@ -1,4 +1,4 @@
-//! The life of one slot: its state after a removal, its reuse, and the bits that outlive the entries.
+//! The life of one slot: the state after a removal, the reuse, and the bits that outlive the entries.
 
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,8 @@
 //! A writer, and a thread that writes the copies (`signals`). These broken variants must be caught: a writer that
 //! trusts a copy before its signal, a thread that sets the signal without writing, one that shows an item that is
-//! not durable, a request that is visible before its words, and a write that did not take place but shows the copy
-//! that it handed over. One preemption suffices to catch all; two take minutes: `cargo test -p hikv-index --lib
-//! cached_table::tests::model::served -- --ignored`.
+//! not durable, a request that is visible before the words of the copy, and a write that did not take place but
+//! shows the handed-over copy. One preemption suffices to catch all; two take minutes: `cargo test -p hikv-index
+//! --lib cached_table::tests::model::served -- --ignored`.
 
 use std::sync::atomic::Ordering;
 
