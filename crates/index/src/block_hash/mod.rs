@@ -8,9 +8,9 @@
 //! - A key is in one slot of one of its two buckets. Exception: a crash during a move may leave two equal slots,
 //!   *twins*. The next writer of the key, or the sweep, removes one of them.
 //! - The bytes of a bucket change only under the bucket's lock, which is volatile.
-//! - *Lock bits* in the meta word are hints, not locks. Any published slot that may not be durable has its lock bit
-//!   set, from the publishing store until its durability is known. A thread that acts on a slot with a lock bit
-//!   makes it durable first.
+//! - *Lock bits* in the meta word are hints, not locks. Any published slot that may not be durable has the lock bit
+//!   set, from the publishing store until known to be durable. A thread that acts on a slot with a lock bit makes
+//!   it durable first.
 //! - A thread that clears lock bits holds the lock, and knows that everything is durable up to the value of the
 //!   bucket's counter. The counter was read under the lock, and the awaited commit was requested after that.
 //! - A slot whose bitmap bit is off may hold any bytes. Such a slot is written only after the bucket's counter was

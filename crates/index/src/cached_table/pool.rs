@@ -173,7 +173,7 @@ mod tests {
                 thread::yield_now();
                 false
             }),
-            "it never is"
+            "the condition never became true"
         );
     }
 
@@ -187,9 +187,9 @@ mod tests {
         let threads = CopyThreads::start(&table, 2).unwrap();
         wait_until(|| threads.alive_count() == 2 && threads.awake_count() == 0);
         (0..1000).for_each(|_| _ = is_hit(&table));
-        assert_eq!((threads.awake_count(), table.stats().served_count), (0, 0), "nobody wrote");
+        assert_eq!((threads.awake_count(), table.stats().served_count), (0, 0), "no thread wrote");
         put(&table);
-        assert!(is_hit(&table) && table.stats().taken_back_count == 1, "a thread that sleeps is not waited for");
+        assert!(is_hit(&table) && table.stats().taken_back_count == 1, "writers do not wait for a sleeping thread");
         wait_until(|| {
             put(&table);
             assert!(is_hit(&table));
@@ -214,8 +214,8 @@ mod tests {
         wait_until(|| threads.threads[0].is_finished());
         drop(locked);
         write.put(&COPY);
-        assert!(!is_hit(&table) && threads.alive_count() == 0, "what became of the copy is not known");
+        assert!(!is_hit(&table) && threads.alive_count() == 0, "the state of the copy is unknown");
         put(&table);
-        assert!(is_hit(&table), "writers do it themselves");
+        assert!(is_hit(&table), "writers write the copy");
     }
 }

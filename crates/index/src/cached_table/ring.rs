@@ -7,8 +7,8 @@
 //!
 //! To make space for another copy, the thread processes the copies behind `free_until`, one after the other:
 //! - A copy that no bucket names is dropped.
-//! - A copy that was read since it was last considered is moved to `at`, within a bound on the work of one call. If
-//!   a large part of the ring is free, any copy is moved.
+//! - A copy that was read since it was last considered is moved to `at`, within a bound on the work of one call.
+//!   While less than 7/8 of the ring is live, any copy is moved.
 //! - Any other copy is evicted.
 //!
 //! A copy of at most one line does not cross lines. If it would, a head of zero marks the remaining part of the
@@ -237,9 +237,9 @@ mod tests {
     #[test]
     fn thread_leaves_taken_ring() {
         let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-        let filling = table.fill(1).expect("nobody fills it");
+        let filling = table.fill(1).expect("no thread fills it");
         assert!(table.fill(1).is_none());
-        assert!(table.fill(1).is_none(), "the first refusal let the ring go");
+        assert!(table.fill(1).is_none(), "the first refusal unlocked the ring");
         drop(filling);
         assert!(table.fill(1).is_some());
     }

@@ -5,8 +5,8 @@
 //!    crash here leaves some of them to the next open.
 //! 3. The directories are built.
 //!
-//! Opening reads one header line per segment: tens of milliseconds for fifty million items. It does not change a
-//! medium that is open for reading only: a committed split is then taken into account without being finished.
+//! Opening reads one header line per segment: tens of milliseconds for fifty million items. A medium that is open
+//! for reading only is not changed: a committed split is then taken into account without being finished.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

@@ -26,7 +26,7 @@ fn rig() -> Rig {
     let item = Slot::of_item(NAME.0, Position::of(place));
     // In both buckets, so that the key has such an item before it in either.
     for slot in [item, item, Slot::whole(&bytes_of(NAME), OLD).unwrap()] {
-        let published = rig.table.lock(rig.cx(), NAME.0).insert(&slot).expect("there is room");
+        let published = rig.table.lock(rig.cx(), NAME.0).insert(&slot).expect("there is space");
         published.settle(&rig.medium).unwrap();
     }
     rig

@@ -95,7 +95,7 @@ impl<M: Medium> Table<M> {
         let found = buckets.find(Key { bytes, signature: sign(bytes) }, |_| Ok::<_, heap::HeapError>(false)).unwrap();
         let published = match found {
             Some(found) => buckets.replace(&found, &slot),
-            None => buckets.insert(&slot).expect("there is room"),
+            None => buckets.insert(&slot).expect("there is space"),
         };
         published.settle(&self.medium).unwrap();
     }
@@ -104,8 +104,8 @@ impl<M: Medium> Table<M> {
     fn get(&self, bytes: &[u8; 16]) -> Option<u8> {
         let is_key = |_: Position| Ok::<_, MediumError>(false);
         let slot = self.table.find(&self.medium, Key { bytes, signature: sign(bytes) }, is_key).unwrap()?;
-        assert!(slot.is_intact(), "a torn slot was believed");
-        let Content::Whole { value, .. } = slot.content() else { panic!("no whole slot") };
+        assert!(slot.is_intact(), "a torn slot was returned");
+        let Content::Whole { value, .. } = slot.content() else { panic!("the slot holds no inline item") };
         Some(value[0])
     }
 }
@@ -146,11 +146,11 @@ fn image(before: fn(&Table<Sim>)) -> Image {
 /// A value that was read once is not replaced by an older one, and the key always exists.
 fn read<M: Medium>(table: &Table<M>, key: &[u8; 16], Scene { values, read_count, .. }: Scene) {
     let place = |_| {
-        let value = table.get(key).expect("a key that is there was not found");
+        let value = table.get(key).expect("an existing key was not found");
         values.iter().position(|known| *known == value).expect("it was put")
     };
     let places: Vec<_> = (0..read_count).map(place).collect();
-    assert!(places.is_sorted(), "a later read tells an older item");
+    assert!(places.is_sorted(), "a later read returned an older item");
 }
 
 fn explore_finds<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<Modelled<T>>)) {
@@ -244,7 +244,7 @@ fn reader_without_its_first_counter_is_caught() {
 }
 
 #[test]
-#[should_panic(expected = "a key that is there was not found")]
+#[should_panic(expected = "an existing key was not found")]
 fn reader_without_its_second_counter_is_caught() {
     broken(moved(), canary::SECOND_COUNTER_IGNORED);
 }
@@ -256,7 +256,7 @@ fn uncounted_slot_reuse_is_caught() {
 }
 
 #[test]
-#[should_panic(expected = "a key that is there was not found")]
+#[should_panic(expected = "an existing key was not found")]
 fn move_that_is_not_counted_is_caught() {
     broken(relieved(), canary::MOVE_NOT_COUNTED);
 }
@@ -268,7 +268,7 @@ fn words_without_an_order_are_caught() {
 }
 
 #[test]
-#[should_panic(expected = "a key that is there was not found")]
+#[should_panic(expected = "an existing key was not found")]
 fn words_of_a_move_without_an_order_are_caught() {
     unordered(moved());
 }

@@ -35,7 +35,7 @@ fn twins() -> Vec<(Arc<Rig>, Name)> {
 #[test]
 fn of_twins_one_is_gone_before_their_key_is_written() {
     let twins = twins();
-    assert!(!twins.is_empty(), "no crash leaves any");
+    assert!(!twins.is_empty(), "no crash leaves twins");
     for (rig, twin) in twins.into_iter().take(4) {
         let replaced = with(&rig.contents(), &[(twin, Some(9))]);
         assert_eq!(crashed(&rig, &replaced, |rig| rig.put(twin, 9)), [""; 0]);

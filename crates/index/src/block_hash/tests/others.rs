@@ -33,7 +33,7 @@ fn unswept_of(key_count: u32) -> (Rig, Place) {
     let pin = epoch::pin();
     let (buckets, _) = rig.locked(NAME);
     let slot = Slot::of_item(NAME.0, Position::of(place));
-    buckets.insert(&slot).expect("there is room").settle(&rig.medium).unwrap();
+    buckets.insert(&slot).expect("there is space").settle(&rig.medium).unwrap();
     drop(pin);
     (Rig::opened(rig.medium.clone()), place)
 }
@@ -189,7 +189,7 @@ fn unlinked_item_is_left_to_free() {
     assert_eq!(left_by(&rig, || rig.split(one)), 3, "again");
     assert_eq!(left_by(&rig, || rig.split(other)), 2, "of a segment of less depth");
     assert_eq!(rig.table.split_counts(), (3, 0));
-    assert_eq!(left_by(&rig, || rig.batch(&[(mixed(0), Some(7))])), 1, "what readers ask while a batch is carried out");
+    assert_eq!(left_by(&rig, || rig.batch(&[(mixed(0), Some(7))])), 1, "the overlay");
     assert_eq!(left_by(&rig, || rig.clear()), 1, "the tables");
     rig.free_garbage();
 }

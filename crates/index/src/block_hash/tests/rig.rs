@@ -79,7 +79,7 @@ impl Rig {
     }
 
     pub(super) fn opened(medium: Sim) -> Rig {
-        Rig::try_opened(medium).expect("it is whole")
+        Rig::try_opened(medium).expect("it is intact")
     }
 
     pub(super) fn cx(&self) -> Context<'_, Sim, Lent> {

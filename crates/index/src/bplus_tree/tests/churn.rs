@@ -40,7 +40,7 @@ fn laps_with(count: usize, keys: &[&'static [u8]], empty: fn(&mut Rig, &[&'stati
             rig.tree.collect();
         }
         let first_bytes = *first_bytes.get_or_insert(rig.tree.dram_bytes());
-        assert!(rig.tree.dram_bytes() <= 2 * first_bytes, "lap {lap} took as much again");
+        assert!(rig.tree.dram_bytes() <= 2 * first_bytes, "lap {lap} needed twice the memory");
     }
     rig.check();
 }
@@ -84,7 +84,7 @@ fn pinned_readers_nodes_are_not_reused() {
         assert!(!rig.tree.collect());
         rig.put(&keys);
         // Half, because leaves that were not merged are filled again.
-        assert!(rig.tree.dram_bytes() > lap * first_bytes / 2, "memory was used again under a pin");
+        assert!(rig.tree.dram_bytes() > lap * first_bytes / 2, "memory was reused under a pin");
     }
 }
 

@@ -83,7 +83,7 @@ fn parent_that_has_changed_shows_no_neighbours() {
     let new: Vec<_> = later.iter().map(|&key| (key, rig.item(key))).collect();
     let (tree, _pin) = (&rig.tree, epoch::pin());
     let mut seek = Seek::At(Target::whole(&rig.items, first[999]));
-    let Ok((leaf, path)) = tree.descend(&mut seek, |_, _, _| Ok(())) else { panic!("nobody changes it") };
+    let Ok((leaf, path)) = tree.descend(&mut seek, |_, _, _| Ok(())) else { panic!("no thread changes it") };
     assert!(tree.pair(leaf.node, &path, |node| tree.leaf(node)).is_some());
     new.iter().for_each(|&(key, new)| assert_eq!(rig.apply_one(key, Edit::Insert(new)), Ok(())));
     let looked = Cell::new(false);

@@ -161,14 +161,14 @@ impl<T: Twin> Store<T> {
             || 0,
             |copied| {
                 let number = u64::from_le_bytes(copied.value.try_into().expect("it has eight bytes"));
-                assert_eq!(copied.version, [number; 2], "a torn copy was believed");
+                assert_eq!(copied.version, [number; 2], "a torn copy was returned");
                 number
             },
         );
         let number = match lookup {
             Lookup::Hit(number) => number,
             Lookup::Absent => {
-                assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "an absence is none");
+                assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "a present key was reported absent");
                 return acknowledged;
             }
             Lookup::Miss(permit) => {
@@ -180,8 +180,8 @@ impl<T: Twin> Store<T> {
                 number
             }
         };
-        assert!(number >= acknowledged, "a read tells {number}, and {acknowledged} was acknowledged before");
-        assert!(number <= self.durable.load(SeqCst), "a read tells what may be lost");
+        assert!(number >= acknowledged, "a read returned {number}, but {acknowledged} was acknowledged before");
+        assert!(number <= self.durable.load(SeqCst), "a read returned a value that may be lost");
         number
     }
 }
@@ -196,7 +196,7 @@ fn reader_beside_writer<T: Twin>(is_first_past: bool) {
         let reader = Arc::clone(&store);
         let reader = thread::spawn(move || {
             let first = if is_first_past { reader.get_stored() } else { reader.get() };
-            assert!(reader.get() >= first, "a later read tells an older item");
+            assert!(reader.get() >= first, "a later read returned an older item");
         });
         store.put(false);
         reader.join().unwrap();
@@ -214,7 +214,7 @@ fn reader_brings_in<T: Twin>(is_long: bool) {
         let writer = Arc::clone(&store);
         let writer = thread::spawn(move || writer.put(is_long));
         let first = store.get();
-        assert!(store.get() >= first, "a later read tells an older item");
+        assert!(store.get() >= first, "a later read returned an older item");
         writer.join().unwrap();
         assert_eq!(store.get(), 2);
     });
@@ -242,7 +242,7 @@ fn clear_beside_writer<T: Twin>() {
         let held = store.held.load(SeqCst);
         match store.cache.lookup(KEY, || 0, |copied| copied.version[0]) {
             Lookup::Hit(number) => assert_eq!(number, held, "a copy is not the store's item"),
-            Lookup::Absent => assert_eq!(held, GONE, "an absence is none"),
+            Lookup::Absent => assert_eq!(held, GONE, "a present key was reported absent"),
             Lookup::Miss(_) => {}
         }
     });
@@ -276,19 +276,19 @@ fn cleared_copies_are_gone() {
 }
 
 #[test]
-#[should_panic(expected = "an absence is none")]
+#[should_panic(expected = "a present key was reported absent")]
 fn look_without_its_fence_is_caught() {
     reader_beside_writer::<NoReaderFence>(false);
 }
 
 #[test]
-#[should_panic(expected = "an absence is none")]
+#[should_panic(expected = "a present key was reported absent")]
 fn lock_without_its_fence_is_caught() {
     reader_beside_writer::<NoWriterFence>(false);
 }
 
 #[test]
-#[should_panic(expected = "a later read tells an older item")]
+#[should_panic(expected = "a later read returned an older item")]
 fn copy_that_is_hidden_late_is_caught() {
     reader_beside_writer::<HidesLate>(true);
 }
@@ -312,7 +312,7 @@ fn write_missing_clear_is_caught() {
 }
 
 #[test]
-#[should_panic(expected = "a read tells what may be lost")]
+#[should_panic(expected = "a read returned a value that may be lost")]
 fn an_item_that_is_shown_early_is_caught() {
     reader_beside_writer::<ShowsEarly>(false);
 }

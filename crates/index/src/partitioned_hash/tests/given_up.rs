@@ -55,6 +55,6 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
 fn overflow_after_abandoned_batch_is_durable() {
     for as_one_of_many in [false, true] {
         assert_eq!(lost_count(None, as_one_of_many), 0);
-        assert!(lost_count(Some(canary::WAYS_MARKED_EARLY), as_one_of_many) > 0, "the twin was not caught");
+        assert!(lost_count(Some(canary::WAYS_MARKED_EARLY), as_one_of_many) > 0, "the broken variant was not caught");
     }
 }

@@ -94,14 +94,14 @@ impl Scene {
 
     /// Puts an item that was written, and returns the position that it replaced.
     fn put_at(&self, key: Key, position: Position) -> Option<Position> {
-        let (published, found) = self.rig.publish(key, position).expect("there is room");
+        let (published, found) = self.rig.publish(key, position).expect("there is space");
         self.rig.finish(published, found);
         found.map(|found| found.position)
     }
 
     /// Publishes an entry that no thread settles, as a killed process does.
     fn put_half(&self, key: Key, value: u64) {
-        let _never_settled = self.rig.publish(key, self.rig.write_item(key, value)).expect("there is room");
+        let _never_settled = self.rig.publish(key, self.rig.write_item(key, value)).expect("there is space");
     }
 
     fn remove(&self, key: Key) -> Option<u64> {

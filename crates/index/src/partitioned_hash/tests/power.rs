@@ -63,7 +63,7 @@ fn puts(canary: Option<Canary>) -> Vec<String> {
 fn put_replace_remove_are_atomic() {
     assert_eq!(puts(None), Vec::<String>::new());
     for canary in [canary::ITEM_NOT_ORDERED, canary::OVERFLOW_BIT_LATE, canary::UNSETTLED_READ] {
-        assert!(!puts(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!puts(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
@@ -92,7 +92,7 @@ fn batches(canary: Option<Canary>) -> Vec<String> {
 fn batch_is_atomic() {
     assert_eq!(batches(None), Vec::<String>::new());
     for canary in [canary::BATCH_BEFORE_RECORD, canary::BATCH_BEFORE_ENTRIES, canary::BATCH_FORGOTTEN_EARLY] {
-        assert!(!batches(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!batches(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
@@ -134,7 +134,7 @@ fn splits(canary: Option<Canary>) -> Vec<String> {
 fn split_loses_nothing() {
     assert_eq!(splits(None), Vec::<String>::new());
     for canary in [canary::SPLIT_BEFORE_SEGMENTS, canary::RECORD_CLEARED_EARLY] {
-        assert!(!splits(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!splits(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
@@ -180,7 +180,7 @@ fn clears(canary: Option<Canary>) -> Vec<String> {
 #[test]
 fn clear_removes_everything_or_nothing() {
     assert_eq!(clears(None), Vec::<String>::new());
-    assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the twin was not caught");
+    assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the broken variant was not caught");
 }
 
 /// A log has no fence that makes anything durable.

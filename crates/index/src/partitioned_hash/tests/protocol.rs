@@ -77,10 +77,10 @@ fn killed_process_data_is_durable_before_use() {
     drop(pin);
     // The fences of the thread that relies on the bit complete nothing of the thread that made it durable.
     thread::scope(|scope| _ = scope.spawn(|| rig.put(key, 2)));
-    assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put after another thread's look");
+    assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put after another thread's lookup");
     let (rig, key) = killed(Some(canary::SEGMENT_LEFT_AS_FOUND));
     rig.put(key, 2);
-    assert!(lost_in(&rig.medium, key, 2) > 0, "the twin was not caught");
+    assert!(lost_in(&rig.medium, key, 2) > 0, "the broken variant was not caught");
 }
 
 /// Returns a store that was not swept yet, with keys, and the place of one of them.
@@ -176,5 +176,5 @@ fn wrong_when_generations_have_come_round(canary: Option<Canary>) -> Vec<String>
 fn generations_may_wrap_before_cleared_is_freed() {
     assert_eq!(wrong_when_generations_have_come_round(None), Vec::<String>::new());
     let wrong = wrong_when_generations_have_come_round(Some(canary::CLEARED_UNBURIED));
-    assert!(!wrong.is_empty(), "the twin was not caught");
+    assert!(!wrong.is_empty(), "the broken variant was not caught");
 }

@@ -78,7 +78,7 @@ impl Rig<Sim> {
     }
 
     pub(super) fn opened(medium: Sim, partition_count: u32) -> Rig<Sim> {
-        Rig::try_opened(medium, partition_count).expect("it is whole")
+        Rig::try_opened(medium, partition_count).expect("it is intact")
     }
 
     /// Returns `None` if the region is damaged.

@@ -62,7 +62,7 @@ fn deleted_mark_after_crash_is_swept() {
 fn deleted_mark_after_crash_does_not_block() {
     let (rig, slot) = with_deleted_leftover();
     assert_eq!(rig.put(neighbour(0), 5), None);
-    assert_eq!(rig.slot(neighbour(0)), Some(slot), "whoever looked for the key has settled the mark");
+    assert_eq!(rig.slot(neighbour(0)), Some(slot), "the search for the key settled the mark");
     rig.sweep();
     assert_eq!((rig.get(neighbour(0)), rig.index.len()), (Some(5), 1));
 }

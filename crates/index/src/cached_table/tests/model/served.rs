@@ -139,7 +139,7 @@ fn signal_without_its_copy_is_caught() {
 }
 
 #[test]
-#[should_panic(expected = "a read tells what may be lost")]
+#[should_panic(expected = "a read returned a value that may be lost")]
 fn copy_visible_while_written_is_caught() {
     a_put_is_served::<ServesShown>(1);
 }
@@ -151,7 +151,7 @@ fn request_before_its_words_is_caught() {
 }
 
 #[test]
-#[should_panic(expected = "a read tells what may be lost")]
+#[should_panic(expected = "a read returned a value that may be lost")]
 fn failed_write_showing_copy_is_caught() {
     a_put_in_vain_is_served::<ShowsUnchanged>(1);
 }

@@ -47,7 +47,7 @@ fn read(scene: &Scene, keys: [Key; 2], [old, new]: [[Option<u64>; 2]; 2]) {
         was_new |= seen == new[of];
         if was_new {
             let durable = [scene.durable_in_batch(ONE, old[0]), scene.durable_in_batch(TWO, old[1])];
-            assert_eq!(durable, new, "what was read is not durable");
+            assert_eq!(durable, new, "a value that was read is not durable");
         }
     }
 }
@@ -117,7 +117,7 @@ fn entries_without_marks_are_caught() {
 }
 
 #[test]
-#[should_panic(expected = "what was read is not durable")]
+#[should_panic(expected = "a value that was read is not durable")]
 fn undurable_batch_read_is_caught() {
     replaced(Some(canary::UNSETTLED_READ));
 }

@@ -183,7 +183,7 @@ fn find_takes_no_reused_slot_for_damage() {
             let is_its_own = signature_of(scene, position) == ONE.signature;
             if is_its_own { Ok(Some(())) } else { Err(MediumError::ReadOnly) }
         });
-        found.expect("an entry of another signature was shown, and believed to be damage");
+        found.expect("an entry of another signature was reported as damage");
     };
     whole(|scene| scene.put(ONE, 1), &[change_hands, reader], |_| {});
 }
@@ -209,7 +209,7 @@ fn find_reports_damage_during_slot_reuse() {
 fn walk_shows_matching_signature_and_position() {
     let walker = |scene: &Scene| {
         let shown = scene.rig.index.visit(&scene.rig.medium, Cursor::default(), |signature, position| {
-            assert_eq!(signature_of(scene, position), signature, "of two entries");
+            assert_eq!(signature_of(scene, position), signature, "signature and position are of two entries");
             Ok::<_, MediumError>(())
         });
         shown.unwrap();
