@@ -23,13 +23,13 @@
 //! | 1 the item, if it is larger than a slot, is written and flushed | nothing |
 //! | 2a both buckets are locked, the key is looked up | the same |
 //! | 2b twins become one: the other's bit off, ordered | the same |
-//! | 3 counter + 1; a free slot is written and flushed; ordered | the same |
+//! | 3a counter + 1 of the old slot's bucket, or for an insert of the emptier bucket | the same |
+//! | 3b a free slot of that bucket is written and flushed; ordered | the same |
 //! | 4 the meta word is published: bit on, old bit off, shape, lock bits; commit requested | old or new |
 //! | 5 memory: lock bits off, not flushed; the buckets are unlocked | the same |
 //! | 6 waited for; a log's lock bits off, if the bucket's counter is unchanged | new |
 //!
-//! Step 3 uses the bucket of the old slot, or for an insert the emptier bucket. A removal skips step 1, and of step
-//! 3 it only raises the counter. A put without obstacles runs step 1 after step 2
+//! A removal skips steps 1 and 3b. A put without obstacles runs step 1 after step 2
 //! (`engines/rewo-hash/src/at_once.rs`): an item that no slot names has no effect, whenever it is written.
 //!
 //! # Reading

@@ -20,13 +20,13 @@
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 both buckets of the item are locked; the item is still there, the bucket still full | nothing |
+//! | 1 both of the item's buckets are locked; item still there, bucket still full | nothing |
 //! | 2 the other's counter + 1; the copy written there and flushed; ordered | nothing |
 //! | 3 its bit on there: published, with its lock bit; ordered | the item, or equal twins |
 //! | 4 the source's counter + 1; its bit off: published, with its lock bit | twins, or the item |
-//! | 5 memory: fence, lock bits off | the item |
+//! | 5 memory: fence, lock bits off. On a log the bits stay until a thread waits | the item |
 //!
-//! On a log, the lock bits stay in step 5: no thread has waited, so a thread that finds the bits waits.
+//! On a log, no thread has waited after step 5, so a thread that finds the lock bits waits.
 //!
 //! After one walk, the next walk can find new work only if a bucket has lost its space for inserts since, or has
 //! become light. A write that causes either sets a flag of the table, after it has published. So the background

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 1 freeze: partition lock, then all locks of the segment | nothing |
 //! | 2a two new segments, PENDING, streamed | free space |
-//! | 2b if lock bits were found, meta words with lock bits published; an error ends the split | free space |
+//! | 2b if lock bits were found: meta words with lock bits published; failure ends the split | free space |
 //! | 2c ordered | free space |
 //! | 3 the partition's split record, its commit word last in the line; ordered | a split that recovery finishes |
 //! | 4 states LIVE, LIVE, DEAD; ordered | the same |

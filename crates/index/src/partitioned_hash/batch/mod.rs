@@ -8,7 +8,7 @@
 //! | 2 the pairs of all keys locked; each key looked up; free entries chosen | free space |
 //! | 3a overflow bits, record flushed; ordered, with the items | free space; overflow bits may lead to free entries |
 //! | 3b a batch word names the record: PREPARED; ordered | a batch that opening undoes: nothing |
-//! | 4 every entry published with the mark BATCH; ordered | some marked entries, which opening restores |
+//! | 4 all entries published with the mark BATCH; ordered | marked entries, which opening restores from the record |
 //! | 5 the word becomes COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
 //! | 6 the marks cleared, deleted entries emptied; ordered | a batch that opening completes |
 //! | 7 the word becomes 0; ordered; the locks are released | the batch |
