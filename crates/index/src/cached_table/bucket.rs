@@ -120,7 +120,7 @@ impl<'a, W: Word> Bucket<'a, W> {
         Bucket { state, writes, entries }
     }
 
-    /// Begins a read. Returns `None` while the bucket is being changed.
+    /// Returns the state with which a read begins, or `None` while the bucket is being changed.
     #[inline(always)]
     pub(super) fn see(self) -> Option<ObservedState> {
         let state = self.state.load(Acquire);

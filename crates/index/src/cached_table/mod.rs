@@ -4,8 +4,8 @@
 //! A key has one bucket, which is one cache line. Only the key's signature determines it, so splits of segments do
 //! not concern the table. The bucket holds the place of the item's copy in a ring (`ring`). The copy holds the key,
 //! the value, the version and the expiry. A search reads the line of the bucket, and for a hit the copy: two lines
-//! for an item of up to 32 bytes. Buckets and rings are all the memory that the table uses, and their size is
-//! fixed.
+//! for an item of up to 32 bytes. Buckets and rings have a fixed size, and are all the memory that the table uses,
+//! except 8 KiB of signals if threads serve it.
 //!
 //! # Writing
 //! | step | runs | readers of the key |
