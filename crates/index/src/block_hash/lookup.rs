@@ -1,9 +1,10 @@
-//! One look at a key's two buckets: what most reads come to.
+//! One optimistic attempt on a key's two buckets, which answers most reads.
 //!
-//! It tells where a slot is that begins as one of the key does and bears no lock bit, and where there is none and no lock bit at all. Four bytes of each slot
-//! are compared, at a place where a word has all four. Which slot the key is in decides no branch, so that a processor is at the next key's
-//! buckets while these are still on the way. All else is left to a search (`find`): chains, batches, buckets that changed meanwhile,
-//! and buckets that have slots of several kinds.
+//! A lookup is sure in two cases: a slot without a lock bit begins as a slot of the key does, or no slot does and
+//! no lock bit is set. It compares four bytes of each slot, chosen so that one word contains all four. No branch
+//! depends on the slot that holds the key, so a processor can proceed to the next key's buckets while these are
+//! still loading. In all other cases the caller runs a search (`find`): chains, batches, buckets that changed
+//! during the lookup, and buckets with slots of several kinds.
 
 use pmem::arch::equal_halves;
 use pmem::{Medium, MediumError, Offset};
@@ -16,23 +17,24 @@ use super::{BlockHash, Slot};
 use crate::Position;
 use crate::segmented::directory::Led;
 
-/// What a look tells.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug)]
 pub enum Lookup {
-    /// A slot of the key's signature names this item, which may be another key's.
+    /// A slot with the key's signature names this item, which may belong to another key.
     Item(Position),
-    /// The key's slot, which holds the item.
+    /// The slot of the key, which holds the item inline.
     Whole(Slot),
-    /// The key is not there.
+    /// The key is absent.
     Nothing,
-    /// It takes a search.
+    /// A search is needed.
     Unsure,
 }
 
-/// Of each slot the word that has four of its first eight bytes.
+/// For each slot, the word that contains four of its first eight bytes.
 const LOOKED_AT: [u8; SLOT_COUNT] = [1, 5, 9, 13, 16, 20, 24, 28];
 
-/// Which of those four bytes, of two slots, begin or end that word: the first four, the four behind the first byte, and so on.
+/// For each pair of slots, the shift of the slot's head that yields those four bytes: the first four, the four
+/// behind the first byte, and so on.
 const SHIFTS: [u32; SLOT_COUNT / 2] = [0, 8, 16, 24];
 
 const _: () = {
@@ -47,25 +49,26 @@ const _: () = {
     }
 };
 
-/// Of a bucket's slots that hold an item, those that begin so, as far as four bytes tell: bit i for slot i.
+/// Returns the slots of a bucket that hold an item and begin with `head`, as far as four bytes show: bit i for slot
+/// i.
 #[inline(always)]
 fn hits<M: Medium>(medium: &M, at: Offset, meta: Meta, head: u64) -> u32 {
     let wanted = SHIFTS.map(|shift| (head >> shift) as u32);
     equal_halves(medium.load_some(at, LOOKED_AT), wanted) & u32::from(meta.bitmap())
 }
 
-/// What the beginnings of both buckets' slots tell.
+/// The result of comparing the beginnings of all slots in both buckets.
 pub(super) struct Beginnings<'a, M> {
     medium: &'a M,
     places: [Offset; 2],
     pub(super) metas: [Meta; 2],
-    /// The first slot's: what is looked for is such as one of its kind begins with.
+    /// The shape of the first slot. The comparison used a head of that kind.
     shape: u8,
-    /// Slots that begin so: the first bucket's, and behind them the second one's.
+    /// The slots that matched: those of the first bucket, then those of the second.
     hits: u32,
 }
 
-/// A slot that may be the key's.
+/// A slot that may hold the key.
 pub(super) struct Spot<'a, M> {
     stored: Stored<'a, M>,
     meta: Meta,
@@ -73,7 +76,7 @@ pub(super) struct Spot<'a, M> {
     pub(super) i: usize,
 }
 
-/// What a look at the slots' beginnings tells.
+/// The result of comparing the beginnings of slots.
 pub(super) enum Spotted<'a, M> {
     At(Spot<'a, M>),
     Nothing,
@@ -81,7 +84,8 @@ pub(super) enum Spotted<'a, M> {
 }
 
 impl<'a, M: Medium> Beginnings<'a, M> {
-    /// Those of the buckets at `places`; `None` if the first slot is of a kind that the key is never in.
+    /// Compares the slots of the buckets at `places`. Returns `None` if the first slot is of a kind that never
+    /// holds the key.
     #[inline(always)]
     pub(super) fn of(medium: &'a M, places: [Offset; 2], key: Key<'_>) -> Option<Beginnings<'a, M>> {
         let [first, second] = places;
@@ -92,13 +96,13 @@ impl<'a, M: Medium> Beginnings<'a, M> {
         Some(Beginnings { medium, places, metas, shape, hits })
     }
 
-    /// Whether no slot is of another kind: the key is in none but one that was hit.
+    /// Returns true if all slots are of the same kind, so that only a matching slot can hold the key.
     #[inline(always)]
     fn are_alike(&self) -> bool {
         self.metas.iter().all(|meta| meta.has_only_like(self.shape))
     }
 
-    /// The first slot that was hit, if one was.
+    /// Returns the first matching slot, if there is one.
     #[inline(always)]
     fn first(&self) -> Spot<'a, M> {
         let number = self.hits.trailing_zeros() as usize;
@@ -107,7 +111,7 @@ impl<'a, M: Medium> Beginnings<'a, M> {
         Spot { stored, meta: self.metas[choice], choice, i }
     }
 
-    /// The key's only slot. `Unsure`: there may be more than one.
+    /// Returns the only slot of the key, or `Unsure` if there may be several.
     #[inline(always)]
     pub(super) fn only(&self) -> Spotted<'a, M> {
         match self.hits {
@@ -120,13 +124,13 @@ impl<'a, M: Medium> Beginnings<'a, M> {
 }
 
 impl<M: Medium> Spot<'_, M> {
-    /// The slot.
+    /// Returns the slot.
     #[inline(always)]
     pub(super) fn slot(&self) -> Slot {
         self.stored.slot(self.meta, self.i)
     }
 
-    /// The slot's first sixteen bytes.
+    /// Returns the first sixteen bytes of the slot.
     #[inline(always)]
     fn start(&self) -> [u64; 2] {
         let (word, shift) = ((slot_start(self.i) / 8) as u8, slot_start(self.i) % 8 * 8);
@@ -136,7 +140,7 @@ impl<M: Medium> Spot<'_, M> {
 }
 
 impl<'a, M: Medium> OptimisticRead<'a, M> {
-    /// Looks at both buckets. What it tells counts if this look is steady.
+    /// Compares both buckets. The result counts if this read is steady afterwards.
     #[inline(always)]
     pub(super) fn spot(&self, key: Key<'_>) -> Spotted<'a, M> {
         let Some(places) = self.plain_places() else { return Spotted::Unsure };
@@ -153,7 +157,7 @@ impl<'a, M: Medium> OptimisticRead<'a, M> {
         }
     }
 
-    /// The same of the key, if `is_steady` at its end.
+    /// Looks up the key in both buckets. The result is sure only if `is_steady` returns true afterwards.
     #[inline(always)]
     fn lookup(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Lookup {
         match self.spot(key) {
@@ -172,7 +176,7 @@ impl<'a, M: Medium> OptimisticRead<'a, M> {
     }
 }
 
-/// What a look told, for a caller that asks again whether that still counts.
+/// The result of a lookup, for a caller that checks later whether it still counts.
 pub struct Candidate<'a, M> {
     read: OptimisticRead<'a, M>,
     lookup: Lookup,
@@ -180,7 +184,7 @@ pub struct Candidate<'a, M> {
 }
 
 impl<M: Medium> Candidate<'_, M> {
-    /// Where the item lies that the slot names, if one does: to be asked for.
+    /// Returns the position of the item that the slot names, if it names one, to be prefetched.
     #[inline(always)]
     pub fn position(&self) -> Option<Position> {
         match self.lookup {
@@ -191,7 +195,7 @@ impl<M: Medium> Candidate<'_, M> {
 }
 
 impl BlockHash {
-    /// Looks for a key, for [`BlockHash::lookup_candidate`].
+    /// Looks up a key ahead of [`BlockHash::lookup_candidate`].
     #[inline(always)]
     pub fn candidate<'a, M: Medium>(&'a self, medium: &'a M, key: Key<'_>) -> Candidate<'a, M> {
         let led = self.root().led();
@@ -200,22 +204,22 @@ impl BlockHash {
         Candidate { read, lookup, led }
     }
 
-    /// As [`BlockHash::lookup`], by a hint of the same key: if nothing changed where it looked, and readers are led by the same, another look
-    /// would tell no more.
+    /// Like [`BlockHash::lookup`], with a candidate of the same key. If the buckets have not changed and readers
+    /// are still directed to them, another lookup would have the same result.
     #[inline(always)]
     pub fn lookup_candidate<M: Medium>(&self, candidate: &Candidate<'_, M>, key: Key<'_>) -> Lookup {
         let is_same = candidate.read.is_steady() && self.root().led() == candidate.led;
         if is_same { candidate.lookup } else { self.lookup(candidate.read.medium, key) }
     }
 
-    /// Looks for a key. The caller is pinned, as for [`BlockHash::find`], which it asks where this is not sure.
+    /// Looks up a key. The caller is pinned as for [`BlockHash::find`], which it calls if the result is `Unsure`.
     #[inline(always)]
     pub fn lookup<M: Medium>(&self, medium: &M, key: Key<'_>) -> Lookup {
         let read = OptimisticRead::begin(self, medium, key.signature);
         read.lookup(key, || read.is_steady())
     }
 
-    /// As [`BlockHash::lookup`], with the slot as it is stored. `None`: it takes a search.
+    /// Like [`BlockHash::lookup`], but returns the stored slot. `None` means that a search is needed.
     #[inline(always)]
     pub(super) fn try_find<M: Medium, E: From<MediumError>>(
         &self,

@@ -1,4 +1,4 @@
-//! Writing one key: steps 2 to 6 (see the module above).
+//! Writes one key: steps 2 to 6 (see the parent module).
 
 use std::hint;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,8 @@ use crate::Position;
 use crate::segmented::{Context, Segmented};
 use crate::shared::HeldLocks;
 
-/// The sweep will not meet the item of this slot any more. The caller holds the locks that keep the sweep away.
+/// Marks the item of this slot, which the sweep will not reach any more. The caller holds the locks that keep the
+/// sweep out.
 #[inline(always)]
 pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Slot) {
     if !cx.heap.is_swept()
@@ -28,8 +29,9 @@ pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Sl
     }
 }
 
-/// The meta word of the bucket at `at`, to be changed by a thread that holds its lock: on a log without the lock bits of what is durable. With
-/// the change readers would wait for those, too, and in vain if the log fails.
+/// Returns the meta word of the bucket at `at` for a thread that holds its lock and is going to change it. On a
+/// log, it clears the lock bits of slots that are durable. Otherwise readers would wait for these slots together
+/// with the change, and in vain if the log fails.
 #[inline(always)]
 pub(super) fn meta_to_change<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
     if medium.deferred().is_some() && meta.is_any_locked() { without_durable(medium, at, meta) } else { meta }
@@ -44,34 +46,35 @@ fn without_durable<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
     }
 }
 
-/// A segment has no room for a key: it is to be split.
+/// The segment that has no space for a key, and must be split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full {
     /// The segment.
     pub(super) segment: Offset,
 }
 
-/// What a look at the buckets of a key told, under their locks.
+/// The result of a lookup of a key in its buckets, under their locks.
 #[derive(Clone, Copy, Debug)]
 pub enum LockedLookup {
-    /// A slot that holds the key, or names an item of the key's signature, which may be another key's; and no other does.
+    /// The only slot that holds the key, or that names an item of the key's signature, which may belong to another
+    /// key.
     Entry(At),
-    /// The key is not there.
+    /// The key is absent.
     Nothing,
-    /// It takes a search.
+    /// A search is needed.
     Unsure,
 }
 
 /// A slot that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct At {
-    /// What it holds.
+    /// The slot.
     pub slot: Slot,
     bucket: Bucket,
     i: usize,
 }
 
-/// A bucket: its number, and where it lies.
+/// The number and the place of a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Bucket {
     pub(super) number: usize,
@@ -87,7 +90,7 @@ pub struct Buckets<'a, M, D: Dram> {
     _locks: HeldLocks<'a>,
 }
 
-/// A write that is visible, and not known to be durable.
+/// A write that is visible, but not known to be durable.
 #[derive(Debug)]
 #[must_use]
 pub struct Published<'a> {
@@ -104,15 +107,15 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Published<'_> {
-    /// True on memory: it is durable.
+    /// Returns true on memory: the write is durable.
     pub(super) fn is_done(&self) -> bool {
         self.ticket.is_done()
     }
 
-    /// Step 6: waits, and takes a log's lock bits away. The caller is still pinned, and holds no lock.
+    /// Carries out step 6: waits, and clears a log's lock bits. The caller is still pinned, and holds no lock.
     ///
     /// # Errors
-    /// The medium's.
+    /// Returns the medium's error.
     #[inline(always)]
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
         let Published { segment, bucket, counter, ticket } = self;
@@ -124,7 +127,7 @@ impl Published<'_> {
 }
 
 impl BlockHash {
-    /// Step 2: locks the buckets of a signature.
+    /// Carries out step 2: locks the buckets of a signature.
     #[inline(always)]
     pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Buckets<'a, M, D> {
         let numbers = choices(signature);
@@ -135,7 +138,7 @@ impl BlockHash {
         }
     }
 
-    /// As [`BlockHash::lock`], by what was aimed at with this signature.
+    /// Like [`BlockHash::lock`], with the target that a prefetch of this signature returned.
     #[inline(always)]
     pub fn lock_target<'a, M: Medium, D: Dram>(
         &'a self,
@@ -146,7 +149,7 @@ impl BlockHash {
         self.try_lock(cx, target).unwrap_or_else(|| self.lock(cx, signature))
     }
 
-    /// `None` if the segment was split or cleared.
+    /// Returns `None` if the segment was split or cleared.
     #[inline(always)]
     fn try_lock<'a, M: Medium, D: Dram>(
         &'a self,
@@ -175,13 +178,13 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.segment.offsets().flat_map(of)
     }
 
-    /// The bucket's meta word, for a change of it.
+    /// Returns the bucket's meta word, for a change of it.
     #[inline(always)]
     fn meta_to_change(&self, bucket: Bucket) -> Meta {
         meta_to_change(self.cx.medium, bucket.at, self.stored(bucket).meta())
     }
 
-    /// Looks for a key.
+    /// Looks up a key.
     #[inline(always)]
     pub fn lookup(&self, key: Key<'_>) -> LockedLookup {
         let start = self.segment.offset();
@@ -199,16 +202,16 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         }
     }
 
-    /// An absence counts if nothing was lost.
+    /// Reports an absence, unless the medium has lost data.
     #[inline(always)]
     fn nothing(&self) -> LockedLookup {
         if self.cx.medium.check_lost_ranges().is_ok() { LockedLookup::Nothing } else { LockedLookup::Unsure }
     }
 
-    /// The key's slot. Of twins one stays.
+    /// Returns the slot of the key. Removes one of twins.
     ///
     /// # Errors
-    /// Those of `is_key`; the medium's; [`HeapError::Damaged`] if a bucket has no free slot.
+    /// Returns the error of `is_key` or of the medium, or [`HeapError::Damaged`] if a bucket has no free slot.
     #[inline(always)]
     pub fn find<E: From<HeapError>>(
         &self,
@@ -225,7 +228,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         }
     }
 
-    /// What a search found; an absence counts if nothing was lost.
+    /// Returns the result of a search. An absence counts only if the medium has lost no data.
     #[inline(always)]
     fn found<E: From<HeapError>>(&self, found: Option<At>) -> Result<Option<At>, E> {
         if found.is_none() {
@@ -234,7 +237,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         Ok(found)
     }
 
-    /// As [`Buckets::find`], slot by slot.
+    /// Like [`Buckets::find`], slot by slot.
     #[inline(never)]
     fn find_among_all<E: From<HeapError>>(
         &self,
@@ -261,7 +264,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.found(found)
     }
 
-    /// Empties slot `i`, whose item is elsewhere, too; ordered.
+    /// Empties slot `i`, whose item is also in another slot, and orders that.
     #[cold]
     fn drop_twin(&self, bucket: Bucket, i: usize) {
         let medium = self.cx.medium;
@@ -269,20 +272,20 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             return;
         }
         self.segment.raise(bucket.number);
-        // Where the medium has failed both stay, and a reader takes the first.
+        // If the medium has failed, both stay, and a reader uses the first.
         let _ = medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
         medium.order();
     }
 
-    /// As [`BlockHash::damaged_bucket`].
+    /// Like [`BlockHash::damaged_bucket`].
     pub fn damaged_bucket(&self) -> Option<Offset> {
         self.buckets().find(|bucket| self.stored(*bucket).has_damaged_slot()).map(|bucket| bucket.at)
     }
 
-    /// Puts a slot where the key was not found.
+    /// Inserts a slot for a key that was not found.
     ///
     /// # Errors
-    /// [`Full`], and nothing has changed.
+    /// [`Full`]; then nothing has changed.
     #[inline(always)]
     pub fn insert(self, slot: &Slot) -> Result<Published<'a>, Full> {
         match self.emptiest() {
@@ -291,21 +294,21 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         }
     }
 
-    /// The bucket with the fewest items, and how many those are; of equal ones the first.
+    /// Returns the bucket with the fewest items, the first of equal ones, and that number of items.
     #[inline(always)]
     fn emptiest(&self) -> (u32, Bucket) {
         let both = |segment| {
             let buckets = self.numbers.map(|number| Bucket { number, at: bucket(segment, number) });
             buckets.map(|bucket| (self.stored(bucket).meta().filled(), bucket))
         };
-        // No branch: which one it is nobody foresees.
+        // Without a branch, because it would be unpredictable.
         let emptier =
             |one: (u32, Bucket), other: (u32, Bucket)| hint::select_unpredictable(other.0 < one.0, other, one);
         let [one, other] = both(self.segment.offset());
         self.segment.offsets().skip(1).flat_map(both).fold(emptier(one, other), emptier)
     }
 
-    /// Puts a slot in the place of another of the key, in the same bucket.
+    /// Replaces a slot of the key by another, in the same bucket.
     #[inline(always)]
     pub fn replace(self, old: &At, slot: &Slot) -> Published<'a> {
         if self.cx.medium.breaks(canary::UPDATE_ACROSS_BUCKETS) {
@@ -329,7 +332,8 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         published
     }
 
-    /// Steps 3 to 5: the slot goes into a free one of the bucket, and slot `old` is emptied by the same word. The segment has `more` items then.
+    /// Carries out steps 3 to 5: writes the slot to a free one of the bucket, and empties slot `old` with the same
+    /// word. The segment then has `more` items more.
     #[inline(always)]
     pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>, more: i64) -> Published<'a> {
         let (medium, stored) = (self.cx.medium, self.stored(bucket));
@@ -357,8 +361,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         published
     }
 
-    /// Steps 4 and 5. Items are counted behind the commit: the count is a locked instruction, which waits for what was flushed. A log that has
-    /// failed does not take the word in: the bucket stays as it was, and [`Published::settle`] returns the error.
+    /// Carries out steps 4 and 5. Items are counted after the commit, because the counter needs a locked
+    /// instruction, which waits for flushes. A failed log does not accept the word: the bucket stays as it was, and
+    /// [`Published::settle`] returns the error.
     #[inline(always)]
     fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
         let medium = self.cx.medium;
@@ -373,7 +378,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         Published { segment: self.segment, bucket, counter: self.segment.counter(bucket.number), ticket }
     }
 
-    /// The broken twin that needs two words.
+    /// The broken variant that needs two words.
     #[cold]
     fn replace_across(self, old: &At, slot: &Slot) -> Published<'a> {
         let other = self.buckets().find(|bucket| bucket.number != old.bucket.number).expect("there are two");

@@ -1,4 +1,4 @@
-//! Keys that are searched for, and how they compare.
+//! Keys that are sought, and their comparison.
 
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,14 +9,14 @@ use super::layout::{HEAD_BYTES, Heads};
 use super::{ChangeError, KeyStart, Keys};
 use crate::Position;
 
-/// Why an attempt ended before its time.
+/// The reason why an attempt ended early.
 #[derive(Debug)]
 pub(super) enum Stop<E> {
-    /// Another thread changed what was read: again from the root.
+    /// Another thread changed a node during the attempt: start again from the root.
     Again,
-    /// The leaf has no room for another key.
+    /// The leaf has no space for another key.
     Full,
-    /// There is no use in trying again.
+    /// Another attempt is useless.
     Failed(ChangeError<E>),
 }
 
@@ -26,12 +26,12 @@ impl<E> From<super::NoDram> for Stop<E> {
     }
 }
 
-/// A key that is searched for. Its item is read only when the bytes at hand do not decide.
+/// A key that is sought. Its item is read only if the bytes in memory do not decide a comparison.
 pub(super) struct Target<'a, K> {
     pub(super) keys: &'a K,
     bytes: &'a [u8],
     key_bytes: usize,
-    /// The item to read the whole key from; `None` where it is at hand.
+    /// The item from which to read the whole key, or `None` if the key is in memory.
     item: Option<Position>,
 }
 
@@ -46,7 +46,7 @@ impl<'a, K: Keys> Target<'a, K> {
         Target { keys, bytes: key, key_bytes: key.len(), item: None }
     }
 
-    /// Asks the cache for the item if it may be read.
+    /// Prefetches the item if it may be read.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         if let Some(item) = self.item {
@@ -54,7 +54,7 @@ impl<'a, K: Keys> Target<'a, K> {
         }
     }
 
-    /// At least the first `len_bytes` of the key, or all of it.
+    /// Returns at least the first `len_bytes` of the key, or the whole key.
     #[inline(always)]
     fn at_least(&mut self, len_bytes: usize) -> Result<&'a [u8], Stop<K::Error>> {
         if self.bytes.len() < len_bytes.min(self.key_bytes) {
@@ -72,42 +72,42 @@ impl<'a, K: Keys> Target<'a, K> {
         Ok(())
     }
 
-    /// The first `len_bytes` of the key, or all of it if it is shorter.
+    /// Returns the first `len_bytes` of the key, or the whole key if it is shorter.
     pub(super) fn start(&mut self, len_bytes: usize) -> Result<&'a [u8], Stop<K::Error>> {
         let bytes = self.at_least(len_bytes)?;
         Ok(&bytes[..bytes.len().min(len_bytes)])
     }
 
-    /// The key's head after `prefix_bytes`.
+    /// Returns the head of the key behind `prefix_bytes`.
     #[inline(always)]
     pub(super) fn head(&mut self, prefix_bytes: usize) -> Result<u64, Stop<K::Error>> {
         Ok(head_of(self.at_least(prefix_bytes + HEAD_BYTES)?, prefix_bytes))
     }
 
-    /// True if the whole key is at hand, and the item at `position` has it. False says nothing.
+    /// Returns true if the whole key is in memory, and the item at `position` has it. False means nothing.
     #[inline(always)]
     pub(super) fn is_at(&self, position: Position) -> bool {
         self.bytes.len() == self.key_bytes && self.keys.has_key(position, self.bytes)
     }
 
-    /// The key compared with `other`.
+    /// Compares the key with `other`.
     pub(super) fn compare(&mut self, other: &[u8]) -> Result<Ordering, Stop<K::Error>> {
         let at_hand = self.bytes.len().min(other.len());
         let decided = self.bytes[..at_hand].cmp(&other[..at_hand]);
         if decided != Ordering::Equal {
             return Ok(decided);
         }
-        // All that is at hand is the same: lengths decide, unless bytes of both are left.
+        // All bytes in memory are equal. The lengths decide, unless both have further bytes.
         Ok(self.at_least(other.len())?.cmp(other).then(self.key_bytes.cmp(&other.len())))
     }
 }
 
-/// The whole key of an item.
+/// Returns the whole key of an item.
 pub(super) fn key_of<K: Keys>(keys: &K, item: Position) -> Result<&[u8], Stop<K::Error>> {
     keys.key(item).map_err(|error| Stop::Failed(ChangeError::Keys(error)))
 }
 
-/// The head of `key` after `prefix_bytes`.
+/// Returns the head of `key` behind `prefix_bytes`.
 #[inline(always)]
 pub(super) fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
     let rest = key.get(prefix_bytes..).unwrap_or_default();
@@ -119,17 +119,17 @@ pub(super) fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
     u64::from_be_bytes(head)
 }
 
-/// How many first bytes two strings share.
+/// Returns the length of the common prefix of two strings.
 pub(super) fn common_bytes(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// The shortest string that is above `below` and not above `key`, which is above `below`.
+/// Returns the shortest string that is above `below` and not above `key`, which is above `below`.
 pub(super) fn shortest_between<'k>(below: &[u8], key: &'k [u8]) -> &'k [u8] {
     &key[..common_bytes(below, key) + 1]
 }
 
-/// Where heads equal to `head` start, and where they end, among the first `count`.
+/// Returns the start and the end of the heads equal to `head`, among the first `count`.
 #[inline(always)]
 pub(super) fn equal_heads<const N: usize>(heads: &Heads<N>, count: usize, head: u64) -> (usize, usize) {
     let below = arch::count_below(heads, head).min(count);
@@ -137,7 +137,7 @@ pub(super) fn equal_heads<const N: usize>(heads: &Heads<N>, count: usize, head: 
     (below, below + equal)
 }
 
-/// The first number in `from..past` for which `is_before` is false; it is true for those before that.
+/// Returns the first index in `from..past` for which `is_before` is false; it is true for all indexes before that.
 pub(super) fn first_not_before<E>(
     (mut from, mut past): (usize, usize),
     mut is_before: impl FnMut(usize) -> Result<bool, E>,

@@ -1,4 +1,4 @@
-//! Searching, and bringing in what a search did not find.
+//! Searches the table, and brings in items that a search did not find.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
@@ -11,39 +11,39 @@ use super::counts::Counted;
 use super::lines::Wide;
 use super::{CachedTable, Copied, LookupKey, NewCopy};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug)]
 pub enum Lookup<R> {
-    /// The key's copy, and what came of showing it.
+    /// The key's copy was found; the value is the result of `show`.
     Hit(R),
     /// The key is not in the store.
     Absent,
-    /// The store is to be asked; with the permit, what it has may be brought in.
+    /// The store must be read. With the permit, its item may be brought in.
     Miss(Option<Permit>),
 }
 
-/// What a search found for a caller that has the room for values.
+/// The result of a search for a caller that has a buffer for values.
 #[derive(Debug)]
 pub enum Taken<'r> {
-    /// The key's value, in that room.
+    /// The key's value, in the buffer.
     Value(&'r [u8]),
-    /// The value is longer than the room, or expires: [`CachedTable::lookup`] shows it. Nothing was counted.
+    /// The value is longer than the buffer, or it expires: use [`CachedTable::lookup`]. Nothing was counted.
     Unfit,
     /// As [`Lookup::Absent`].
     Absent,
-    /// As [`Lookup::Miss`]; the room comes back.
+    /// As [`Lookup::Miss`]; the buffer is returned.
     Missed(Option<Permit>, &'r mut [MaybeUninit<u64>]),
 }
 
-/// The right to bring in what the store has, unless it changes.
+/// The right to bring in the store's item, unless it changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Permit {
     begun: u64,
 }
 
 impl<W: Wide> CachedTable<W> {
-    /// Looks for a key's copy, and shows one that has not expired before `now_ms`, which is asked for only if the copy expires at
-    /// all.
+    /// Looks up a key's copy, and calls `show` with one that is not expired at `now_ms`, which is called only if
+    /// the copy has an expiry.
     #[inline(always)]
     pub fn lookup<R>(
         &self,
@@ -54,9 +54,9 @@ impl<W: Wide> CachedTable<W> {
         let mut room = [MaybeUninit::uninit(); VALUE_WORDS_MAX];
         let lookup = self.find_copy(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
         let lookup = match lookup {
-            // The store has one that has expired still, and tells what became of it.
+            // The store may still have the expired item, and decides about it.
             Lookup::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
-                // SAFETY: they were taken out of the copy.
+                // SAFETY: `take` wrote this number of bytes.
                 let value = unsafe { copy::value_of(&room, len_bytes) };
                 Lookup::Hit(show(Copied { value, version, expiry_ms }))
             }
@@ -68,7 +68,7 @@ impl<W: Wide> CachedTable<W> {
         lookup
     }
 
-    /// As [`Self::lookup`], but the value is taken out into `room`.
+    /// Like [`Self::lookup`], but copies the value into `room`.
     #[inline(always)]
     pub fn take<'r>(&self, key: LookupKey<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
         let lookup = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
@@ -76,7 +76,7 @@ impl<W: Wide> CachedTable<W> {
             self.count(&lookup);
         }
         match lookup {
-            // SAFETY: they were taken out of the copy.
+            // SAFETY: `take` wrote this number of bytes.
             Lookup::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
             Lookup::Hit(None) => Taken::Unfit,
             Lookup::Absent => Taken::Absent,
@@ -93,7 +93,7 @@ impl<W: Wide> CachedTable<W> {
         });
     }
 
-    /// Looks for a key's copy; what `take` takes of it is of one moment.
+    /// Looks up a key's copy. Everything that `take` reads of it is from the same moment.
     #[inline(always)]
     fn find_copy<T>(&self, key: LookupKey<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Lookup<T> {
         let bucket = self.bucket(key.signature);
@@ -123,14 +123,15 @@ impl<W: Wide> CachedTable<W> {
 }
 
 impl<W: Word> CachedTable<W> {
-    /// A permit without a search, for bringing in what is asked for now; `None` while a write is pending.
+    /// Returns a permit without a search, for bringing in an item that is read from the store from now on. Returns
+    /// `None` while a write is pending.
     pub fn permit(&self, key: LookupKey<'_>) -> Option<Permit> {
         let writes = self.lock(key.signature).writes();
         (writes.pending() == 0).then(|| Permit { begun: writes.begun() })
     }
 
-    /// Brings in what the store had of the key when it was asked, after the search that gave the permit; it was durable by the
-    /// end of that. Nothing comes in if a write of the bucket began meanwhile.
+    /// Brings in the item that the store had after the search that returned the permit. The item was durable by the
+    /// end of the store's read. It is refused if a write of the bucket has begun since the permit.
     pub fn admit(&self, permit: Permit, key: LookupKey<'_>, copy: &NewCopy<'_>) {
         let is_unchanged = |bucket: &LockedBucket<'_, W>| {
             let writes = bucket.writes();
@@ -139,7 +140,7 @@ impl<W: Word> CachedTable<W> {
         self.enter(key, copy, is_unchanged);
     }
 
-    /// Whether the bucket has a copy of the key, hidden or not; its entry. The caller holds the bucket's lock.
+    /// Returns the entry of the key's copy in the bucket, hidden or not. The caller holds the bucket's lock.
     pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: LookupKey<'_>) -> Option<(usize, Entry)> {
         let is_of =
             |entry: &Entry| entry.may_be(key.signature) && copy::met(&self.copies, entry.place(), key).is_some();

@@ -1,17 +1,21 @@
-//! What no search meets: an entry that lies where its key's entry can lie, and that damage hides.
+//! Finds entries that no search reaches: an entry at a place where its key's entry can be, hidden by damage.
 //!
-//! A search goes by signatures and overflow bits. A flipped bit of one of them makes a key absent; but the entry stays where
-//! it was put: in the home line, the rest of the pair, the stash or the chain of its key. A caller that wants to be sure of an
-//! absence asks for the keys of all the items that entries there name, whatever their signatures are.
+//! A search follows signatures and overflow bits. If one of these bits flips, the key seems absent, although its
+//! entry is still in the home line, the rest of the pair, the stash or the chain of the key. A caller that must be
+//! sure of an absence therefore checks the keys of all items that entries in these places name, whatever the
+//! signatures of the entries are.
 //!
-//! No writer is locked out. An entry's two words are read of one moment (`Entry::steady`). An entry of the right signature that a
-//! search can come to was inserted after the search, which has to be repeated, and so has one in a segment that was split.
+//! This locks out no writer. The two words of an entry are read consistently (`Entry::steady`). An entry that has
+//! the right signature and that a search reaches was inserted after the caller's search, which must be repeated.
+//! The same holds if the segment was split.
 //!
-//! A writer that finds no entry of its key makes one, and the key has two: by the next search the newer one is found, or the older
-//! if an overflow bit that was lost is set again, and the older one if the newer is removed. So where reads look into absences writes do,
-//! under the pair's lock; where they do not, `check --deep` finds the older entry, and a repair takes one whose signature is damaged last.
+//! A writer that finds no entry of its key inserts one, and the key then has two entries. Searches find the newer
+//! one, or the older one after a lost overflow bit is set again or the newer entry is removed. So in stores whose
+//! reads verify absences, writes verify them also, under the pair's lock. In other stores, `check --deep` finds the
+//! older entry, and a repair considers entries with a damaged signature last.
 //!
-//! Not told: an entry whose position word was lost, or bears the mark of a removal; nor one in a batch under way.
+//! Not detected: an entry whose position word was lost or bears the mark of a removal, and an entry of a batch in
+//! progress.
 
 use std::iter;
 use std::sync::atomic::Ordering;
@@ -25,25 +29,26 @@ use super::segment::{Entry, chained};
 use super::slot::Slot;
 use crate::Position;
 
-/// What is to be thought of an absence.
+/// The verdict on an absence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Absence {
     /// No entry names an item of the key.
     Sure,
-    /// Another thread changed the index meanwhile: search again.
+    /// Another thread changed the index; search again.
     Stale,
-    /// The word here is damaged: it hides the key's entry, or may.
+    /// The word at this place is damaged and hides the key's entry, or may hide it.
     Damaged {
-        /// Where the word is.
+        /// The place of the word.
         at: Offset,
-        /// What is wrong with it.
+        /// A description of the damage.
         what: &'static str,
     },
 }
 
 impl PartitionedHash {
-    /// Looks into an absence of `signature` that [`PartitionedHash::find`] found. `is_of_key` tells whether the item at a
-    /// position, which may be any word, is one of the key. The caller is pinned since before it searched.
+    /// Verifies an absence of `signature` that [`PartitionedHash::find`] reported. `is_of_key` returns whether the
+    /// item at a position belongs to the key; the position may be any word. The caller has been pinned since before
+    /// its search.
     #[cold]
     #[inline(never)]
     pub fn absence<M: Medium>(
@@ -73,7 +78,7 @@ fn is_of_key_at(entry: &Entry, is_of_key: &mut impl FnMut(Position) -> bool) -> 
     entry.position.is_live() && !entry.position.is_in_batch() && is_of_key(entry.position)
 }
 
-/// What it means that `entry`, which the search did not find, names the key's item.
+/// Returns the verdict for `entry`, which names the key's item although the search did not find it.
 fn judged<M: Medium>(medium: &M, segment: Offset, signature: u64, entry: &Entry) -> Absence {
     let Entry { slot, signature: found, .. } = *entry;
     if found != signature {
@@ -82,10 +87,10 @@ fn judged<M: Medium>(medium: &M, segment: Offset, signature: u64, entry: &Entry)
     if is_reachable(medium, segment, entry) {
         return Absence::Stale;
     }
-    Absence::Damaged { at: slot.position, what: "an entry lies where no search comes" }
+    Absence::Damaged { at: slot.position, what: "an entry is at a place that no search reaches" }
 }
 
-/// Every slot that an entry of `signature` can be in.
+/// Returns every slot that an entry of `signature` can occupy.
 fn slots<M: Medium>(medium: &M, segment: Offset, signature: u64) -> impl Iterator<Item = Slot> {
     let home = Home::of(signature);
     let ways = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
@@ -100,7 +105,7 @@ fn chain<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = Offset>
     iter::successors(Some(segment), move |&segment| chained(medium, segment))
 }
 
-/// The last word of the chain, if it is no word.
+/// Returns the place of the chain's last word if that word is damaged.
 fn broken_chain<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> {
     let last = chain(medium, segment).last()?.plus(NEXT_BYTES);
     let word = medium.load(last, Ordering::Acquire);

@@ -1,27 +1,33 @@
-//! Finding one entry: a reader's way, without a lock, and the one that writers go under theirs.
+//! Finds one entry: without a lock for readers, and under the pair's lock for writers.
 //!
-//! # Absent
-//! A reader that finds nothing has acquired nothing yet: signatures are compared in one sweep. So the reader fences before
-//! saying so: what its caller looks at next is not older than what was not found. Signatures are stored with Release for
-//! that.
+//! # Why an absence can be trusted
+//! A reader that finds nothing has not acquired anything yet: all signatures of a line are compared in one sweep,
+//! without Acquire. The reader therefore issues an acquire fence before it reports the absence. Whatever the caller
+//! reads next is then not older than the slots that did not hold the key. For this, writers store signatures with
+//! Release.
 //!
-//! It searches the segment that the directory named, and does not look a second time. While a key is there it has one slot of
-//! one segment: replacing, settling and moving an item leave it there, and no overflow bit is ever taken away. So a search of
-//! the segment misses the key only if it was absent at some moment of the search, even if only between a removal and a new
-//! entry in a slot that was searched before. The segment may be out of date, for three words lead to it (root, directory,
-//! offset), and each may be replaced between two of these loads:
-//! - Whatever is replaced does not change from then on (`clear`, a doubled directory, a split hold the locks of all writers that
-//!   could change it), and the reader's pin keeps the room from being used anew. So the reader sees what was so when the first of
-//!   the three was replaced, which was after it had asked; and if it was before, the next rule holds.
-//! - Readers are led to what is new before a writer can get there (`directory`; of a root both come with one word). So a reader
-//!   that is led to a frozen segment sees all that was written until it had asked.
-//! - A split copies every live entry that it finds under all locks, in batches too, whose pairs the split waited for; only a
-//!   removal leaves no copy. A chain is only added to; its new segment is empty when linked.
+//! A reader searches the segment that the directory names, once. A key that is present occupies one slot of one
+//! segment: replacing, settling or moving the key's item does not change the slot, and overflow bits are never
+//! cleared. So a search of the segment misses the key only if the key was absent at some moment of the search, even
+//! if only between a removal and a new insert into a slot that had been searched already.
 //!
-//! # Slots that change hands
-//! Signatures are compared first and positions read later, so that a position may be another key's, put there after the
-//! removal of the one that was sought. A visitor may take this for damage. So its error counts only if the entry is there still, with
-//! the signature that was sought; else the line is searched anew.
+//! The segment may be out of date: three words lead to it (root, directory, offset), and each may be replaced
+//! between two of these loads. Three rules make this harmless:
+//! - A replaced root, directory or segment does not change any more: `clear`, doubling a directory, and a split
+//!   hold the locks of all writers that could change it. The reader's pin prevents the reuse of its memory. So the
+//!   reader sees the state of the moment at which the first of the three was replaced. If that moment is after the
+//!   reader's call began, the answer was correct at that moment. If it is before, the next rule applies.
+//! - Readers are directed to a new structure before any writer can reach it (`directory`; for a root, one word
+//!   directs both). So a reader that is directed to a frozen segment sees everything written before its call began.
+//! - A split holds all locks and copies every live entry. This includes entries of batches, because the split
+//!   waited for their pairs. Only a removal leaves no copy. Chains only grow, and a new chained segment is empty
+//!   when it is linked.
+//!
+//! # Slots that change owner
+//! Signatures are compared first and positions are read later. The position may therefore belong to another key
+//! that was inserted into the slot after the removal of the sought key, and a visitor may take this for damage. So
+//! a visitor's error counts only if the entry is still there with the sought signature. Otherwise the line is
+//! searched again.
 
 use std::sync::atomic::Ordering;
 
@@ -39,18 +45,18 @@ use crate::canary;
 /// An entry that a search found.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<R> {
-    /// Where it is.
+    /// The place of the entry.
     pub slot: Slot,
-    /// Its word, settled.
+    /// The position word, settled.
     pub position: Position,
-    /// What the visitor made of it.
+    /// The value that the visitor returned.
     pub value: R,
 }
 
 impl PartitionedHash {
-    /// Shows the live positions that have `signature` to `visit` until it answers with a value.
+    /// Passes the live positions that have `signature` to `visit`, until it returns a value.
     ///
-    /// The caller is pinned from before this call until its last use of what `visit` saw.
+    /// The caller is pinned from before this call until its last use of the positions.
     #[inline(always)]
     pub fn find<M: Medium, R, E: From<MediumError>>(
         &self,
@@ -70,7 +76,7 @@ impl PartitionedHash {
     }
 }
 
-/// Searches one segment along the ways that the home line's bits allow.
+/// Searches one segment along the overflow paths that the bits of the home line allow.
 #[inline(always)]
 pub(super) fn find_entry<M: Medium, R, E: From<MediumError>>(
     medium: &M,
@@ -92,7 +98,7 @@ pub(super) fn find_entry<M: Medium, R, E: From<MediumError>>(
     find_in_overflow(medium, searcher, segment, signature, marks, visit)
 }
 
-/// True if some entry of this home was put somewhere along `way`.
+/// Returns true if an entry of this home was ever placed along the overflow path `way`.
 #[inline(always)]
 pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: OverflowPath, segment: Offset) -> bool {
     Position::from_word(medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
@@ -160,7 +166,7 @@ fn find_in_line<M: Medium, R, E: From<MediumError>>(
     }
 }
 
-/// True if the entry that was seen at `slot` is there, and has `signature`.
+/// Returns true if the entry that was read from `slot` is still there and has `signature`.
 #[cold]
 #[inline(never)]
 fn is_of<M: Medium>(medium: &M, slot: Slot, signature: u64, seen: Position) -> bool {

@@ -1,4 +1,5 @@
-//! A signature's home line and the ways out of it, in a segment of which the caller has locked the signature's pair.
+//! A signature's home line and its overflow paths, in a segment where the caller holds the lock of the signature's
+//! pair.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +17,7 @@ use crate::Position;
 use crate::canary;
 use crate::segmented::Segmented;
 
-/// What a writer sees of a segment. Its maker holds the pair's lock while it lives.
+/// A writer's view of a segment. Its creator holds the pair's lock while the view exists.
 pub(super) struct LockedHome<'a, M> {
     medium: &'a M,
     batches: &'a Batches,
@@ -41,7 +42,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         self.segment
     }
 
-    /// The home line.
+    /// Returns the home line.
     #[inline(always)]
     pub(super) fn line(&self) -> Offset {
         self.home.offset(self.segment.offset())
@@ -57,7 +58,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         self.home.pair
     }
 
-    /// As [`super::PartitionedHash::find`].
+    /// Like [`super::PartitionedHash::find`].
     #[inline(always)]
     pub(super) fn find<R, E: From<MediumError>>(
         &self,
@@ -71,13 +72,13 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         Ok(found)
     }
 
-    /// The first free entry in the pair.
+    /// Returns the first free entry in the pair.
     #[inline(always)]
     pub(super) fn free_entry(&self, free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
         room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(OverflowPath::Further))
     }
 
-    /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
+    /// Returns a free entry in stash or chain, and whether a split is due. The caller holds the stash lock.
     pub(super) fn free_entry_in_stash(&self, free: impl Fn(Slot) -> bool) -> Option<(FreeEntry, bool)> {
         let segment = self.segment.offset();
         let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
@@ -90,8 +91,8 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         chain.find_map(first_free).map(|slot| (room(slot), false))
     }
 
-    /// Sets the bit that leads to an entry outside its home line, and flushes it; true if the bit is new, and to be
-    /// ordered before the entry.
+    /// Sets and flushes the bit that leads to an entry outside its home line. Returns true if the bit is new and
+    /// must be ordered before the entry.
     #[inline(always)]
     pub(super) fn mark_way(&self, way: Option<OverflowPath>) -> bool {
         let Some(way) = way else { return false };
@@ -100,7 +101,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         if Position::from_word(seen).has_overflow() {
             return false;
         }
-        // Only a reader that settles the word can be in the way.
+        // The exchange fails only if a reader settles the word at the same time.
         while let Err(now) = self.medium.compare_exchange(word, seen, Position::from_word(seen).overflow().word()) {
             seen = now;
         }

@@ -1,8 +1,9 @@
-//! A look at the home line alone: what most operations come to.
+//! Optimistic lookups in the home line, which answer most operations.
 //!
-//! It tells where the first entry of the signature is live and bears no mark, and where there is none and no bit leads out of
-//! the line. All else is left to a search (`ops`). So a look waits for nobody, and does what a search would have done first;
-//! why that is enough to say that a key is absent stands there.
+//! A lookup is sure in two cases: the first entry of the signature is live and has no mark, or there is no such
+//! entry and no overflow bit is set in the line. In all other cases it returns `Unsure`, and the caller runs a full
+//! search (`find`). A lookup takes no lock and waits for no thread. It does the same as the first step of a search;
+//! `find` explains why this suffices to report an absence.
 
 use std::sync::atomic::Ordering;
 
@@ -19,106 +20,112 @@ use crate::Position;
 use crate::canary;
 use crate::segmented::directory::{Directories, Led};
 
-/// What a reader's look tells.
+/// The result of a reader's lookup.
 #[derive(Clone, Copy, Debug)]
 pub enum Lookup {
-    /// The first entry of the signature, live and decided. Its item may be another key's.
+    /// The first entry of the signature, live and decided. Its item may belong to another key.
     Entry(Position),
-    /// There is none in the segment.
+    /// The segment has no entry of the signature.
     Nothing,
-    /// It takes a search.
+    /// A search is needed.
     Unsure,
 }
 
-/// What a writer's look tells, under the pair's lock.
+/// The result of a writer's lookup, under the lock of the pair.
 #[derive(Clone, Copy, Debug)]
 pub enum LockedLookup {
-    /// The first entry of the signature, live and decided. Its item may be another key's.
+    /// The first entry of the signature, live and decided. Its item may belong to another key.
     Entry(Found<()>),
-    /// There is none in the segment, and this entry of the home line is free.
+    /// The segment has no entry of the signature, and this entry of the home line is free.
     Free(Slot),
-    /// There is none in the segment, and the home line is full.
+    /// The segment has no entry of the signature, and the home line is full.
     Full,
-    /// It takes a search.
+    /// A search is needed.
     Unsure,
 }
 
-/// What a batch's look tells, under the pair's lock.
+/// The result of a batch's lookup, under the lock of the pair.
 #[derive(Clone, Copy, Debug)]
 pub enum BatchLookup {
-    /// The first entry of the signature, live and decided: where its position word lies, and that. Its item may be another key's.
+    /// The first entry of the signature, live and decided: the place of its position word, and that word. Its item
+    /// may belong to another key.
     Entry(Offset, Position),
-    /// There is none in the segment.
+    /// The segment has no entry of the signature.
     Nothing,
-    /// It takes a search.
+    /// A search is needed.
     Unsure,
 }
 
-/// Where a signature leads. The caller is pinned while it has it.
+/// The place to which a signature leads. The caller stays pinned while it holds the target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     signature: u64,
-    /// The segment that readers are led to, and the home line there.
+    /// The segment for readers, and the home line in it.
     start: Offset,
     line: Offset,
-    /// The segment that writers are led to.
+    /// The segment for writers.
     segment: &'a Segment,
 }
 
 impl Target<'_> {
-    /// The signature.
+    /// Returns the signature.
     #[inline(always)]
     #[must_use]
     pub fn signature(&self) -> u64 {
         self.signature
     }
 
-    /// The home line.
+    /// Returns the home line.
     #[inline(always)]
     #[must_use]
     pub fn line(&self) -> Offset {
         self.line
     }
 
-    /// Asks for the count that changes with an insert or a removal: the store that publishes waits behind the one that counts.
+    /// Prefetches the counter that an insert or a removal changes. Otherwise the store that publishes the entry
+    /// would wait for the store that counts it.
     #[inline(always)]
     pub fn prefetch_count(&self) {
         self.segment.prefetch_count(Home::of(self.signature).pair);
     }
 }
 
-/// An entry that a look at its line found.
+/// An entry that a lookup of its line found.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Where its position word lies.
+    /// The place of its position word.
     at: Offset,
-    /// What it names.
+    /// The position in that word.
     pub position: Position,
 }
 
-/// What readers were led by, where several keys are looked for at a time.
+/// The version of the directories that readers use, for a lookup of several keys at a time.
 ///
 /// # Order
-/// 1 the lead is taken; 2 the keys' lines are found by it, and asked for; 3 each line is looked at, in the order of the keys; 4 the lead is
-/// compared ([`PartitionedHash::is_current_route`]). If readers are led by the same as before, then each look was at a line that they were led
-/// to at that moment. Otherwise a split or a `clear` came between, and a line may have been left behind as it was before: then one look may
-/// tell of what was written since and a later one not, and none of them counts (`segmented/directory.rs`).
+/// 1. The route is taken.
+/// 2. The route locates the keys' lines, which are prefetched.
+/// 3. Each line is looked up, in the order of the keys.
+/// 4. The route is compared with the current one ([`PartitionedHash::is_current_route`]).
+///
+/// If the route is still current, each lookup read a line that readers were directed to at that moment. If not, a
+/// split or a `clear` intervened, and a line may have been abandoned in its old state. One lookup may then see a
+/// recent write and a later lookup may miss it, so all results are discarded (`segmented/directory.rs`).
 #[derive(Debug)]
 pub struct Route<'a> {
     led: Led,
     directories: Directories<'a, Segment>,
 }
 
-/// A home line, looked at.
+/// The result of reading a home line.
 enum Line {
     Entry(Slot, Position),
-    /// The line's position words: no entry of the signature, and no way out.
+    /// The line's position words: there is no entry of the signature, and no overflow bit is set.
     Nothing([Position; 4]),
     Unsure,
 }
 
 impl PartitionedHash {
-    /// Where `signature` leads; its home line and its locks are asked for.
+    /// Returns the target of `signature`, and prefetches its home line and its locks.
     #[inline(always)]
     pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) -> Target<'_> {
         let (segment_start, segment) = self.root().both(self.geometry, signature);
@@ -128,7 +135,7 @@ impl PartitionedHash {
         Target { signature, start: segment_start, line, segment }
     }
 
-    /// The home line of `signature`, by `route`; it is asked for.
+    /// Returns the home line of `signature` according to `route`, and prefetches it.
     #[inline(always)]
     pub fn home_line<M: Medium>(&self, medium: &M, route: &Route<'_>, signature: u64) -> Offset {
         let line = Home::of(signature).offset(route.directories.offset(self.geometry, signature));
@@ -136,33 +143,35 @@ impl PartitionedHash {
         line
     }
 
-    /// The first entry of the home line that has the signature: where an item probably lies, to be prefetched.
+    /// Returns the first entry of the home line that has the signature. Its item is probably the one sought, so the
+    /// caller can prefetch it.
     #[inline(always)]
     pub fn candidate<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Option<Candidate> {
         let (hits, position) = medium.match4_behind(line, signature);
         (hits != 0).then(|| Candidate { at: first(line, hits).position, position: Position::from_word(position) })
     }
 
-    /// What readers are led by now.
+    /// Returns the current route of readers.
     #[inline(always)]
     pub fn route(&self) -> Route<'_> {
         let root = self.root();
         Route { led: root.led(), directories: root.directories() }
     }
 
-    /// Whether readers are led by the same as when `route` was taken: see there.
+    /// Returns true if readers are still directed by `route`; see [`Route`].
     #[inline(always)]
     pub fn is_current_route<M: Medium>(&self, medium: &M, route: &Route<'_>) -> bool {
         self.root().led() == route.led || medium.breaks(canary::LEAD_NOT_COMPARED)
     }
 
-    /// Looks for `signature`. The caller is pinned as for [`PartitionedHash::find`], which it asks where this is not sure.
+    /// Looks up `signature`. The caller is pinned as for [`PartitionedHash::find`], which it calls if the result is
+    /// `Unsure`.
     #[inline(always)]
     pub fn lookup<M: Medium>(&self, medium: &M, signature: u64) -> Lookup {
         self.lookup_line(medium, Home::of(signature).offset(self.root().offset(self.geometry, signature)), signature)
     }
 
-    /// As [`PartitionedHash::lookup`], at the home line that a lead led to.
+    /// Like [`PartitionedHash::lookup`], for a home line that a route located.
     #[inline(always)]
     pub fn lookup_line<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Lookup {
         match read_line(medium, line, signature) {
@@ -177,7 +186,8 @@ impl PartitionedHash {
         }
     }
 
-    /// Locks the pair that `target` leads to; `None` if the segment was split or cleared meanwhile ([`PartitionedHash::lock`]).
+    /// Locks the pair of `target`. Returns `None` if the segment was split or cleared since
+    /// ([`PartitionedHash::lock`]).
     #[inline(always)]
     pub fn lock_target<'a, M: Medium, D: Dram>(
         &'a self,
@@ -190,14 +200,15 @@ impl PartitionedHash {
 }
 
 impl<M: Medium, D: Dram> Bucket<'_, M, D> {
-    /// Looks for the signature.
+    /// Looks up the signature.
     #[inline(always)]
     pub fn lookup(&self) -> LockedLookup {
         self.home.lookup()
     }
 
-    /// As [`Bucket::lookup`], by what a hint told before the lock was taken, for a caller that has been pinned since before the hint. An entry that
-    /// names the same item still is the one of that item's key; where it is another key's, a look may find one behind it.
+    /// Like [`Bucket::lookup`], but first tries the candidate that was read before the lock was taken. The caller
+    /// has been pinned since before it read the candidate. An entry that still names the same item is still the
+    /// entry of that item's key. If that is another key, a lookup may find an entry behind it.
     #[inline(always)]
     pub fn lookup_candidate(&self, target: &Target<'_>, candidate: Option<Candidate>) -> LockedLookup {
         match candidate {
@@ -214,7 +225,7 @@ impl<M: Medium, D: Dram> Bucket<'_, M, D> {
 }
 
 impl<M: Medium> LockedHome<'_, M> {
-    /// As [`LockedHome::lookup`], without a free entry.
+    /// Like [`LockedHome::lookup`], without a free entry.
     #[inline(always)]
     pub(super) fn lookup_for_batch(&self) -> BatchLookup {
         match read_line(self.medium(), self.line(), self.signature()) {
@@ -224,7 +235,7 @@ impl<M: Medium> LockedHome<'_, M> {
         }
     }
 
-    /// Looks for the signature.
+    /// Looks up the signature.
     #[inline(always)]
     pub(super) fn lookup(&self) -> LockedLookup {
         let (medium, line) = (self.medium(), self.line());
@@ -239,7 +250,8 @@ impl<M: Medium> LockedHome<'_, M> {
     }
 }
 
-/// The first entry of a line of which a bit of `hits` is on. It is found as a medium finds it, so that the compiler does so once.
+/// Returns the first entry of a line whose bit in `hits` is set. It repeats the medium's expression, so that the
+/// compiler computes it once.
 #[inline(always)]
 fn first(line: Offset, hits: u32) -> Slot {
     slot(line, u64::from(hits.trailing_zeros() & 3))
@@ -253,7 +265,7 @@ fn read_line<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
         if !seen.is_empty() {
             return if seen.is_live_and_decided() { Line::Entry(first(line, hits), seen) } else { Line::Unsure };
         }
-        // The signature of an entry that was removed.
+        // The entry with this signature was removed.
         hits &= hits - 1;
         if hits != 0 {
             let next = slot(line, hits.trailing_zeros().into());

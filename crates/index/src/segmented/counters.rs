@@ -1,19 +1,20 @@
-//! How many entries there are: each thread counts alone, without a locked instruction, and the thread that asks adds up.
+//! The number of entries: each thread counts alone, without a locked instruction, and a call of `sum` adds up.
 //!
-//! The sum is exact while nobody writes. The first so many threads have a lane each, which they alone store to; a thread that takes a
-//! number over knows what the earlier one did (`epoch::thread_index`). The others share one.
+//! The sum is exact if no thread writes during the call. Each of the first threads has a lane, to which only that
+//! thread stores; a thread that takes over a thread number sees the stores of its predecessor
+//! (`epoch::thread_index`). All other threads share one lane.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Threads that have a lane of their own.
+/// The number of threads that have their own lane.
 const LANE_COUNT: usize = 16;
 
-/// Alone in its lines: its neighbours are stored to by others.
+/// A counter in its own lines, because other threads store to its neighbours.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Lane(AtomicI64);
 
-/// The count.
+/// The counter.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     lanes: [Lane; LANE_COUNT],
@@ -21,7 +22,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts so many more, or fewer.
+    /// Adds `by`, which may be negative.
     #[inline(always)]
     pub(crate) fn add(&self, by: i64) {
         match self.lanes.get(epoch::thread_index()) {
@@ -30,7 +31,7 @@ impl Tally {
         }
     }
 
-    /// All of them; never below 0, which a sum may be that was taken while others count.
+    /// Returns the sum of all lanes, but at least 0: a sum taken while other threads count may be negative.
     pub(crate) fn sum(&self) -> u64 {
         let sum: i64 = self.lanes.iter().chain([&self.others]).map(|lane| lane.0.load(Ordering::Relaxed)).sum();
         sum.max(0) as u64

@@ -257,8 +257,8 @@ fn damaged_batch_record_is_refused_and_named() {
         let (_, record) = interrupted(state);
         for (at, named, what) in [
             (batch_word(0), batch_word(0), "a batch word does not fit its check"),
-            (record, record, "a batch's record does not fit its checksum"),
-            (record.plus(16), record, "a batch's record does not fit its checksum"),
+            (record, record, "a batch's record does not match its checksum"),
+            (record.plus(16), record, "a batch's record does not match its checksum"),
         ] {
             let (sim, _) = interrupted(state);
             sim.store(at, sim.load(at, Ordering::Relaxed) ^ 1 << 9, Ordering::Relaxed);
@@ -275,7 +275,7 @@ fn mark_without_batch_is_found_by_check() {
     sim.store(batch_word(0), 0, Ordering::Relaxed);
     let store = HiKv::open(sim, HostDram).unwrap();
     assert!(contents(&store).values().all(|value| value == b"new"));
-    assert_eq!(damage_of(&store), ["an entry is marked as one of a batch that is none"; 3]);
+    assert_eq!(damage_of(&store), ["an entry is marked as part of a batch that does not exist"; 3]);
     write(&store, &puts(3, b"newer")).unwrap();
     assert_eq!((damage_of(&store), contents(&store).len()), (vec![], 3));
 }

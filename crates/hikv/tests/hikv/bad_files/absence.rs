@@ -88,7 +88,7 @@ fn lost_overflow_mark_is_no_absence() {
                 assert_eq!(found, Some(value(i)));
                 false
             }
-            Err(error) => matches!(error, Error::Corrupt { what: "an entry lies where no search comes", .. }),
+            Err(error) => matches!(error, Error::Corrupt { what: "an entry is at a place that no search reaches", .. }),
         });
         assert_ne!(reported.count(), 0);
         drop(open);

@@ -1,4 +1,4 @@
-//! What a crash or a killed process left, and what becomes of it when the power fails once more.
+//! The state that a crash or a killed process left, and a second power loss during the work on it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::crash::{Wrong, as_another, crashed, crowded, examine, named_record, s
 use super::rig::{Name, Rig, bytes_of, mixed};
 use crate::block_hash::Content;
 
-/// How often a key lies in the table.
+/// Returns the number of slots that hold a key.
 fn count_of(rig: &Rig, name: Name) -> usize {
     let _pin = epoch::pin();
     let (images, wanted) = (rig.table.segment(name.0).images(&rig.medium), bytes_of(name));
@@ -17,7 +17,7 @@ fn count_of(rig: &Rig, name: Name) -> usize {
     slots.filter(|(_, slot)| matches!(slot.content(), Content::Whole { key, .. } if key == wanted)).count()
 }
 
-/// What crashes in a move leave of which a key is there twice, and that key.
+/// Returns the stores that crashes in a move leave with a key in two slots, and that key.
 fn twins() -> Vec<(Arc<Rig>, Name)> {
     let (rig, contents, next) = crowded(Model::Line);
     let images = Arc::new(Mutex::new(Vec::new()));
@@ -31,11 +31,11 @@ fn twins() -> Vec<(Arc<Rig>, Name)> {
     opened.filter_map(|rig| twin(&rig).map(|twin| (rig, twin))).collect()
 }
 
-/// A key that is there twice is there once, durably, before it is written; else what was written over would be back.
+/// A key with twins has only one slot, durably, before it is written; otherwise the old value could return.
 #[test]
 fn of_twins_one_is_gone_before_their_key_is_written() {
     let twins = twins();
-    assert!(!twins.is_empty(), "no crash leaves any");
+    assert!(!twins.is_empty(), "no crash leaves twins");
     for (rig, twin) in twins.into_iter().take(4) {
         let replaced = with(&rig.contents(), &[(twin, Some(9))]);
         assert_eq!(crashed(&rig, &replaced, |rig| rig.put(twin, 9)), [""; 0]);
@@ -44,7 +44,7 @@ fn of_twins_one_is_gone_before_their_key_is_written() {
     }
 }
 
-/// One thread finds a key twice, drops one, and writes nothing; the next one writes the other.
+/// One thread finds twins, drops one, and writes nothing; the next thread writes the other.
 #[test]
 fn duplicate_is_removed_before_other_writes() {
     for (rig, twin) in twins().into_iter().take(4) {
@@ -72,7 +72,7 @@ fn interrupted_sweep_leaves_one_duplicate() {
     }
 }
 
-/// What has no lock bit is taken for durable by readers: so it is once a sweep has come by.
+/// Readers take a slot without a lock bit for durable. After a sweep it must be so.
 #[test]
 fn killed_process_data_is_durable_after_sweep() {
     let (rig, killed) = (store(Model::Line, &some()), Arc::new(Mutex::new(Vec::new())));
@@ -92,8 +92,8 @@ fn killed_process_data_is_durable_after_sweep() {
     }
 }
 
-/// An opening carries a batch out that counts, and forgets the batch when that is durable; nothing names the record any more when its room
-/// may be another's.
+/// Opening carries out a committed batch, and clears its word when the result is durable; nothing names the record
+/// any more when its space may be reused.
 #[test]
 fn batch_survives_repeated_interrupted_openings() {
     let changes = [(mixed(0), Some(9)), (mixed(1000), Some(1000))];

@@ -1,5 +1,6 @@
-//! The power fails after every step of a write, or of what makes room for one; what is left is opened, and shows all that was there
-//! before or all that was there after; what a reader has found meanwhile is there.
+//! Cuts the power after every step of a write, or of an operation that makes space for one. The result is opened,
+//! and must show the complete old or the complete new contents, including everything that a reader has found
+//! before.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ fn batch_is_atomic() {
     }
 }
 
-/// The record's room is free when the batch is over: nothing that is found after a crash names it.
+/// The record's space is free when the batch is over: nothing found after a crash names it.
 #[test]
 fn no_word_names_the_record_of_a_batch_that_is_over() {
     let (rig, record) = (store(Model::Line, &some()), Arc::new(Mutex::new(None)));
@@ -76,7 +77,7 @@ fn clear_removes_everything_or_nothing() {
     }
 }
 
-/// A store with as many keys of one signature as its segment has room for; the next of them.
+/// Returns a store with as many keys of one signature as its segment can hold, and the next key.
 fn alike(model: Model) -> (Arc<Rig>, Contents, Name) {
     let (rig, mut contents) = (store(model, &some()), some());
     let mut names = (0..).map(|number| (ALIKE, number));
@@ -104,7 +105,7 @@ fn chained_segment_is_complete_before_linked() {
     }
 }
 
-/// A half of a split gets more keys of one signature than its buckets hold.
+/// One half of a split gets more keys of one signature than its buckets hold.
 #[test]
 fn split_of_chain_keeps_its_parts() {
     let (rig, mut contents, next) = alike(Model::Line);

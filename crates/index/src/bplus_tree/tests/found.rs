@@ -1,19 +1,19 @@
-//! Changes to keys that were searched for before, while leaves change, split and merge in between.
+//! Changes of keys that were searched for before, while leaves change, split and merge in between.
 
 use super::super::{ChangeError, Edit};
 use super::keys::key;
 use super::rig::Rig;
 
-/// Families of keys that are all different.
+/// Families whose keys are all different.
 const FAMILIES: std::ops::Range<usize> = 2..7;
 
-/// What happens between the searches and the changes.
+/// An event between the searches and the changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Meanwhile {
     Nothing,
-    /// So many keys come that leaves split.
+    /// Enough keys are inserted to split leaves.
     Come,
-    /// And go again, so that leaves merge.
+    /// And removed again, so that leaves merge.
     ComeAndGo,
 }
 
@@ -47,7 +47,7 @@ fn changes_find_their_leaves(family: usize, meanwhile: Meanwhile) {
     for (found, &edit) in found.iter().zip(&edits) {
         assert_eq!(rig.tree.apply_to(&rig.items, found, edit), Ok(()), "{edit:?}");
     }
-    // What was found is no more what it was.
+    // The result of the search is out of date.
     let Edit::Insert(first) = edits[1] else { panic!("the second is not there") };
     assert_eq!(rig.tree.apply_to(&rig.items, &found[1], edits[1]), Err(ChangeError::Exists(first)));
     drop(found);
@@ -73,7 +73,7 @@ fn change_finds_its_leaf_whatever_came_between() {
     }
 }
 
-/// A writer that waits for a lock has found the key's leaf before all keys are forgotten, and changes the key after that.
+/// A writer has found the key's leaf before all keys are removed, waits for a lock, and changes the key after that.
 #[test]
 fn items_found_before_clear_are_gone() {
     for family in FAMILIES {

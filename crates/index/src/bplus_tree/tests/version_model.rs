@@ -1,5 +1,5 @@
-//! Every interleaving of readers and writers of a version, with the reorderings that the memory model allows; and the
-//! twins that lack a fence, or check in the wrong order, which must be caught.
+//! Explores every interleaving of readers and writers of a version, with the reorderings that the memory model
+//! allows. Broken variants that lack a fence, or check in the wrong order, must be caught.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use word_model::{Weakened, Weakening};
 
 use super::super::version::Version;
 
-/// It has all fences.
+/// Has all fences.
 struct All;
 struct NoReader;
 struct NoWriter;
@@ -34,7 +34,7 @@ fn version<F: Weakening>() -> Version<Weakened<F>> {
     Version::new(Weakened::new(0))
 }
 
-/// Two words that are always the same when nobody holds the lock.
+/// Two words that are always equal when no thread holds the lock.
 struct Node<F> {
     version: Version<Weakened<F>>,
     words: [AtomicU64; 2],
@@ -53,7 +53,7 @@ impl<F: Weakening> Node<F> {
         }
     }
 
-    /// Adds one, from what was read before the lock; true if nobody was in the way.
+    /// Adds one to the value that was read before the lock; returns true if no other thread interfered.
     fn write(&self) -> bool {
         let Some(seen) = self.version.try_read() else { return false };
         let before = self.words[0].load(Ordering::Relaxed);
@@ -100,8 +100,8 @@ fn lock_from_version_proves_no_change() {
     });
 }
 
-/// A parent that says from which key on its right child is to be searched, and two children. A split moves key 1 from
-/// the left child to the right one.
+/// A parent with the first key of its right child, and two children. A split moves key 1 from the left child to the
+/// right one.
 struct Family {
     parent: Version<Weakened<All>>,
     first_of_right: AtomicU64,
@@ -120,7 +120,7 @@ impl Family {
         drop((left, parent));
     }
 
-    /// Looks for key 1. The twin checks the parent before it notes the child's version.
+    /// Searches for key 1. The broken variant checks the parent before it notes the child's version.
     fn find(&self, checks_too_early: bool) -> Option<bool> {
         let seen = self.parent.try_read()?;
         if self.first_of_right.load(Ordering::Relaxed) <= 1 {

@@ -1,4 +1,5 @@
-//! The table beside a map, in one thread: what the table finds is what the map has, and the memory stays within its bound.
+//! Compares the table with a map, in one thread: the table finds the map's values, and the memory stays within its
+//! bound.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ impl Store {
         }
     }
 
-    /// A read, which must tell what the map has; true if the map was not asked.
+    /// Reads a key, compares the result with the map, and returns true if the table answered without the map.
     fn is_cached(&self, key: &[u8]) -> bool {
         let held = self.map.get(key);
         let lookup = self.cache.lookup(lookup_key(key), || 0, |copied| (copied.value.to_vec(), copied.version));
@@ -104,7 +105,8 @@ fn it_finds_what_the_store_has_of_any_length() {
     }
 }
 
-/// With room for all, no search asks the store, whatever comes and goes: copies are moved together where others went.
+/// If the table has space for all copies, no search needs the store, whatever is inserted and removed: copies are
+/// moved together where others were removed.
 #[test]
 fn table_with_room_for_all_answers_all() {
     let mut store = Store::new(4 << 20);
@@ -138,7 +140,7 @@ fn evicted_key_is_not_absent() {
     (0..5000).for_each(|i| _ = store.is_cached(&key(i)));
 }
 
-/// Of a store that had items before, a miss is none of its absences.
+/// In the table of a store that had items before, a miss does not prove an absence.
 #[test]
 fn reopened_store_miss_is_no_absence_until_filled() {
     let mut store = Store::new(1 << 20);
@@ -167,7 +169,7 @@ fn expired_copy_is_left_to_store() {
     assert!(matches!(at(50), Lookup::Miss(None)));
 }
 
-/// A permit is worth nothing once a write of the bucket began, nor while one is pending.
+/// A permit is void once a write of the bucket began, or while one is pending.
 #[test]
 fn ticket_ends_with_next_write() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
@@ -184,7 +186,7 @@ fn ticket_ends_with_next_write() {
     assert!(matches!(lookup(), Lookup::Miss(Some(_))));
 }
 
-/// Of two writes at once neither says what the key holds: the store knows which was the last.
+/// After two overlapping writes, neither determines the key's copy: only the store knows which was the last.
 #[test]
 fn writes_that_overlap_leave_nothing() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();

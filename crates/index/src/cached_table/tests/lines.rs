@@ -1,4 +1,5 @@
-//! The paper's bound (section IV.B): a search reads two lines of volatile memory at the most. Every load of the table's words is noted.
+//! The paper's bound (section IV.B): a search reads at most two lines of DRAM. Every load of the table's words is
+//! recorded.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,11 +12,11 @@ use super::super::lines::{Line, Lines, Wide};
 use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};
 
 thread_local! {
-    /// Where this thread's loads and updates were.
+    /// The places of this thread's loads and updates.
     static TOUCHED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// A word that notes who looks at it.
+/// A word that records every access.
 #[repr(transparent)]
 struct Noted(AtomicU64);
 
@@ -77,11 +78,11 @@ fn lookup_key(key: &[u8; 16]) -> LookupKey<'_> {
     LookupKey { bytes: key, signature: (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) }
 }
 
-/// Which lines of the table a search reads.
+/// Returns the result of a search, and the number of the table's lines that it read.
 fn lines_of_lookup(table: &CachedTable<Noted>, number: u64) -> (Lookup<()>, usize) {
     TOUCHED.take();
     let lookup = table.lookup(lookup_key(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
-    // Of each part, whose lines begin where its first does.
+    // Lines are counted within each part, from the part's first one on.
     let line = |at: &usize| {
         let starts = [&table.buckets, &table.copies].map(|lines| std::ptr::from_ref(&lines[0]).addr());
         let start = starts.into_iter().filter(|start| start <= at).max().expect("it is a word of the table");

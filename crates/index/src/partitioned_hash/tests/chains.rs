@@ -1,4 +1,4 @@
-//! More entries of one signature than a segment holds: splitting makes no room, chains do.
+//! More entries of one signature than a segment holds: splitting frees no space, chaining does.
 
 use super::super::layout::SEGMENT_ENTRY_COUNT;
 use super::rig::{Contents, Rig, assert_same, key, mixed};
@@ -77,7 +77,7 @@ fn chain_outlives_split_of_its_segment() {
     assert_holds(&rig, &contents);
 }
 
-/// Batches of so many entries that the free ones of the chain are too few, though there are some.
+/// Batches of a size that exceeds the free entries of the chain, although there are some.
 #[test]
 fn batch_of_one_signature_chains_segments() {
     let (rig, mut contents) = filled(900, 20);

@@ -1,4 +1,5 @@
-//! A log whose writers do not wait: what is published keeps its mark, and a split, whose copy has no place for a mark, waits.
+//! A log whose writers do not wait: published entries keep their mark. A split waits for removals, because they
+//! leave no copy for a mark.
 
 use std::sync::atomic::Ordering;
 
@@ -25,7 +26,7 @@ fn batch_entries_are_marked_until_durable() {
     }
 }
 
-/// The removal leaves nothing in the copies that could say that it is not durable.
+/// The removal leaves nothing in the copies that could record that it is not durable.
 #[test]
 fn split_waits_for_removals() {
     let rig = Rig::format(Plain::log(), 1);
@@ -39,7 +40,7 @@ fn split_waits_for_removals() {
     assert_eq!((rig.get(key(mixed(3), 3)), rig.index.split_stats().split_count), (None, 2));
 }
 
-/// Others write while a store that was opened is swept: what they have published may not be durable yet.
+/// Other threads write while an opened store is swept: their entries may not be durable yet.
 #[test]
 fn sweep_waits_for_what_it_settles() {
     let rig = Rig::format(Plain::log(), 1);

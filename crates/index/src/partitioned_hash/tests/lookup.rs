@@ -1,4 +1,4 @@
-//! What a look at the home line tells, beside what a search finds.
+//! Compares lookups in the home line with full searches.
 
 use pmem_sim::{Model, Sim};
 
@@ -68,8 +68,8 @@ fn stale_target_is_refused_after_split() {
     assert!(rig.index.lock_target(rig.cx(), &target(&rig, neighbour(0))).is_some());
 }
 
-/// The values of two keys that a reader of several sees, if its looks count. Before them comes a split of the second one's segment, which
-/// is left behind as it was, and writes of both.
+/// Returns the values of two keys that a reader of several keys sees, if its lookups count. Before them, the second
+/// key's segment is split, so that the old segment keeps the old state, and both keys are written.
 fn lookups_around_split(medium: Sim) -> Option<[u64; 2]> {
     let (rig, keys) = (Rig::format(medium, 2), [key(1 << 63 | 0x77, 1), key(0x77, 2)]);
     let _pin = epoch::pin();
@@ -105,7 +105,7 @@ fn looks_that_count_in_any_case_are_caught() {
     time_runs_forwards(Sim::new(0, Model::Line).with_canary(canary::LEAD_NOT_COMPARED));
 }
 
-/// The root that readers were led by goes with a `clear`.
+/// `clear` replaces the root that directed the readers.
 #[test]
 fn looks_of_before_a_clear_do_not_count() {
     let rig = Rig::new(1);
@@ -116,7 +116,7 @@ fn looks_of_before_a_clear_do_not_count() {
     assert!(!rig.index.is_current_route(&rig.medium, &route));
 }
 
-/// What a writer remembers from before its lock, of an entry that others write meanwhile.
+/// A writer keeps a candidate from before its lock, while other threads write the entry.
 #[test]
 fn candidate_is_valid_while_word_is_unchanged() {
     let (rig, key) = (Rig::new(1), neighbour(0));
@@ -137,7 +137,8 @@ fn candidate_is_valid_while_word_is_unchanged() {
     assert!(matches!(followed(), LockedLookup::Free(_)));
 }
 
-/// A writer may be led to a half of a split that came between the two words that lead readers and writers.
+/// A writer may be directed to a half of a split that intervened between the loads of the two words that direct
+/// readers and writers.
 #[test]
 fn candidate_of_other_segment_is_not_followed() {
     let (rig, key) = (Rig::new(1), neighbour(0));

@@ -1,5 +1,5 @@
-//! The power fails after every step of a write, or of what a reader or another writer does upon it; what is left is opened, and shows
-//! all that was there before or all that was there after.
+//! Cuts the power after every step of a write, or of a later action of a reader or another writer that relies on
+//! it. The result is opened, and must show the complete old or the complete new contents.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,19 +26,19 @@ fn neighbours() -> impl Iterator<Item = Key> {
     (0..).map(|number| key(0x77 + (number << 40), 1000 + number))
 }
 
-/// [`some`], and a full home line of [`neighbours`]; the next of them.
+/// Returns [`some`] with a full home line of [`neighbours`], and the next neighbour.
 fn crowded() -> (Contents, Key) {
     let (mut contents, mut keys) = (some(), neighbours());
     contents.extend(keys.by_ref().take(LINE_ENTRY_COUNT as usize).map(|key| (key, 1)));
     (contents, keys.next().unwrap())
 }
 
-/// Puts as the engine does: the item is flushed, and ordered by the publishing.
+/// Puts like the engine: the item is flushed, and the publication orders it.
 fn put_streamed(rig: &Rig<Sim>, key: Key, value: u64) {
     let _pin = epoch::pin();
     let position = Position::of(rig.heap.reserve(&rig.medium, 16, 0).unwrap().publish());
     let bytes = [key.number.to_le_bytes(), value.to_le_bytes()].concat();
-    // SAFETY: the place was reserved just now.
+    // SAFETY: the place was just reserved.
     unsafe { rig.medium.stream(position.offset(), &[&bytes]) };
     let (published, found) = rig.publish(key, position).unwrap();
     rig.finish(published, found);
@@ -63,11 +63,11 @@ fn puts(canary: Option<Canary>) -> Vec<String> {
 fn put_replace_remove_are_atomic() {
     assert_eq!(puts(None), Vec::<String>::new());
     for canary in [canary::ITEM_NOT_ORDERED, canary::OVERFLOW_BIT_LATE, canary::UNSETTLED_READ] {
-        assert!(!puts(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!puts(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
-/// One of each kind, of several segments; the one that is new overflows its line.
+/// Returns a batch with one change of each kind, in several segments; the new key overflows its line.
 fn batch_of(contents: &Contents, new: Key) -> (Vec<(Key, Option<u64>)>, Contents) {
     let mut keys = contents.keys().copied();
     let mut changes = vec![(new, Some(7))];
@@ -92,21 +92,21 @@ fn batches(canary: Option<Canary>) -> Vec<String> {
 fn batch_is_atomic() {
     assert_eq!(batches(None), Vec::<String>::new());
     for canary in [canary::BATCH_BEFORE_RECORD, canary::BATCH_BEFORE_ENTRIES, canary::BATCH_FORGOTTEN_EARLY] {
-        assert!(!batches(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!batches(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
-/// The next owner of a place that is free, on another thread: whatever was there is gone, durably.
+/// Acts as the next owner of a free place, on another thread: overwrites its bytes durably.
 fn use_again(rig: &Arc<Rig<Sim>>, place: Offset, bytes: [u8; 64]) {
     as_another(rig, move |rig| {
         rig.free_garbage();
-        // SAFETY: the place is free, and nobody else allocates.
+        // SAFETY: the place is free, and no other thread allocates.
         unsafe { rig.medium.stream(place, &[&bytes]) };
         rig.commit_all();
     });
 }
 
-/// The record's room is free when the batch is over: nothing that is found after a crash names it.
+/// The record's space is free when the batch is over: nothing found after a crash names it.
 #[test]
 fn no_word_names_the_record_of_a_batch_that_is_over() {
     let (contents, new) = crowded();
@@ -134,11 +134,11 @@ fn splits(canary: Option<Canary>) -> Vec<String> {
 fn split_loses_nothing() {
     assert_eq!(splits(None), Vec::<String>::new());
     for canary in [canary::SPLIT_BEFORE_SEGMENTS, canary::RECORD_CLEARED_EARLY] {
-        assert!(!splits(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!splits(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
-/// The old segment's space is free when the split is over: the partition's record does not name it any more.
+/// The old segment's space is free when the split is over: the partition's record no longer names it.
 #[test]
 fn no_record_names_the_segment_that_a_split_gave_up() {
     let (contents, rig) = (some(), store(&some(), None));
@@ -149,7 +149,7 @@ fn no_record_names_the_segment_that_a_split_gave_up() {
     assert_eq!(wrong_now(&rig, contents), Vec::<String>::new());
 }
 
-/// A store with as many keys of one signature as its segment has room for; the next of them.
+/// Returns a store with as many keys of one signature as its segment can hold, and the next key.
 fn alike() -> (Arc<Rig<Sim>>, Contents, Key) {
     let (rig, mut contents, mut keys) = (store(&some(), None), some(), (2000..).map(|number| key(mixed(1), number)));
     let next = loop {
@@ -180,7 +180,7 @@ fn clears(canary: Option<Canary>) -> Vec<String> {
 #[test]
 fn clear_removes_everything_or_nothing() {
     assert_eq!(clears(None), Vec::<String>::new());
-    assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the twin was not caught");
+    assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the broken variant was not caught");
 }
 
 /// A log has no fence that makes anything durable.
@@ -192,8 +192,8 @@ fn clear_is_durable_on_log() {
     assert_eq!(wrong_now(&rig, Contents::new()), Vec::<String>::new());
 }
 
-/// What a killed process stored and did not commit: a replacement, and an entry that overflowed. The next process; where the two
-/// are.
+/// Returns the next process, after one was killed that had stored but not committed a replacement and an
+/// overflowing entry; and the places of the two.
 fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
     let (contents, new) = crowded();
     let (rig, _pin) = (store(&contents, None), epoch::pin());
@@ -217,7 +217,8 @@ fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
     (Arc::new(rig), contents.into_iter().chain(written.map(|key| (key, 9))).collect(), slots)
 }
 
-/// What has no mark is taken for durable by readers: so it is, at every step of the sweep that takes the marks away.
+/// Readers take an entry without a mark for durable. It must be so at every step of the sweep that clears the
+/// marks.
 #[test]
 fn swept_marks_are_durable() {
     let (rig, after, slots) = killed();

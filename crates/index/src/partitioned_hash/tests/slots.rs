@@ -1,4 +1,4 @@
-//! One slot's life: what a deletion leaves, who may use it again, and the bits that outlive the entries.
+//! The life of one slot: the state after a removal, the reuse, and the bits that outlive the entries.
 
 use std::sync::atomic::Ordering;
 
@@ -38,7 +38,7 @@ fn removed_entrys_slot_is_reused() {
     assert_eq!(rig.get(neighbour(0)), None);
 }
 
-/// A deletion that was published, and whose process then died.
+/// Returns a store whose last process died after it published a removal.
 fn with_deleted_leftover() -> (Rig<Sim>, Slot) {
     let rig = Rig::on_log();
     rig.put(neighbour(0), 1);
@@ -62,7 +62,7 @@ fn deleted_mark_after_crash_is_swept() {
 fn deleted_mark_after_crash_does_not_block() {
     let (rig, slot) = with_deleted_leftover();
     assert_eq!(rig.put(neighbour(0), 5), None);
-    assert_eq!(rig.slot(neighbour(0)), Some(slot), "whoever looked for the key has settled the mark");
+    assert_eq!(rig.slot(neighbour(0)), Some(slot), "the search for the key settled the mark");
     rig.sweep();
     assert_eq!((rig.get(neighbour(0)), rig.index.len()), (Some(5), 1));
 }
@@ -81,7 +81,7 @@ fn the_slot_of_a_removal_in_flight_is_not_given_away() {
     assert_eq!(rig.slot(neighbour(2)), Some(slot));
 }
 
-/// A reader settles the mark, a writer takes the slot, and only then the remover comes back to empty it.
+/// A reader settles the mark, a writer reuses the slot, and only then the remover returns to empty it.
 #[test]
 fn late_remover_spares_other_key() {
     let rig = Rig::on_log();
@@ -113,7 +113,7 @@ fn overflow_bits_outlive_the_entries_of_their_line() {
     assert_eq!(rig.damage(), Vec::<String>::new());
 }
 
-/// The bit comes into a word that is published and not yet settled: the settling must neither lose it nor be lost.
+/// The bit is set in a word that is published and not settled yet: the settling must neither lose it nor be lost.
 #[test]
 fn overflow_bit_does_not_block_settling() {
     let rig = Rig::on_log();

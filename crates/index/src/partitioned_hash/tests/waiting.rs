@@ -1,10 +1,10 @@
-//! What was unlinked waits for readers that may still look at it, and is freed then: all of it, counted.
+//! Unlinked objects wait for readers that may still read them, and are freed then: all of them, counted.
 
 use pmem_sim::Sim;
 
 use super::rig::{Rig, key, mixed};
 
-/// How many things `act` leaves to be freed when this thread is not pinned any more.
+/// Returns the number of objects that `act` leaves to be freed when this thread is not pinned any more.
 fn left_by(rig: &Rig<Sim>, act: impl FnOnce()) -> u64 {
     rig.free_garbage();
     let _reader = epoch::pin();

@@ -40,14 +40,14 @@ fn walk_during_splits_shows_entries_once() {
         let (rig, contents) = filled();
         let (mut shown, mut rng) = (Contents::new(), fastrand::Rng::with_seed(seed));
         let before = rig.index.split_stats().split_count;
-        // `visit_step` objects to what is shown twice.
+        // `visit_step` rejects an entry that is shown twice.
         let step_count = walk(|cursor| rig.visit_step(cursor, &mut shown), |_| rig.split(rng.u64(..)));
         assert!(step_count > 8 && rig.index.split_stats().split_count > before);
         assert_same(&shown, &contents);
     }
 }
 
-/// Its number is all that is kept of a cursor, as by a client far away.
+/// Only the number of the cursor is kept, as by a remote client.
 #[test]
 fn numbered_walk_survives_splits_and_reopening() {
     let (mut rig, contents) = filled();
@@ -115,7 +115,8 @@ fn the_sweep_counts_every_entry_once_while_segments_split() {
     }
 }
 
-/// A reader keeps what is removed during the sweep from being freed before its end: those slots have no second owner.
+/// A reader prevents that items removed during the sweep are freed before its end: those slots have no second
+/// owner.
 #[test]
 fn removal_before_sweep_is_freed_once() {
     let (rig, mut contents) = filled();
@@ -131,7 +132,7 @@ fn removal_before_sweep_is_freed_once() {
         rig.put(key(mixed(number), number), number);
         contents.insert(key(mixed(number), number), number);
     };
-    // More than one chunk holds, so that slots of the old one are used again.
+    // More than one chunk holds, so that slots of the old one are reused.
     (COUNT..4 * COUNT).for_each(&mut put);
     drop(reader);
     rig.free_garbage();
@@ -161,7 +162,7 @@ fn clear_leaves_nothing_and_frees_everything() {
     assert_same(&rig.contents(), &contents);
 }
 
-/// How many segments say that they are live, of whatever generation.
+/// Returns the number of segments that are marked live, of any generation.
 fn live_count(rig: &Rig<Sim>) -> u64 {
     live_count_in(rig, |offset| rig.medium.load(offset, Ordering::Acquire))
 }
@@ -175,7 +176,7 @@ fn live_count_in(rig: &Rig<Sim>, word: impl Fn(Offset) -> u64) -> u64 {
     count
 }
 
-/// None but those of the store's generation, and if the power fails now, none but those.
+/// Checks that all live segments are of the store's generation, now and after a power loss.
 fn assert_buried(rig: &Rig<Sim>) {
     assert_eq!(live_count(rig), rig.index.segment_count());
     for image in rig.medium.images(50, 7) {
@@ -184,8 +185,8 @@ fn assert_buried(rig: &Rig<Sim>) {
     }
 }
 
-/// The next `clear` takes the generation of one that a crash kept from its end, and there are but 65,536 of them: what
-/// such a one left behind must not be live again.
+/// The next `clear` uses the generation of one that a crash interrupted, and there are only 65,536 of them:
+/// segments left by the interrupted one must not be live again.
 #[test]
 fn crashed_clear_leaves_nothing_for_later_generations() {
     let (rig, _) = filled();

@@ -1,16 +1,16 @@
-//! The store as it is: nothing may be seen that is not so.
+//! Scenes with the correct store: no thread may see a wrong state.
 
 use pmem::MediumError;
 
 use super::*;
 use crate::partitioned_hash::Cursor;
 
-/// Nothing is broken.
+/// Runs a scene in which nothing is broken.
 fn whole(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
     model(WHOLE, before, threads, after);
 }
 
-/// Nothing is broken, on memory.
+/// Runs a scene in which nothing is broken, on memory.
 fn whole_on_memory(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
     model_with(Commits::AtOnce, WHOLE, before, threads, after);
 }
@@ -164,13 +164,13 @@ fn removal_is_not_undone_by_split() {
     whole(before, &[remover, Scene::split, reader], after);
 }
 
-/// What the key of an item says its signature is.
+/// Returns the signature of the key in an item.
 fn signature_of(scene: &Scene, position: Position) -> u64 {
     let (number, _) = item(&scene.rig.medium, position);
     [ONE, TWO, THREE].into_iter().find(|key| key.number == number).expect("a key of the scene").signature
 }
 
-/// A slot of which the first key goes, and which the second gets.
+/// Gives the slot of the first key, which is removed, to the second.
 fn change_hands(scene: &Scene) {
     assert_eq!(scene.remove(ONE), Some(1));
     scene.put(TWO, 2);
@@ -183,7 +183,7 @@ fn find_takes_no_reused_slot_for_damage() {
             let is_its_own = signature_of(scene, position) == ONE.signature;
             if is_its_own { Ok(Some(())) } else { Err(MediumError::ReadOnly) }
         });
-        found.expect("an entry of another signature was shown, and believed to be damage");
+        found.expect("an entry of another signature was reported as damage");
     };
     whole(|scene| scene.put(ONE, 1), &[change_hands, reader], |_| {});
 }
@@ -192,7 +192,7 @@ fn find_takes_no_reused_slot_for_damage() {
 fn find_reports_damage_during_slot_reuse() {
     let before = |scene: &Scene| {
         scene.put(ONE, 1);
-        // An entry of a signature that is not its item's.
+        // An entry whose signature is not that of its item.
         scene.put_at(THREE, scene.rig.write_item(TWO, 2));
     };
     let reader = |scene: &Scene| {
@@ -209,7 +209,7 @@ fn find_reports_damage_during_slot_reuse() {
 fn walk_shows_matching_signature_and_position() {
     let walker = |scene: &Scene| {
         let shown = scene.rig.index.visit(&scene.rig.medium, Cursor::default(), |signature, position| {
-            assert_eq!(signature_of(scene, position), signature, "of two entries");
+            assert_eq!(signature_of(scene, position), signature, "signature and position are of two entries");
             Ok::<_, MediumError>(())
         });
         shown.unwrap();

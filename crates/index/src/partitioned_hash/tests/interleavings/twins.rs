@@ -1,4 +1,4 @@
-//! Space that is used again, and stores that leave out a step: each of those must be caught.
+//! Stores that omit a step while space is reused: each of these broken variants must be caught.
 
 use pmem::MediumError;
 
@@ -7,8 +7,8 @@ use crate::canary;
 
 const PINS: Broken = Broken { step: None, pins: true };
 
-/// A FRESH word was left behind. Readers settle it, while a writer removes the entry and puts the same key into the same
-/// slot, with an item at the same offset: the same word again, and not durable yet.
+/// A FRESH word was left behind. Readers settle it, while a writer removes the entry and puts the same key into the
+/// same slot, with an item at the same offset: the same word again, but not durable yet.
 fn space_of_a_removed_item_is_used_again(broken: Broken, reader: fn(&Scene)) {
     let writer = |scene: &Scene| {
         let freed = scene.unlink(ONE).expect("it was put").position;
@@ -17,7 +17,7 @@ fn space_of_a_removed_item_is_used_again(broken: Broken, reader: fn(&Scene)) {
     model(broken, |scene| scene.put_half(ONE, 1), &[reader, writer], |_| {});
 }
 
-/// As a reader that has loaded the word and does not look at the item.
+/// Settles like a reader that has loaded the word and does not read the item.
 fn settle_alone(scene: &Scene) {
     let seen = |_| Ok::<_, MediumError>(Some(()));
     scene.pinned(|| scene.rig.index.find(&scene.rig.medium, ONE.signature, seen)).unwrap();
@@ -45,7 +45,7 @@ fn unpinned_item_reader_is_caught() {
     space_of_a_removed_item_is_used_again(PINS, get_pinned);
 }
 
-/// A writer is late to settle, while another one replaces its item and then puts that space into the same slot.
+/// A writer settles late, after another one has replaced its item and then put that space into the same slot.
 fn space_of_a_replaced_item_is_used_again(broken: Broken) {
     let late = |scene: &Scene| scene.pinned(|| scene.put(ONE, 2));
     let other = |scene: &Scene| {
@@ -99,7 +99,7 @@ fn plain_zero_delete_is_caught() {
     model(broken, |scene| scene.put(ONE, 1), &[remover, reader], |_| {});
 }
 
-/// Two writers of one key, on memory, where a word loses its mark by a plain store.
+/// Two writers of one key, on memory, where a plain store clears the mark of a word.
 fn marks_are_taken_on_memory(step: Canary) {
     let after = |scene: &Scene| assert_eq!(scene.get(ONE), scene.durable(ONE), "a word that was replaced came back");
     let writers: [fn(&Scene); 2] = [|scene| scene.put(ONE, 2), |scene| scene.put(ONE, 3)];
