@@ -124,7 +124,6 @@ impl Store {
     ///
     /// # Errors
     /// As for [`Store::get`].
-    /// See [`Error`].
     #[inline]
     pub fn get_part_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);

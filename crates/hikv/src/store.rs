@@ -1,11 +1,11 @@
 //! Opening and closing a store, and figures about it. Reads, writes and other operations have modules of their own.
 
+mod inner;
+
 use std::fmt;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
@@ -18,7 +18,8 @@ use crate::handles::{Handle, Kind};
 use crate::opening::Progress;
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::walk::Walks;
-use crate::{EngineKind, OpenError, Options, events};
+use crate::{EngineKind, OpenError, Options};
+use inner::{Inner, UnderWay};
 
 /// An open store. Clones share it. Dropping the last clone closes it.
 pub struct Store {
@@ -32,83 +33,9 @@ impl Clone for Store {
     }
 }
 
-/// Fields are dropped in this order: background threads have ended before the clean image is written and the region
-/// unmapped, and the store's lock is released last. Exception: when a callback on a background thread drops the store,
-/// that thread closes it as its last action.
-struct Inner {
-    workers: Vec<Worker>,
-    is_closed: bool,
-    engine: Arc<dyn Engine>,
-    /// The result of [`Engine::supports_lookup`].
-    supports_lookup: bool,
-    guard: ForkGuard,
-    files: Arc<Files>,
-    path: PathBuf,
-    identity: Identity,
-    journal: Option<Acknowledger<OsFile>>,
-    sync_interval: Duration,
-    is_read_only: bool,
-    walks: Walks,
-}
-
-/// A running write of the engine. It is dropped only if the write panics.
-struct UnderWay<'s>(&'s Inner);
-
-impl Drop for UnderWay<'_> {
-    /// Closes the store to writes. The panic releases the engine's locks while it unwinds, although the data they
-    /// guard may be half changed, and the caller may catch the panic. So neither callers nor the background may write
-    /// after it.
-    #[cold]
-    fn drop(&mut self) {
-        self.0.guard.close_to_writes(Closed::HalfWay);
-        self.0.workers.iter().for_each(Worker::quit);
-        events::write_panicked(&self.0.path);
-    }
-}
-
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
-    }
-}
-
-impl Inner {
-    /// Stops the background and writes a clean image, once. After a panicked write it does neither: the next opening
-    /// recovers the store as after a crash.
-    fn shut(&mut self) -> Result<(), Error> {
-        if mem::replace(&mut self.is_closed, true) || self.guard.closed_to_writes() == Some(Closed::HalfWay) {
-            return Ok(());
-        }
-        let mut workers = mem::take(&mut self.workers);
-        let Some(own) = workers.iter().position(Worker::is_current) else {
-            drop(workers);
-            return self.engine.close();
-        };
-        let (own, engine, files) = (workers.swap_remove(own), Arc::clone(&self.engine), Arc::clone(&self.files));
-        let path = self.path.clone();
-        own.end_with(move || {
-            drop(workers);
-            if let Err(error) = engine.close() {
-                events::close_failed(&path, &error);
-            }
-            drop(engine);
-            drop(files);
-        });
-        Ok(())
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if !self.guard.in_owner() {
-            // The workers' threads exist only in the parent process: there is nothing to stop or to wait for.
-            mem::forget(mem::take(&mut self.workers));
-        } else if !thread::panicking() {
-            let closed = self.shut();
-            if let Err(error) = closed {
-                events::close_failed(&self.path, &error);
-            }
-        }
     }
 }
 

@@ -163,7 +163,7 @@ impl Ordered {
     /// As [`Ordered::scan`], in descending order.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn scan_back(
         &self,
         from: impl AsRef<[u8]>,
