@@ -1,10 +1,10 @@
-//! A store that was made where writes survive more than they do now.
+//! A store created where writes survived more than they do now.
 
 use hikv::{Durability, OpenError, Options, Store};
 
 use crate::bad_files::store::{Closed, assert_holds, assert_names};
 
-/// Where a region says what it was made for (docs/format/region.md).
+/// The word of a region that records the level it was created for (docs/format/region.md).
 const MADE_FOR: usize = 9_536;
 const PROCESS: u64 = 1;
 const POWER: u64 = 3;
@@ -29,12 +29,12 @@ fn lowered_durability_is_refused_unless_requested() {
     assert_eq!(less.durability(), Durability::Process);
     less.put("written", "with less").unwrap();
     drop(less);
-    // It stays what it is: the next who does not ask is refused again.
+    // The recorded level does not change: the next opening without a level is refused again.
     assert_eq!(word(&store), Some(POWER));
     Store::open(store.path()).unwrap_err();
 }
 
-/// Of programs that knew of no such word, or damaged: nothing is known.
+/// Written by programs without such a word, or damaged: the level is unknown.
 #[test]
 fn store_without_level_opens_as_before() {
     let store = Closed::new();
