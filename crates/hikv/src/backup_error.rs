@@ -59,7 +59,7 @@ impl fmt::Display for BackupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BackupError::Exists { path } => {
-                write!(f, "{} exists already, and nothing is overwritten; name a new directory", path.display())
+                write!(f, "{} already exists, and nothing is overwritten; name a new directory", path.display())
             }
             BackupError::Occupied { path, why } => {
                 write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())

@@ -147,12 +147,12 @@ impl Store {
     }
 
     /// Returns a ticket for all writes that any thread has deferred so far. For a thread that passes on another
-    /// thread's deferred result. Does not block.
+    /// thread's deferred result. Fast.
     pub fn deferred_so_far(&self) -> Ticket {
         self.journal().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
     }
 
-    /// Returns true if results of `ticket` may be reported. Does not block.
+    /// Returns true if results of `ticket` may be reported. Fast.
     ///
     /// # Errors
     /// [`Error::Medium`] once a sync has failed, unless the ticket was durable before: its writes may be lost, and no

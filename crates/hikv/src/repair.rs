@@ -261,7 +261,7 @@ impl std::fmt::Display for RepairError {
             }
             RepairError::From(error) | RepairError::Into(error) => error.fmt(f),
             RepairError::Taken { path } => {
-                write!(f, "{} exists already; name a new directory for the repaired store", path.display())
+                write!(f, "{} already exists; name a new directory for the repaired store", path.display())
             }
             RepairError::Occupied { path, why } => {
                 write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())

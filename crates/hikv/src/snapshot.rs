@@ -64,7 +64,7 @@ impl Store {
     /// write is either completely in the snapshot or not at all. If it is, so are all writes that had returned before
     /// that write began.
     ///
-    /// The cost is small and constant, but the call waits for all running operations, and so for callbacks of other
+    /// It costs little, but the call waits for all running operations, and so for callbacks of other
     /// threads ([`Store::get_with`], [`Store::for_each`] and similar).
     ///
     /// # Errors

@@ -52,8 +52,8 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Inner {
-    /// Stops the background and writes a clean image, once. Exception: after a panicked write there is no image, and the
-    /// next opening recovers the store as after a crash.
+    /// Stops the background and writes a clean image, once. Exception: after a panicked write there is no image, and
+    /// the next opening recovers the store as after a crash.
     pub(super) fn shut(&mut self) -> Result<(), Error> {
         if mem::replace(&mut self.is_closed, true) || self.guard.closed_to_writes() == Some(Closed::HalfWay) {
             return Ok(());

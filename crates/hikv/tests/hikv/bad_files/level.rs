@@ -22,7 +22,7 @@ fn lowered_durability_is_refused_unless_requested() {
     let error = Store::open(store.path()).unwrap_err();
     let (wanted, given) = (Durability::Power, Durability::Process);
     assert!(matches!(error, OpenError::Durability { wanted: w, given: g, .. } if (w, g) == (wanted, given)), "{error}");
-    assert_names(&error, &store.file(), &["process, not power", "when the store was made", "ask for less"]);
+    assert_names(&error, &store.file(), &["process, not power", "when the store was created", "a lower level"]);
     assert_holds(&Store::open_read_only(store.path()).unwrap(), 0..2);
     let less = Options::new().durability(Durability::Process).open(store.path()).unwrap();
     assert_holds(&less, 0..2);

@@ -17,7 +17,7 @@ const SEGMENT_BYTES: usize = 4 << 20;
 /// Returns a store as a killed process leaves it: its log has all items, at most one per frame.
 fn left_by_a_killed_process(durability: Durability) -> Place {
     let place = Place::new();
-    // Below `power`, no thread syncs meanwhile.
+    // Below `power`, no thread syncs during the test.
     let store = place.open(&buffered().durability(durability).sync_interval(Duration::from_secs(1 << 20)));
     (0..ITEM_COUNT).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 100]).unwrap());
     copied(&place)
@@ -126,7 +126,7 @@ fn repair_without_journal_reports_missing() {
     fs::remove_file(gone.log()).unwrap();
     fs::write(empty.log(), "").unwrap();
     fs::copy(left_by_a_killed_process(Durability::Power).log(), foreign.log()).unwrap();
-    for (place, words) in [(gone, "not there"), (empty, "no segment"), (foreign, "another store")] {
+    for (place, words) in [(gone, "missing"), (empty, "no intact segment"), (foreign, "another store")] {
         let (out, report, missing) = repaired(&place);
         assert!(missing.len() == 1 && missing[0].contains(words), "{missing:?}");
         assert_eq!((report.items, report.lost_count), (u64::from(ITEM_COUNT) + 1, 1));
