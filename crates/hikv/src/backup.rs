@@ -167,7 +167,7 @@ impl Store {
         Store::copy_items(&source, into.as_ref(), engine, progress, None)
     }
 
-    /// As [`Store::convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
+    /// Like [`Store::convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
     /// `engine` may be the store's own.
     ///
     /// # Errors

@@ -86,7 +86,7 @@ impl WriteBatch {
         self.put_until(key, value, Clock::default().at(time))
     }
 
-    /// As [`WriteBatch::put_expiring_at`], with the [`Expiry`] that [`Store::expires_at`](crate::Store::expires_at)
+    /// Like [`WriteBatch::put_expiring_at`], with the [`Expiry`] that [`Store::expires_at`](crate::Store::expires_at)
     /// returns.
     pub fn put_until(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expiry: Expiry) -> &mut WriteBatch {
         let (key, value) = (key.as_ref(), value.as_ref());

@@ -98,7 +98,7 @@ impl Store {
         self.update_item(key, |held| decide(held.map(|held| held.value)))
     }
 
-    /// As [`Store::update`], and passes the key's expiry to `decide`. If `decide` panics, nothing has changed: the
+    /// Like [`Store::update`], and passes the key's expiry to `decide`. If `decide` panics, nothing has changed: the
     /// panic continues in the caller once the engine has finished the call.
     ///
     /// ```

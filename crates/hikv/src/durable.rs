@@ -147,12 +147,12 @@ impl Store {
     }
 
     /// Returns a ticket for all writes that any thread has deferred so far. For a thread that passes on another
-    /// thread's deferred result. Fast.
+    /// thread's deferred result. Does not wait.
     pub fn deferred_so_far(&self) -> Ticket {
         self.journal().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
     }
 
-    /// Returns true if results of `ticket` may be reported. Fast.
+    /// Returns true if results of `ticket` may be reported. Does not wait.
     ///
     /// # Errors
     /// [`Error::Medium`] once a sync has failed, unless the ticket was durable before: its writes may be lost, and no

@@ -15,7 +15,7 @@ use crate::Store;
 /// A put without expiry removes the expiry; [`Store::update`], [`Store::compare_and_swap`] and [`Store::increment`]
 /// keep it.
 impl Store {
-    /// As [`Store::put`], for a key that expires after `ttl`.
+    /// Like [`Store::put`], for a key that expires after `ttl`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,7 +41,7 @@ impl Store {
         self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
-    /// As [`Store::put`], for a key that expires at `time` of the system's clock ([`Clock::at`](crate::Clock::at)).
+    /// Like [`Store::put`], for a key that expires at `time` of the system's clock ([`Clock::at`](crate::Clock::at)).
     ///
     /// # Errors
     /// As for [`Store::put_with_ttl`].
@@ -55,7 +55,7 @@ impl Store {
         self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
-    /// As [`Store::put_from`], for a key that expires after `ttl`, counted from the call and not from the end of
+    /// Like [`Store::put_from`], for a key that expires after `ttl`, counted from the call and not from the end of
     /// `source`.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Store {
         self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
     }
 
-    /// As [`Store::put_from`], for a key that expires at `time`.
+    /// Like [`Store::put_from`], for a key that expires at `time`.
     ///
     /// # Errors
     /// As for [`Store::put_from`] and [`Store::put_with_ttl`].
@@ -119,7 +119,7 @@ impl Store {
         noted(self.engine()?.clock().after(ttl), ttl)
     }
 
-    /// As [`Store::after`], for a point in time.
+    /// Like [`Store::after`], for a point in time.
     fn at_time(&self, time: SystemTime) -> Result<Expiry, Error> {
         noted(self.engine()?.clock().at(time), time.duration_since(UNIX_EPOCH).unwrap_or_default())
     }
@@ -185,7 +185,7 @@ impl Store {
         Ok(())
     }
 
-    /// As [`Store::on_expired`], for a callback that also receives the key's value and expiry, for example to remove
+    /// Like [`Store::on_expired`], for a callback that also receives the key's value and expiry, for example to remove
     /// the key from an index over values. Each value is copied before its item is removed. Replaces any other
     /// callback; [`Store::on_expired`] with `None` unregisters it.
     ///

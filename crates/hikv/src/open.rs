@@ -14,7 +14,7 @@ impl Options {
         self.open_with_progress(path, &|_| {})
     }
 
-    /// As [`Options::open`], and calls `progress` while opening reads a journal's log, or an engine sorts keys before
+    /// Like [`Options::open`], and calls `progress` while opening reads a journal's log, or an engine sorts keys before
     /// it serves. A journal's region is read into memory afterwards: [`crate::JournalStats::loaded_bytes`].
     ///
     /// ```

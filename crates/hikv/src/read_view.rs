@@ -41,7 +41,7 @@ impl ReadView {
         }
     }
 
-    /// As [`ReadView::for_each`], but skips damaged items and reports each to `damaged`.
+    /// Like [`ReadView::for_each`], but skips damaged items and reports each to `damaged`.
     ///
     /// # Errors
     /// As for [`Store::get`]. At a snapshot, an unreadable part of the store is an error; of a read-only store it is

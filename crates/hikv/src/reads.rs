@@ -22,7 +22,7 @@ impl Store {
         self.get_with(key, <[u8]>::to_vec)
     }
 
-    /// As [`Store::get`], and returns the version for [`WriteBatch::expect_version`].
+    /// Like [`Store::get`], and returns the version for [`WriteBatch::expect_version`].
     ///
     /// # Errors
     /// As for [`Store::get`].
@@ -30,7 +30,7 @@ impl Store {
         self.get_versioned_with(key, |version, value| (version, value.to_vec()))
     }
 
-    /// As [`Store::get_with`], and passes the version to `read`.
+    /// Like [`Store::get_with`], and passes the version to `read`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,8 +59,8 @@ impl Store {
         Ok(result)
     }
 
-    /// As [`Store::get_part_with`], and passes the version to `read`. The version needs the entire value, so all of it
-    /// is read.
+    /// Like [`Store::get_part_with`], and passes the version to `read`. The version depends on the entire value, so all
+    /// of it is read.
     ///
     /// # Errors
     /// As for [`Store::get`].
@@ -119,7 +119,7 @@ impl Store {
         get_without_lookup(engine, key.as_ref(), read)
     }
 
-    /// As [`Store::get_with`], for a `read` that needs only a part of the value or its length. Checksums of values
+    /// Like [`Store::get_with`], for a `read` that needs only a part of the value or its length. Checksums of values
     /// longer than 4 KiB are not compared, whatever [`crate::Options::verify_reads`] is.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl Store {
     }
 }
 
-/// As [`Store::get_with`], without a lookup first.
+/// Like [`Store::get_with`], without a lookup first.
 #[inline(never)]
 fn get_without_lookup<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
     let (mut read, mut result) = (Some(read), None);

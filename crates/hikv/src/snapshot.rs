@@ -126,7 +126,7 @@ impl Snapshot {
         self.for_each_with_expiry(|key, value, _| each(key, value))
     }
 
-    /// As [`Snapshot::for_each`], and passes each item's expiry.
+    /// Like [`Snapshot::for_each`], and passes each item's expiry.
     ///
     /// # Errors
     /// As for [`Snapshot::for_each`].
@@ -134,7 +134,7 @@ impl Snapshot {
         self.walk(each, &mut Err)
     }
 
-    /// As [`Snapshot::for_each_with_expiry`], but skips damaged items and reports each to `damaged`.
+    /// Like [`Snapshot::for_each_with_expiry`], but skips damaged items and reports each to `damaged`.
     ///
     /// # Errors
     /// As for [`Store::get`]. An unreadable part of the store is an error, because its items are unknown.

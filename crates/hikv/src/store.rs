@@ -253,7 +253,7 @@ impl Store {
         if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
     }
 
-    /// As [`Store::engine`], for operations that change the store. Also costs one load.
+    /// Like [`Store::engine`], for operations that change the store. Also costs one load.
     #[inline(always)]
     pub(crate) fn writable_engine(&self) -> Result<&dyn Engine, Error> {
         if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { self.engine_after_check() }

@@ -35,7 +35,7 @@ impl Store {
         self.check(Depth::Deep, progress)
     }
 
-    /// As [`Store::verify`], without reading keys and values: checks the headers of the region, its chunks, segments
+    /// Like [`Store::verify`], without reading keys and values: checks the headers of the region, its chunks, segments
     /// and items, and the offsets in entries.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Store {
         Ok(())
     }
 
-    /// As [`Store::multi_put`], and calls `on_result` with each item's index and result. A failed item does not stop
+    /// Like [`Store::multi_put`], and calls `on_result` with each item's index and result. A failed item does not stop
     /// the others, and no item is put twice. `on_result` must not use the store.
     pub fn multi_put_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
@@ -97,7 +97,7 @@ impl Store {
         self.change(|engine| engine.write_batch_if(&batch.conditions(), &batch.ops()))
     }
 
-    /// As [`Store::put`], with a value of `len_bytes` that is read from `source` piece by piece.
+    /// Like [`Store::put`], with a value of `len_bytes` that is read from `source` piece by piece.
     ///
     /// # Errors
     /// [`Error::Source`] if `source` fails or ends early; otherwise as for [`Store::put`]. Nothing has changed, though

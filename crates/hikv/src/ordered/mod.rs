@@ -160,7 +160,7 @@ impl Ordered {
         self.walk(Bound::Included(from.as_ref()), Direction::Forward, each)
     }
 
-    /// As [`Ordered::scan`], in descending order.
+    /// Like [`Ordered::scan`], in descending order.
     ///
     /// # Errors
     /// As for [`Ordered::range`].
