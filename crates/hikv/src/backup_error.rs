@@ -12,7 +12,7 @@ use crate::OpenError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// The path of the new store exists already.
+    /// The path of the new store already exists.
     Exists {
         /// The path.
         path: PathBuf,
@@ -81,7 +81,7 @@ impl fmt::Display for BackupError {
 }
 
 impl std::error::Error for BackupError {
-    /// The error behind the inner one, because `Display` includes the inner error's text.
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             BackupError::Open(error) => error.source(),

@@ -159,7 +159,7 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {
-    /// The error behind the inner one, because `Display` includes the inner error's text.
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             OpenError::Unusable { error, .. } => error.source(),

@@ -29,7 +29,7 @@ pub(crate) struct Copy {
 impl Copy {
     /// Carries out steps 1 and 2, except for the items. `options` are those of the new store.
     pub(crate) fn begin(out: &Path, mark: Mark, options: &Options) -> Result<Copy, BackupError> {
-        // A path without a last name, such as '/' or '..', exists already.
+        // A path without a last name, such as '/' or '..', already exists.
         let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         refuse_symlink(&partial)?;

@@ -273,7 +273,7 @@ impl std::fmt::Display for RepairError {
 }
 
 impl std::error::Error for RepairError {
-    /// The error behind the inner one, because `Display` includes the inner error's text.
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             RepairError::From(error) | RepairError::Into(error) => error.source(),

@@ -64,12 +64,12 @@ impl Store {
     /// write is either completely in the snapshot or not at all. If it is, so are all writes that had returned before
     /// that write began.
     ///
-    /// It costs little, but the call waits for all running operations, and so for callbacks of other
-    /// threads ([`Store::get_with`], [`Store::for_each`] and similar).
+    /// It costs little, but the call waits for all running operations, and so for callbacks of other threads
+    /// ([`Store::get_with`], [`Store::for_each`] and similar).
     ///
     /// # Errors
     /// [`Error::InsideCallback`] within such a callback. [`Error::Unsupported`] if the engine has no snapshots.
-    /// [`Error::TooManySnapshots`] after about 4,000 million snapshots of one store.
+    /// [`Error::TooManySnapshots`] after 4,294,967,294 snapshots of one store.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let moment = snapshots(self.engine()?)?.take_snapshot()?;
         Ok(Snapshot { taken: Arc::new(Taken { store: self.held_by(Kind::Snapshot), moment }) })

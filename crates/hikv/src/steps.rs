@@ -38,8 +38,8 @@ impl Store {
     }
 
     /// Sets whether the caller's threads call [`Store::apply_queued`] between their operations, as the threads of a
-    /// pool do ([`crate::pool`]). The background then applies changes only if they do not keep up, that is, if a queue
-    /// is more than half full. After `false`, the background applies all waiting changes.
+    /// pool do ([`crate::pool`]). The background then applies changes only if these threads do not keep up, that is,
+    /// if a queue is more than half full. After `false`, the background applies all waiting changes.
     ///
     /// # Errors
     /// [`Error::Forked`].

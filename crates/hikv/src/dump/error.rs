@@ -62,7 +62,7 @@ impl fmt::Display for DumpError {
 }
 
 impl std::error::Error for DumpError {
-    /// The error behind the input's, because `Display` includes the text of the input's error.
+    /// Returns the source of the input's error, because `Display` includes that error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             DumpError::Input { source, .. } => source.source(),
