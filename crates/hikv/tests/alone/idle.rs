@@ -67,7 +67,7 @@ fn an_idle_store_takes_no_processor_time() {
         (0..100).for_each(|_| assert_eq!(ordered.iter().unwrap().count(), 7_000));
     };
     // The first scan does not wait for another thread: it applies changes itself that were too few to wake one.
-    assert_eq!(turns_while(read), 0, "nobody writes, and a backend thread runs");
+    assert_eq!(turns_while(read), 0, "there are no writes, and a background thread runs");
     // One thread sleeps until that time.
     store.put_with_ttl("late", "value", Duration::from_secs(3600)).unwrap();
     come_to_rest();

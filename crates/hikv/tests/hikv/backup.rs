@@ -87,7 +87,7 @@ fn copy_that_was_not_opened_stays_one() {
     Store::open(store_in(&dir)).unwrap().backup(&out, |_| {}).unwrap();
     let is_marked = || names(&out).contains(&"copy-of".to_owned());
     let reader = Store::open_read_only(&out).unwrap();
-    let refused = Store::open(&out).expect_err("somebody reads it");
+    let refused = Store::open(&out).expect_err("a reader has it open");
     assert!(is_marked(), "{refused}");
     drop(reader);
     let (log, kept) = (out.join("journal.hikv"), dir.path().join("kept"));

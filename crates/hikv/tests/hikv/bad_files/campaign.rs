@@ -154,7 +154,7 @@ impl Victim {
         let is_position = self.positions.iter().any(|&position| (position..position + 8).contains(&at));
         let untold_max = self.untold_max + usize::from(is_position);
         let assert_reported = |who: &str, (missing_count, is_reported): (usize, bool)| {
-            assert!(is_reported || missing_count <= untold_max, "{who}: {missing_count} are missing, and nobody tells");
+            assert!(is_reported || missing_count <= untold_max, "{who}: {missing_count} are missing without a report");
         };
         let options = Options::new().verify_reads(Verify::Absence).background(false);
         let opened = options.clone().read_only(true).open(&path);

@@ -71,7 +71,7 @@ fn reader_waits_only_for_what_it_met() {
     assert!(found.unwrap().is_some());
     assert!(store.is_durable(seen).unwrap(), "the first was durable when it was read");
     assert_eq!(store.get("first").unwrap().as_deref(), Some(&b"1"[..]));
-    assert!(!store.is_durable(second).unwrap(), "nobody asked for the second");
+    assert!(!store.is_durable(second).unwrap(), "the second was not requested");
 }
 
 #[test]
