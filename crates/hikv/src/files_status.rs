@@ -1,12 +1,14 @@
-//! The place of an open store's files: whether the files still have names, and whether the store's path still leads there.
+//! The place of an open store's files: whether they still have names, and whether the store's path still leads to
+//! them.
 //!
-//! An open file outlives its name. Writes to a file without a name look durable and are gone when the store is closed, so
-//! the store refuses them. Three looks find that out:
-//! 1. Before a sync of a journal's files returns, each has its link count compared (`journal::OsFile`): on a journal no write that
-//!    waits for a sync is acknowledged after the files are gone.
-//! 2. A writer looks before its write, at most once a second: the background has the next writer look (`engine::Worker`), and rests once a
-//!    second went by without a write. So elsewhere, as on DAX and tmpfs, writes are acknowledged for about a second longer.
-//! 3. [`Store::check_files`](crate::Store::check_files), `sync`, `close` and a backup look at once.
+//! An open file outlives its name. Writes to a file without a name seem durable but are lost when the store is closed,
+//! so the store refuses them. Three checks detect missing files:
+//! 1. A sync of a journal's files compares each file's link count before it returns (`journal::OsFile`). So on a
+//!    journal, no write that waits for a sync is acknowledged after the files are gone.
+//! 2. A writer checks before its write, at most once a second: the background asks the next writer to check
+//!    (`engine::Worker`), and rests after a second without a write. So on DAX and tmpfs, writes are acknowledged for
+//!    about a second longer.
+//! 3. [`Store::check_files`](crate::Store::check_files), `sync`, `close` and a backup check immediately.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -28,16 +30,16 @@ use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
 pub enum FilesStatus {
     /// The store's path leads to them.
     InPlace,
-    /// They are elsewhere: the directory or a file in it was renamed. Writes are as durable as before.
+    /// The directory or a file in it was renamed. Writes are as durable as before.
     Moved,
-    /// A file of the store has no name left: the store takes no more writes.
+    /// A file of the store has no name any more: writes are refused.
     Removed,
 }
 
 impl FilesStatus {
     const ALL: [FilesStatus; 3] = [FilesStatus::InPlace, FilesStatus::Moved, FilesStatus::Removed];
 
-    /// The name, as in stats.
+    /// Returns the name in stats.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -48,12 +50,12 @@ impl FilesStatus {
     }
 }
 
-/// The open files, and the path that they were opened by.
+/// The open files, and the path by which they were opened.
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// From the root, so that a changed working directory means nothing.
+    /// An absolute path, unaffected by changes of the working directory.
     path: PathBuf,
-    /// None of a device.
+    /// The open directory; `None` for a device.
     dir: Option<File>,
     guard: ForkGuard,
     seen: AtomicU8,
@@ -67,7 +69,7 @@ impl Files {
         Ok(Files { path: path::absolute(path)?, dir, guard: guard.clone(), seen, locks })
     }
 
-    /// Looks where the files are now, and closes the store to writes if they are gone. A change is logged.
+    /// Checks where the files are, and closes the store to writes if they are gone. Logs a change.
     pub(crate) fn check(&self) -> FilesStatus {
         if !self.guard.in_owner() {
             return self.last_seen();
@@ -83,24 +85,23 @@ impl Files {
         now
     }
 
-    /// As of the last look.
+    /// Returns the result of the last check.
     pub(crate) fn last_seen(&self) -> FilesStatus {
         FilesStatus::ALL[usize::from(self.seen.load(Ordering::Relaxed))]
     }
 
-    /// What is free on the file system for a store that grows; none is known of a device.
+    /// Returns the free bytes of the file system, or `None` for a device.
     pub(crate) fn disk_free_bytes(&self) -> Option<u64> {
         let found = fstatvfs(self.dir.as_ref()?).ok()?;
         Some(found.f_bavail * found.f_frsize)
     }
 
-    /// The path that the store was opened by, from the root.
+    /// Returns the absolute path by which the store was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory itself, whatever its path leads to now: a name by which this process reaches it. None of a device, which has
-    /// the path alone.
+    /// Returns a path by which this process reaches the open directory, wherever that is now, or `None` for a device.
     pub(crate) fn dir_itself(&self) -> Option<PathBuf> {
         self.dir.as_ref().map(|dir| PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd())))
     }
@@ -114,7 +115,8 @@ impl Files {
             Err(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
             Ok(is_ours) => !is_ours,
         };
-        // Files have the last two names until the store is whole: a copy's (`partial`) as long as the copy is written.
+        // Files have the last two names until the store is complete, which for a copy (`partial`) takes as long as
+        // copying.
         let names = [REGION_NAME, LOG_NAME, UNFINISHED_NAME, UNFINISHED_LOG_NAME].map(|name| self.path.join(name));
         let is_astray =
             |lock: &StoreLock| lock.holds_bytes() && names.iter().all(|name| is_elsewhere(lock.is_of(name)));

@@ -1,7 +1,7 @@
-//! hikv: an embedded key-value store for byte-addressable memory.
+//! An embedded key-value store for persistent memory, tmpfs and ordinary disks.
 //!
-//! Keys and values are bytes. Every write is durable when it returns, as far as the medium goes ([`Stats::durability`]
-//! says how far); after a crash the store opens in milliseconds, whatever its size.
+//! Keys and values are byte strings. A write is durable when it returns, as far as the storage allows;
+//! [`Stats::durability`] names the level. After a crash a store opens in milliseconds, whatever its size.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,8 +17,9 @@
 //! # }
 //! ```
 //!
-//! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
-//! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
+//! A [`Store`] is cheap to clone, and any number of threads may use it. One process at a time may have a store open
+//! for writing. While none has, several processes may read it ([`Store::open_read_only`]). In a child process after a
+//! fork, every operation returns [`Error::Forked`].
 
 mod backup;
 mod backup_error;

@@ -1,10 +1,10 @@
-//! Answers of callbacks that are shown progress.
+//! Return values of progress callbacks.
 
 use std::ops::ControlFlow;
 
-/// The answer of a callback that is shown progress: nothing, and the work goes on, or a [`ControlFlow`], by which a callback can stop it.
+/// The return value of a progress callback: `()` to continue, or a [`ControlFlow`], which can stop the operation.
 pub trait ProgressReply {
-    /// True if the work goes on.
+    /// Returns true if the operation continues.
     fn goes_on(self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! All items while none of them changes: at a snapshot, or of a store that is only read.
+//! Unchanging views of a store's items: of a snapshot, or of a store opened for reading.
 
 use std::ops::ControlFlow;
 
@@ -6,20 +6,21 @@ use engine::{Cursor, Damage, OnItem};
 
 use crate::{Error, Expiry, Snapshot, Store};
 
-/// A store's items at one moment. An engine without snapshots has them while its store is open for reading alone.
+/// All items of a store at one moment. An engine without snapshots provides it for stores opened for reading only.
 #[derive(Clone, Debug)]
 pub enum ReadView {
-    /// At a snapshot, while the store is written on.
+    /// The items of a snapshot; the store may be written to.
     Snapshot(Snapshot),
-    /// Of a store that nobody can write to.
+    /// The items of a store that no process has open for writing.
     ReadOnly(Store),
 }
 
 impl Store {
-    /// The items as they are now, which no write changes any more.
+    /// Returns the present items as a view that later writes do not change.
     ///
     /// # Errors
-    /// See [`Store::snapshot`]. [`Error::Unsupported`] where the engine has no snapshots and the store is open for writing.
+    /// As for [`Store::snapshot`]. [`Error::Unsupported`] if the engine has no snapshots and the store is open for
+    /// writing.
     pub fn read_view(&self) -> Result<ReadView, Error> {
         match self.snapshot() {
             Err(Error::Unsupported { .. }) if self.is_read_only() => Ok(ReadView::ReadOnly(self.clone())),
@@ -29,10 +30,10 @@ impl Store {
 }
 
 impl ReadView {
-    /// Shows every item to `each`, with when it expires, exactly once and in no order, until it says to stop.
+    /// Calls `each` with every item and its expiry, exactly once and in no order, until it returns `Break`.
     ///
     /// # Errors
-    /// See [`Error`]; a damaged item ends the walk.
+    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Store::get`].
     pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
@@ -40,10 +41,11 @@ impl ReadView {
         }
     }
 
-    /// As [`ReadView::for_each`], without the items that are damaged, each of which is told to `damaged`.
+    /// Like [`ReadView::for_each`], but skips damaged items and reports each to `damaged`.
     ///
     /// # Errors
-    /// See [`Error`]; at a snapshot a part of the store that cannot be read is one. Of a store that is only read such a part is left out, too.
+    /// As for [`Store::get`]. At a snapshot, an unreadable part of the store is an error; of a read-only store it is
+    /// skipped and reported as well.
     pub fn for_each_skipping_damage(
         &self,
         each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
@@ -58,7 +60,7 @@ impl ReadView {
     }
 }
 
-/// Takes the steps of a walk until its end, or until `each` says to stop.
+/// Steps through a walk until its end, or until `each` returns `Break`.
 fn walk(
     mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
     mut step: impl FnMut(Cursor, &mut OnItem<'_>) -> Result<Cursor, Error>,
@@ -74,7 +76,7 @@ fn walk(
     Ok(())
 }
 
-/// Tells of damage; other errors stay errors.
+/// Reports damage to `damaged`, and returns other errors.
 pub(crate) fn report_damage(error: Error, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
     match error {
         Error::Corrupt { offset, what } => {

@@ -1,25 +1,25 @@
-//! Threads of the caller's that do the background's work.
+//! Background work on the caller's threads.
 
 use engine::{Error, OrderedEngine, Progress, QueueStats};
 
 use crate::Store;
 
-/// What a call of [`Store::step`] did.
+/// Result of a call of [`Store::step`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StepResult {
-    /// Changes that it applied to the ordered index.
+    /// Changes applied to the ordered index.
     pub applied_count: u64,
-    /// False if it found nothing to do.
+    /// False if there was nothing to do.
     pub is_more: bool,
 }
 
 impl Store {
-    /// Does a bounded piece of the background's work: changes that wait for the ordered index first; where none do, room ahead of
-    /// writers and the like. For threads that would be idle, and for stores that are opened without a background of their own
-    /// ([`crate::Options::background`]).
+    /// Does a bounded piece of background work: applies changes that wait for the ordered index; if there are none,
+    /// provides free space ahead of writers and similar. For threads that would be idle, and for stores opened without
+    /// background threads ([`crate::Options::background`]).
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Medium`] if the storage fails; [`Error::Corrupt`].
     pub fn step(&self) -> Result<StepResult, Error> {
         let engine = self.writable_engine()?;
         let applied_count = engine.ordered().map_or(Ok(0), OrderedEngine::apply)?;
@@ -27,19 +27,19 @@ impl Store {
         Ok(StepResult { applied_count, is_more })
     }
 
-    /// Applies one group of the changes that wait for the ordered index, some ten microseconds of work, and waits for nothing: for event
-    /// loops, between two looks at their clients ([`Store::set_callers_apply`]). How many changes those were; none where none waits, or other
-    /// threads are at them.
+    /// Applies one group of the changes that wait for the ordered index, about 10 µs of work, and returns their
+    /// number. Never waits: returns 0 if there are none, or other threads are applying them. For event loops, between
+    /// two polls of their clients ([`Store::set_callers_apply`]).
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Medium`] if the storage fails.
     pub fn apply_queued(&self) -> Result<u64, Error> {
         self.engine()?.ordered().map_or(Ok(0), OrderedEngine::apply)
     }
 
-    /// Says whether the caller's threads call [`Store::apply_queued`] between their operations, as a pool's do ([`crate::pool`]). The background is then asked
-    /// to apply only where they do not keep up: where a queue is more than half full. Once they do not any more, what waits is the
-    /// background's.
+    /// Sets whether the caller's threads call [`Store::apply_queued`] between their operations, as the threads of a
+    /// pool do ([`crate::pool`]). The background then applies changes only if these threads do not keep up, that is,
+    /// if a queue is more than half full. After `false`, the background applies all waiting changes.
     ///
     /// # Errors
     /// [`Error::Forked`].
@@ -53,7 +53,7 @@ impl Store {
         Ok(())
     }
 
-    /// How the ordered index keeps up with writers. Cheaper than [`Store::stats`].
+    /// Returns how well the ordered index keeps up with writers. Cheaper than [`Store::stats`].
     ///
     /// # Errors
     /// [`Error::Forked`].

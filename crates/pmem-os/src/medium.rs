@@ -105,7 +105,7 @@ unsafe impl Bytes for Mapped {
     unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         self.check(at.span(bytes.len() as u64))?;
         // SAFETY: the caller's promise, and the bytes are in the region (just checked).
-        unsafe { self.overlay(at, bytes) }
+        unsafe { self.map_overlay(at, bytes) }
     }
 
     /// Makes one comparison with the length.

@@ -14,7 +14,7 @@ impl Mapped {
     ///
     /// # Safety
     /// The bytes are in the region, which is open for reading, and only the caller's thread uses it.
-    pub(crate) unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+    pub(crate) unsafe fn map_overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         if self.writable {
             return Err(MediumError::ReadOnly);
         }

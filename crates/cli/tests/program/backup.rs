@@ -50,8 +50,8 @@ fn copies_warn_of_nothing() {
 fn nothing_is_overwritten() {
     let place = filled();
     let out = place.write("out", "a letter");
-    place.run("backup", &[&out]).failed(2, &["out", "is there already"]);
-    place.run("restore", &[&out]).failed(2, &["is there already"]);
+    place.run("backup", &[&out]).failed(2, &["out", "already exists"]);
+    place.run("restore", &[&out]).failed(2, &["already exists"]);
     assert_eq!(fs::read(out).unwrap(), b"a letter");
 }
 

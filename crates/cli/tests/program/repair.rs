@@ -165,7 +165,7 @@ fn store_that_does_not_open_is_salvaged() {
 fn usage_error_exits_2_and_makes_nothing() {
     let place = filled();
     let out = place.file("out");
-    place.run("repair", &[place.store()]).failed(2, &["store is there already"]);
+    place.run("repair", &[place.store()]).failed(2, &["store already exists"]);
     fs::create_dir(place.file("out.partial")).unwrap();
     fs::write(place.file("out.partial/store.hikv"), "").unwrap();
     place.run("repair", &[&out]).failed(2, &["out.partial is in the way", "no mark of an interrupted"]);

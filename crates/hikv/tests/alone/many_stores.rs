@@ -1,13 +1,13 @@
-//! Thousands of stores in one process, and the addresses that they keep.
+//! Thousands of stores in one process, and the addresses that they reserve.
 
 use hikv::{Durability, Options, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::alone;
 
-/// More than a process could hold that kept a TiB of addresses for each.
+/// Too many for a process that reserves 1 TiB of addresses for each.
 const STORE_COUNT: usize = 2_000;
-/// A lock, a region, a directory, and some more.
+/// A lock, a region, a directory and some more.
 const FILES_EACH: u64 = 6;
 
 #[test]

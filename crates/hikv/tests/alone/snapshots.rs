@@ -1,4 +1,4 @@
-//! Snapshots through the library: what a snapshot shows, whatever is written meanwhile, and what it keeps.
+//! Snapshots through the library: their contents under later writes, and the space that they keep.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -18,7 +18,7 @@ fn opened(options: &Options) -> (TempDir, Store) {
     (dir, store)
 }
 
-/// Random puts and deletes of few keys, done to both.
+/// Applies random puts and deletes of a few keys to the store and to the map.
 fn change(store: &Store, contents: &mut Contents, rng: &mut fastrand::Rng, count: usize) {
     for _ in 0..count {
         let key = format!("key {}", rng.u32(..3_000)).into_bytes();
@@ -65,7 +65,7 @@ fn assert_shows_in_order(snapshot: &Snapshot, contents: &Contents) {
     assert!(within.eq(contents.range(ends).map(owned)), "a range");
 }
 
-/// Several snapshots of different ages, ended in another order than they were taken.
+/// Takes several snapshots at different times, and drops them in another order.
 fn stay_as_they_were(options: &Options, is_ordered: bool) {
     let (_dir, store) = opened(options);
     let (mut rng, mut contents) = (fastrand::Rng::with_seed(7), Contents::new());
@@ -106,7 +106,7 @@ fn snapshots_stay_as_they_were_in_order() {
     stay_as_they_were(&Options::new().background(false), true);
 }
 
-/// Every key is deleted: pages of the ordered index are empty, and stand for more kept keys than are shown at a time.
+/// Every key is deleted: pages of the ordered index are empty, and cover more kept keys than one page visits.
 #[test]
 fn wholly_deleted_keys_are_in_snapshot() {
     let _turn = alone();
@@ -121,7 +121,7 @@ fn wholly_deleted_keys_are_in_snapshot() {
     assert_shows_in_order(&snapshot, &contents);
 }
 
-/// What several keep ends with the last of them, and its room is used again.
+/// Items kept by several snapshots are freed with the last of them, and their space is reused.
 #[test]
 fn kept_versions_are_freed() {
     let _turn = alone();
@@ -184,7 +184,7 @@ fn impossible_operations_are_refused() {
     assert!(store.is_empty().unwrap());
 }
 
-/// Stamps go on where they stopped: what was put before a restart is of a snapshot after it, and so is the rest.
+/// Version stamps continue after a restart: a later snapshot includes all earlier puts.
 #[test]
 fn epochs_outlive_the_process() {
     let _turn = alone();
@@ -206,7 +206,8 @@ fn epochs_outlive_the_process() {
     }
 }
 
-/// What had expired is not of a snapshot; what expires under a snapshot is, and so is of the backup, with its expiry.
+/// A snapshot omits keys that had expired. It includes keys that expire later, and so does a backup, with their
+/// expiry.
 #[test]
 fn snapshot_stays_while_keys_expire() {
     let _turn = alone();

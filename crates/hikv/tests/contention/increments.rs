@@ -1,4 +1,4 @@
-//! Increments of one key by many threads sum up.
+//! Concurrent increments of one key add up.
 
 use std::thread;
 
@@ -38,7 +38,7 @@ fn ordered_increments_sum_up_with_deletes() {
     placed.assert_sound();
 }
 
-/// Deletes the key and says what it held.
+/// Deletes the key and returns its value.
 fn take(store: &hikv::Store) -> u64 {
     let mut taken = 0;
     let decide = |value: Option<&[u8]>| {

@@ -1,4 +1,4 @@
-//! A large value is read piece by piece: whole, or with an error.
+//! A large value is read piece by piece: either completely, or with an error.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ fn reader_notices_replaced_or_deleted_value() {
     }
 }
 
-/// Reads in pieces while another thread replaces; says how many values were read to their end.
+/// Reads in pieces while another thread replaces the value. Returns the number of values read to their end.
 fn read_while_replaced(round_count: u64) -> u64 {
     let placed = Placed::open(&Options::new());
     let (store, done) = (&placed.store, AtomicBool::new(false));

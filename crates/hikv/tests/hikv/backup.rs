@@ -1,4 +1,4 @@
-//! Backups are of one moment, whole or nothing, and come back.
+//! Backups show one moment, are complete or absent, and can be restored.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use hikv::{BackupError, Durability, OpenError, Options, Store};
 use tempfile::TempDir;
 
 const ITEM_COUNT: u64 = 2_000;
-/// A backup is interrupted so often.
+/// The number of interrupted backups.
 const KILL_COUNT: usize = 30;
 
-/// In a test that was started again: the directory of store and backup.
+/// In a restarted test, the directory of store and backup.
 const DIR: &str = "HIKV_TEST_BACKS_UP";
 
 fn store_in(dir: &TempDir) -> PathBuf {
@@ -48,7 +48,7 @@ fn assert_whole(path: &Path) {
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
 }
 
-/// The names in a directory.
+/// Returns the names in a directory.
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -72,14 +72,14 @@ fn backup_opens_and_is_restored() {
     assert_eq!(report.items, ITEM_COUNT + 1);
     assert_whole(&back);
     assert_eq!(names(dir.path()), ["back", "out", "store"]);
-    // A journal, where the file system is on a disk.
+    // A journal exists if the file system is on a disk.
     let files: Vec<_> = names(&back).into_iter().filter(|name| name != "journal.hikv").collect();
     assert_eq!(files, ["copy-of", "lock", "store.hikv"]);
     Store::open(&back).unwrap().put("it", "is a store").unwrap();
     assert!(!names(&back).contains(&"copy-of".to_owned()));
 }
 
-/// Or the next backup would not be allowed to take its place.
+/// Otherwise the next backup could not replace it.
 #[test]
 fn copy_that_was_not_opened_stays_one() {
     let dir = filled();
@@ -87,7 +87,7 @@ fn copy_that_was_not_opened_stays_one() {
     Store::open(store_in(&dir)).unwrap().backup(&out, |_| {}).unwrap();
     let is_marked = || names(&out).contains(&"copy-of".to_owned());
     let reader = Store::open_read_only(&out).unwrap();
-    let refused = Store::open(&out).expect_err("somebody reads it");
+    let refused = Store::open(&out).expect_err("a reader has it open");
     assert!(is_marked(), "{refused}");
     drop(reader);
     let (log, kept) = (out.join("journal.hikv"), dir.path().join("kept"));
@@ -152,7 +152,7 @@ fn store_named_like_unfinished_backup_stays() {
     refused("a store");
 }
 
-/// As one that was opened does.
+/// Opens the copy for writing.
 #[test]
 fn store_replacing_interrupted_backup_stays() {
     let dir = filled();
@@ -178,7 +178,7 @@ fn damaged_backup_is_not_restored() {
     let refused = Store::restore(store_in(&dir), &back, |_| {});
     assert!(matches!(&refused, Err(BackupError::Damaged { damage, .. }) if damage.len() == 1), "{refused:?}");
     assert!(refused.unwrap_err().to_string().contains("damaged in 1 place,"));
-    // A backup of it fails as well, and leaves nothing.
+    // A backup of the copy fails as well, and leaves nothing.
     assert!(matches!(
         Store::open(store_in(&dir)).unwrap().backup(&back, |_| {}),
         Err(BackupError::Read(hikv::Error::Corrupt { .. }))
@@ -186,7 +186,7 @@ fn damaged_backup_is_not_restored() {
     assert_eq!(names(dir.path()), ["store"]);
 }
 
-/// A writer counts in one key, and after it in another: at no moment is the second ahead of the first, nor far behind.
+/// A writer counts in one key and then in another: at no moment is the second ahead of the first, or far behind it.
 #[test]
 fn backup_is_of_one_moment() {
     let dir = filled();
@@ -221,7 +221,7 @@ fn backup_is_of_one_moment() {
     assert_eq!(store.stats().kept_count, 0);
 }
 
-/// Where the test was started as the process that makes a backup: makes it, tells of each item, and goes on when it may.
+/// In a process started for this, makes a backup, reports each item, and continues when it is allowed to.
 fn back_up_if_started_for_it() -> bool {
     let Ok(dir) = env::var(DIR) else { return false };
     let store = Options::new().create(false).open(Path::new(&dir).join("store")).unwrap();
@@ -233,13 +233,13 @@ fn back_up_if_started_for_it() -> bool {
     true
 }
 
-/// Starts a backup in a process of its own. The process tells of so many items, and is killed before it is behind the next one: however late the
-/// kill comes, a backup of more items is not complete.
+/// Runs a backup in a separate process, and kills it after it has reported `count` items and before it completes the
+/// next one. So a backup of more items is never complete, however late the kill arrives.
 fn killed_after(dir: &Path, count: usize) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["backup::an_interrupted_backup_is_none", "--exact", "--nocapture"]).env(DIR, dir);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // Both stay open until the end: else the process would fail, and not be killed.
+    // Both pipes stay open until the end; otherwise the process would fail instead of being killed.
     let (mut may_go, mut reports) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
     let mut reported = vec![0; count];
     may_go.write_all(&reported).unwrap();
@@ -259,7 +259,7 @@ fn an_interrupted_backup_is_none() {
     let mut random = fastrand::Rng::with_seed(1);
     let mut interrupted_count = 0;
     for round in 0..KILL_COUNT {
-        // Every other one ends, or does not, after the last item.
+        // Every second backup is killed after its last item, when it may or may not be complete.
         let count = if round % 2 == 0 { random.usize(1..=ITEM_COUNT as usize) } else { ITEM_COUNT as usize + 1 };
         killed_after(dir.path(), count);
         if out.exists() {
@@ -267,7 +267,7 @@ fn an_interrupted_backup_is_none() {
             fs::remove_dir_all(&out).unwrap();
         } else {
             interrupted_count += 1;
-            // Whoever opened it for writing would make it a store of its own.
+            // Opening it for writing would turn it into an independent store.
             match Store::open_read_only(&partial) {
                 Err(OpenError::Missing { .. }) => {}
                 opened => {

@@ -1,4 +1,4 @@
-//! Dumps: what was written comes back, and what was changed or cut never passes for whole.
+//! Dumps: written items are read back, and a changed or truncated dump is never accepted as complete.
 
 use std::io::{BufWriter, Read};
 
@@ -18,7 +18,7 @@ fn written(items: &[Item]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// All items of a dump, the items before an error, and the error.
+/// Returns all items of a dump, or the items before an error and the error.
 fn read(mut bytes: impl Read) -> (Vec<Item>, Result<(), String>) {
     let mut items = Vec::new();
     let outcome = read_into(&mut items, &mut bytes);
@@ -57,7 +57,7 @@ fn items() -> Vec<Item> {
     ]
 }
 
-/// Little enough to be damaged everywhere.
+/// Returns a dump small enough to be damaged at every byte.
 fn small() -> Vec<u8> {
     let items = [(&b"a"[..], &b"1"[..]), (b"b", &[7; WHOLE_VALUE_BYTES_MAX + 1]), (b"c", b"")];
     written(&items.map(|(key, value)| (key.to_vec(), value.to_vec(), None)))
@@ -173,7 +173,7 @@ fn random_dumps_are_refused_without_panic() {
     }
 }
 
-/// A header with another field, and a checksum that fits.
+/// Returns a header with another field and a matching checksum.
 fn forged(at: usize, field: &[u8]) -> Vec<u8> {
     let mut bytes = small();
     bytes[at..at + field.len()].copy_from_slice(field);

@@ -1,4 +1,4 @@
-//! Stores of every engine: what a store says of itself, what is lacking, and how one becomes another.
+//! Stores of every engine: their features, missing features, and conversions.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -42,11 +42,11 @@ fn store_opens_only_with_its_engine() {
             .parse::<EngineKind>()
             .unwrap_err()
             .to_string()
-            .contains("there is no engine 'nothing'; there is hikv")
+            .contains("there is no engine 'nothing'; the engines of this build are hikv")
     );
 }
 
-/// The row of `docs/engines.md` that begins with `name`: what stands in the column of each engine.
+/// Returns the cell in this column of the row of `docs/engines.md` that begins with `name`.
 fn reported(page: &str, name: &str, column: usize) -> String {
     let row = page.lines().find(|line| line.starts_with(&format!("| {name} |"))).expect("the page has a row for it");
     row.split('|').nth(column + 2).expect("the page has a column for it").trim().to_owned()
@@ -88,7 +88,7 @@ fn unsupported_operation_changes_nothing() {
     }
 }
 
-/// What an engine has no use for is not taken in silence, whether the engine is named or the store's own.
+/// Options that the engine does not use are refused, whether the engine is named or the store's own.
 #[test]
 fn options_that_an_engine_has_no_use_for_are_refused() {
     let dir = tempdir().unwrap();
@@ -157,7 +157,7 @@ fn every_engines_store_becomes_every_others() {
         for number in 0..300u32 {
             store.put(number.to_be_bytes(), format!("value {number}")).unwrap();
         }
-        // An engine without keys that expire takes no store that has some.
+        // An engine without expiring keys refuses a store that has some.
         let expires = store.features().expiry;
         if expires {
             store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
@@ -178,7 +178,7 @@ fn every_engines_store_becomes_every_others() {
     }
 }
 
-/// An engine without snapshots is backed up while it is read alone.
+/// An engine without snapshots is backed up while its store is open for reading only.
 #[test]
 fn backup_is_of_same_engine() {
     let dir = tempdir().unwrap();
@@ -246,7 +246,7 @@ fn repair_without_salvage_is_refused() {
     }
 }
 
-/// Nothing reaps here, so each key that has expired is told of by the write that takes it away.
+/// Nothing reaps here, so the write that removes an expired key reports it.
 #[test]
 fn write_reports_expired_key_it_removes() {
     let dir = tempdir().unwrap();
@@ -274,7 +274,7 @@ fn write_reports_expired_key_it_removes() {
     }
 }
 
-/// By each kind of write, and by the reaper: the value is the one that expired, and not the one that replaces it.
+/// For each kind of write, and for the reaper: the reported value is the expired one, not its replacement.
 #[test]
 fn expired_items_are_reported_with_their_values() {
     const LIFE: Duration = Duration::from_secs(1);
@@ -317,8 +317,7 @@ fn expired_items_are_reported_with_their_values() {
     }
 }
 
-/// Whichever looks at the clock a key's time comes between: to the deleter the key was there, or the hook is told that it had
-/// expired.
+/// The clock moves between two reads of it. Either the deleter finds the key, or the callback reports it as expired.
 #[test]
 fn key_is_deleted_or_expired_not_both() {
     type Delete = fn(&Store, &str) -> bool;
@@ -343,7 +342,7 @@ fn key_is_deleted_or_expired_not_both() {
     }
 }
 
-/// Its worker sleeps for ever, and is woken by the deletes.
+/// The store's worker sleeps forever; the deletes wake it.
 #[test]
 fn tree_shrinks_in_background() {
     let dir = tempdir().unwrap();
@@ -363,7 +362,7 @@ fn tree_shrinks_in_background() {
     assert_eq!(store.len().unwrap(), 100);
 }
 
-/// A leaf's head, without which InK cannot count its keys.
+/// The header of a leaf, without which InK cannot count its keys.
 #[test]
 fn uncountable_damage_is_reported() {
     let dir = tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! A few items from an end of a range, found without an order, are those that the order has.
+//! A few items from an end of a range, found without an ordered index, equal those of the index.
 
 use hikv::{Durability, Item, Options, Store, prefix_range};
 
 fn key(number: u32) -> Vec<u8> {
-    // Spread, so that no pass meets them in order.
+    // Scattered keys, which no pass visits in order.
     format!("{:08x}", number.wrapping_mul(0x9E37_79B1)).into_bytes()
 }
 

@@ -1,9 +1,9 @@
-//! A store whose region is full: what goes on, and what the errors advise.
+//! A full region: the operations that still work, and the advice in the errors.
 
 use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
 use tempfile::{TempDir, tempdir};
 
-/// Of several sizes, so that what is left has room for no batch's record.
+/// Several sizes, so that the remaining space holds no batch record.
 const VALUE_LENS_BYTES: [usize; 5] = [30_000, 4_000, 250, 20, 1];
 
 fn full_store(engine: EngineKind) -> (TempDir, Store) {

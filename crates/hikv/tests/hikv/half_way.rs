@@ -1,4 +1,4 @@
-//! A write that panics: the store answers reads on, takes no further write, and opens again as after a crash.
+//! A write that panics: the store still answers reads, refuses writes, and opens again as after a crash.
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ fn open(path: &Path, kind: EngineKind) -> Store {
     Options::new().engine(kind).durability(Durability::Buffered).open(path).expect("it opens")
 }
 
-/// A source of a value, which panics while the engine reads it.
+/// The source of a value that panics while the engine reads it.
 struct Panics;
 
 impl Read for Panics {
@@ -51,7 +51,7 @@ fn write_that_panics_ends_all_writes() {
     }
 }
 
-/// The engine is at rest while the panic passes.
+/// The engine has finished its step while the panic passes.
 #[test]
 fn decision_that_panics_ends_no_writes() {
     for &kind in EngineKind::ALL {

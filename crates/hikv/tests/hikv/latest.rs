@@ -1,4 +1,4 @@
-//! A backup that takes the place of the last one: what is replaced, and what is never touched.
+//! Backups that replace the previous one: which directories are replaced, and which are never touched.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
 
-/// A store in `data/store`, in a directory of its own, with other things around it.
+/// A store in `data/store`, in a separate directory with other files around it.
 struct Scene {
     dir: TempDir,
     store: Store,
@@ -32,14 +32,14 @@ impl Scene {
         self.dir.path().join(name)
     }
 
-    /// A directory with a file in it.
+    /// Creates a directory with a file in it.
     fn full_dir(&self, name: &str) -> PathBuf {
         fs::create_dir_all(self.path(name)).unwrap();
         fs::write(self.path(name).join("letter"), "dear").unwrap();
         self.path(name)
     }
 
-    /// Refuses the place for ever, whatever is done about what is there, and has changed nothing.
+    /// Asserts that the place is refused permanently, whatever is in it, and that nothing has changed.
     #[track_caller]
     fn is_no_place(&self, place: impl AsRef<Path>) {
         let place = place.as_ref();
@@ -50,7 +50,7 @@ impl Scene {
         assert!(tree(self.dir.path()) == before, "{} was changed", place.display());
     }
 
-    /// Refuses what is at the place now, or beside it, and has changed nothing.
+    /// Asserts that the present contents of the place, or next to it, are refused, and that nothing has changed.
     #[track_caller]
     fn is_occupied(&self, place: &Path) {
         let before = tree(self.dir.path());
@@ -61,7 +61,7 @@ impl Scene {
         assert!(tree(self.dir.path()) == before, "{} was changed", place.display());
     }
 
-    /// Takes the place, twice.
+    /// Asserts that a backup succeeds, twice.
     #[track_caller]
     fn is_taken(&self, place: impl AsRef<Path>) {
         let place = place.as_ref();
@@ -77,7 +77,7 @@ fn value_in(backup: &Path) -> Vec<u8> {
     Store::open_read_only(backup).unwrap().get("k").unwrap().unwrap()
 }
 
-/// All names below a directory, but for those of the store that is open, and what files hold that are not large.
+/// Returns all names below a directory except for the open store's, and the contents of small files.
 fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -222,7 +222,7 @@ fn adopted_backup_stays() {
     assert_eq!(value_in(&place), b"own");
 }
 
-/// A process that opens the backup for writing has the lock before it takes the mark away.
+/// A process that opens the backup for writing has the lock before it removes the mark.
 #[test]
 fn backup_that_is_being_opened_stays() {
     let scene = Scene::new();
@@ -247,7 +247,7 @@ fn an_empty_directory_and_an_earlier_backup_are_taken() {
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
-/// As a crash leaves it between two names of step 3.
+/// As a crash between two renames of step 3 leaves it.
 #[test]
 fn interrupted_backup_is_renamed_first() {
     let scene = Scene::new();
@@ -257,7 +257,7 @@ fn interrupted_backup_is_renamed_first() {
         scene.store.backup_latest(&other).unwrap();
         fs::rename(&other, name).unwrap();
     }
-    // The next one cannot be completed.
+    // The next backup cannot be completed.
     scene.full_dir("place.new.partial");
     let refused = scene.store.backup_latest(&place);
     assert!(matches!(refused, Err(BackupError::Occupied { .. })), "{refused:?}");
@@ -267,13 +267,13 @@ fn interrupted_backup_is_renamed_first() {
     assert!(!new.exists() && !old.exists());
 }
 
-/// Bind mounts show one directory under several names. Where mounting is refused this is left out, and says so.
+/// Bind mounts show one directory under several names. If mounting is refused, this is skipped and prints so.
 #[test]
 fn mount_of_store_is_no_backup_place() {
     let scene = Scene::new();
     let mounted = thread::scope(|scope| {
         let run = || {
-            // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
+            // SAFETY: a separate mount namespace changes no file descriptor and no memory.
             unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
             mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
             for (name, of) in [("mount", "data/store"), ("mount-of-data", "data")] {

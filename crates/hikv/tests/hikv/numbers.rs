@@ -1,4 +1,4 @@
-//! Values that are counted up: which texts are numbers, and what is said of others.
+//! Values that are counted up: which texts are numbers, and the errors for others.
 
 use hikv::{Error, Store};
 

@@ -1,4 +1,4 @@
-//! Ranges through the library, against a sorted map.
+//! Ranges through the library, compared with a sorted map.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -17,7 +17,7 @@ fn key(number: u64) -> Vec<u8> {
     }
 }
 
-/// A store of some thousand items, ordered, with values short and long. No put waits for the disk.
+/// Returns an ordered store with some thousand short and long values. No put waits for the disk.
 fn filled(options: &Options, dir: &tempfile::TempDir) -> (Store, Contents) {
     let store = options.clone().durability(Durability::Buffered).open(dir.path()).unwrap();
     let mut contents = Contents::new();
@@ -40,7 +40,7 @@ fn bounds() -> Vec<Bounds> {
     all.iter().flat_map(|low| all.iter().map(move |high| (low.clone(), high.clone()))).collect()
 }
 
-/// As a map's range, which refuses what holds nothing.
+/// Returns the range of a map, which refuses empty ranges.
 fn expected(contents: &Contents, (low, high): &Bounds) -> Vec<(Vec<u8>, Vec<u8>)> {
     let is_within = |key: &Vec<u8>| {
         let above = match low {
@@ -150,8 +150,8 @@ fn order_is_built_on_request_with_progress() {
     store.close().unwrap();
 }
 
-/// Reading works where nothing may be written.
-/// Without a background no other thread has built the order the first time, or applied the second time what was put since.
+/// Reading works for stores opened read-only. Without background threads, no other thread has built the order the
+/// first time, or applied the later puts the second time.
 #[test]
 fn snapshot_range_has_all_earlier_puts() {
     let dir = tempfile::tempdir().unwrap();
@@ -174,7 +174,7 @@ fn read_only_store_has_order() {
     assert!(store.ordered().unwrap().iter().unwrap().map(Result::unwrap).eq(contents));
 }
 
-/// Writers insert, replace and delete around keys that stay; scanners see those, in order, each once.
+/// Writers insert, replace and delete keys around permanent ones; scanners see each permanent key once, in order.
 #[test]
 fn concurrent_scans_are_sorted_and_complete() {
     let dir = tempfile::tempdir().unwrap();

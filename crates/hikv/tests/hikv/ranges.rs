@@ -1,4 +1,4 @@
-//! Which keys a range and a prefix have, and how many items are copied ahead.
+//! The keys of ranges and prefixes, and the number of items copied ahead.
 
 use std::ops::Bound;
 
@@ -50,11 +50,11 @@ const NEW: u8 = 9;
 fn put_all(store: &Store, byte: u8) {
     let items: Vec<_> = (0..ITEM_COUNT).map(|number| (number.to_be_bytes(), [byte; VALUE_BYTES])).collect();
     store.multi_put(&items).unwrap();
-    // Who looks at the order has it told of all of them.
+    // An ordered operation applies all changes first.
     assert_eq!(ordered(store).first().unwrap().unwrap().1[0], byte);
 }
 
-/// How many more items a range has copied for a caller that took so many.
+/// Returns how many more items a range has copied for a caller that took `taken_count`.
 fn copied_ahead(store: &Store, taken_count: usize, next: fn(&mut Range) -> Option<Vec<u8>>) -> usize {
     put_all(store, OLD);
     let mut range = ordered(store).iter().unwrap();

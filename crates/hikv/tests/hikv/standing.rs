@@ -1,4 +1,4 @@
-//! Stores whose files are removed or moved, work that is stopped, and expiries beyond all counting.
+//! Stores whose files are removed or moved, interrupted work, and expiries beyond the representable range.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hikv::{BackupError, Durability, EngineKind, Error, FilesStatus, MediumError, Options, Store};
 
-/// A store of each engine, in a directory with others.
+/// Calls `test` with a store of each engine, in a directory with other files.
 fn each_engine(test: impl Fn(&Path, Store)) {
     for &engine in EngineKind::ALL {
         let place = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn each_moved_file_is_noticed() {
     each_engine(|place, store| {
         for name in ["store.hikv", "journal.hikv"] {
             let (file, away) = (place.join("store").join(name), place.join("away"));
-            // Where the temporary directory is memory there is no journal.
+            // If the temporary directory is in memory, there is no journal.
             if fs::rename(&file, &away).is_ok() {
                 assert_eq!(store.check_files(), FilesStatus::Moved, "{name}");
                 fs::rename(&away, &file).unwrap();

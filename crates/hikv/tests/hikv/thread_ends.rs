@@ -1,4 +1,4 @@
-//! Stores that are used, and closed, by destructors of a thread's own values.
+//! Stores that are used and closed by destructors of thread-local values.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use hikv::{Clock, EngineKind, Options, Store};
 use tempfile::tempdir;
 
-/// Uses and closes its store when its thread ends, after the destructors of everything that the store keeps for the thread.
+/// Uses and closes its store when its thread ends, after the destructors of all thread-local values of the store.
 struct AtEnd {
     store: Option<Store>,
     clock: Clock,
@@ -19,7 +19,7 @@ struct AtEnd {
 impl Drop for AtEnd {
     fn drop(&mut self) {
         let store = self.store.take().unwrap();
-        // A panic of a thread's destructor would abort the process.
+        // A panic in a thread's destructor would abort the process.
         let done = catch_unwind(AssertUnwindSafe(|| {
             use_points(&store);
             store.put_with_ttl("short", "value", Duration::from_secs(1)).unwrap();
@@ -53,7 +53,7 @@ fn destructors_of_threads_may_use_stores() {
         store.on_expired(Some(Arc::new(move |key| reporting.put("reported", key).unwrap()))).unwrap();
         let (is_done, done) = mpsc::channel();
         let ending = thread::spawn(move || {
-            // The first of a thread's values is the last to be destroyed.
+            // The first thread-local value is destroyed last.
             let at_end = AtEnd { store: Some(store.clone()), clock: clock.clone(), is_done };
             AT_END.with_borrow_mut(|slot| *slot = Some(at_end));
             use_points(&store);

@@ -1,4 +1,4 @@
-//! Damage to the index that hides a key: reads that are asked to can tell it from an absence.
+//! Damage to the index that hides a key: reads at the stricter level distinguish it from an absent key.
 
 use hikv::{Error, Options, Store, Verify, WriteBatch};
 
@@ -8,14 +8,14 @@ use crate::bad_files::store::{Closed, ITEM_COUNT, key, value};
 
 const LINE_BYTES: usize = 64;
 const OVERFLOW: u8 = 1 << 4;
-/// Of a position word: where its marks for overflowed entries are.
+/// The byte of a position word that holds its marks for overflowed entries.
 const OVERFLOW_BYTE: usize = 6;
 
 fn careful(store: &Closed) -> Store {
     Options::new().read_only(true).verify_reads(Verify::Absence).open(store.path()).unwrap()
 }
 
-/// The one key that an open store answers with an error, and the error. All others have their values.
+/// Returns the one key that an open store answers with an error, and the error. All other keys have their values.
 fn the_damaged(store: &Store) -> (usize, Error) {
     let mut damaged = Vec::new();
     for i in 0..ITEM_COUNT {
@@ -33,7 +33,7 @@ fn flipped_signature_bit_is_no_absence() {
     let store = Closed::new();
     let whole = store.bytes();
     for (number, (signature, _)) in entries(&whole).into_iter().enumerate().step_by(23) {
-        // Every bit over all the entries: of the prefix, of the home, and of those that only tell keys apart.
+        // Over all entries, this covers every bit: of the prefix, of the home line, and of the rest of the signature.
         for bit in (number % 8..64).step_by(8) {
             store.alter(|bytes| bytes[signature + bit / 8] ^= 1 << (bit % 8));
             let (i, error) = the_damaged(&careful(&store));
@@ -52,17 +52,18 @@ fn flipped_signature_bit_is_no_absence() {
     }
 }
 
-/// Bits that stand for entries which did not find room in their home line.
+/// Returns the bits that mark entries outside their full home line.
 fn overflow_marks(region: &[u8]) -> Vec<usize> {
     let lines = (SEGMENT + LINE_BYTES..SEGMENT + 16_384).step_by(LINE_BYTES);
     let words = lines.flat_map(|line| (0..3).map(move |way| line + 32 + way * 8 + OVERFLOW_BYTE));
     words.filter(|&at| region[at] & OVERFLOW != 0).collect()
 }
 
-/// So many that some lines of four overflow, and too few, nearly always, for the segment to split: both go by the hash's seed.
+/// So many that some lines of four overflow, and too few, nearly always, to split the segment. Both depend on the hash
+/// seed.
 const CROWD_COUNT: usize = 500;
 
-/// A store whose one segment has lines that have overflowed, and where their marks are.
+/// Returns a store whose only segment has overflowed lines, and the places of their marks.
 fn crowded() -> (Closed, Vec<usize>) {
     let attempt = || {
         let store = Closed::new();

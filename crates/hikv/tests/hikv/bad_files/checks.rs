@@ -1,4 +1,4 @@
-//! What a check of headers finds, and what only one of everything does. Neither changes anything.
+//! The findings of a check of headers and of a full check. Neither changes anything.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const KEY_COUNT: usize = 600;
 const IMAGE_WORD: usize = 8_384;
 const IMAGE_HEADER_BYTES: usize = 64;
 
-/// What both checks find in a store of these bytes that is only read.
+/// Returns the findings of both checks in a read-only store with these bytes.
 fn found(bytes: &[u8]) -> [Vec<Damage>; 2] {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("store.hikv");
@@ -89,7 +89,7 @@ fn damaged_chain_word_is_found_by_both() {
     assert_eq!(found(&store.flipped(next, 9)).map(|damage| offsets(&damage)), [vec![next], vec![next]]);
 }
 
-/// Where the image's item begins.
+/// Returns the offset of the image's item.
 fn image(store: &Aged) -> usize {
     (pmem::unseal(store.word(IMAGE_WORD)).unwrap() & 0xFF_FFFF) as usize * UNIT + EXTENT_ITEM
 }
@@ -103,7 +103,7 @@ fn an_image_that_is_not_whole_is_found_by_the_deep_check() {
     }
 }
 
-/// The store with another free bit in the words of slabs, and checksums that fit.
+/// Returns the store with another free bit in the words of slabs, and matching checksums.
 fn with_image_bit(store: &Aged, wanted: bool) -> Vec<u8> {
     let start = image(store);
     let chunks = store.chunks();

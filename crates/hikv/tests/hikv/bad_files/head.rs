@@ -39,7 +39,7 @@ fn two_bad_copies_of_the_superblock_are_refused() {
     store.assert_whole();
 }
 
-/// Sets a field in both copies, with a checksum that fits.
+/// Sets a field in both copies, with a matching checksum.
 fn forge(store: &Closed, at: usize, field: &[u8]) {
     store.alter(|bytes| {
         for copy in COPIES {
@@ -55,7 +55,7 @@ fn newer_format_is_refused() {
     let store = Closed::new();
     forge(&store, 8, &7u16.to_le_bytes());
     store.assert_refused(&["store.hikv", "format 7", "up to 1"]);
-    // Its checksum may mean something else there.
+    // The checksum may have another meaning in that version.
     COPIES.iter().for_each(|copy| store.flip(copy + CHECKSUM));
     store.assert_refused(&["format 7", "up to 1"]);
 }
@@ -94,7 +94,7 @@ fn impossible_parameters_are_refused() {
     store.assert_refused(&["damaged", "0x38", "length"]);
 }
 
-/// Every bit of the head's words, and of the first chunk's header, is covered by a check.
+/// A check covers every bit of the head's words and of the first chunk's header.
 #[test]
 fn flipped_checked_word_bits_are_refused() {
     let places = [(8_192, "format mark"), (8_256, "high-water mark"), (8_320, "generation"), (FIRST_CHUNK, "chunk")];

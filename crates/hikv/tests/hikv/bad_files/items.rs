@@ -1,4 +1,4 @@
-//! Damage to items, and items that are too long.
+//! Damaged items, and items that are too long.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_plain, ke
 const DAMAGED: usize = 100;
 const HEADER_BYTES: usize = 16;
 
-/// Where the item that is to be damaged begins.
+/// Returns the offset of the item to be damaged.
 fn item(store: &Closed) -> usize {
     store.find(&key(DAMAGED)) - HEADER_BYTES
 }
@@ -22,7 +22,7 @@ fn others() -> impl Iterator<Item = usize> {
     (0..ITEM_COUNT).filter(|&i| i != DAMAGED)
 }
 
-/// An error that names the damaged item.
+/// Asserts an error that names the damaged item.
 fn assert_corrupt<T: std::fmt::Debug>(result: Result<T, Error>, item: usize) {
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Corrupt { offset, .. } if offset == item as u64), "{error}");
@@ -99,7 +99,7 @@ fn updates_of_damaged_value_keep_bad_checksum() {
 
 #[test]
 fn long_value_is_verified_once() {
-    /// Longer than what a reader copies at once.
+    /// Longer than one copy of a reader.
     const LONG_BYTES: usize = 4 << 20;
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
@@ -110,7 +110,7 @@ fn long_value_is_verified_once() {
     let mut reader = open.reader("long").unwrap().unwrap();
     let mut first = [0; 100];
     reader.read_exact(&mut first).unwrap();
-    // From here on the value is damaged under the reader's eyes: what it has compared it gives.
+    // From here on the value is damaged while it is read: the reader returns the parts that it has verified.
     let file = File::options().write(true).open(store.file()).unwrap();
     file.write_all_at(&[8], at as u64).unwrap();
     let mut rest = Vec::new();

@@ -1,4 +1,4 @@
-//! Names that lead elsewhere, or are taken away while a store is open: there is one writer still, and nothing of anybody's is
+//! Names that lead elsewhere, or are removed while a store is open: there is still one writer, and no other file is
 //! replaced.
 
 use std::fs;
@@ -15,13 +15,13 @@ fn assert_held(opened: Result<Store, OpenError>, store: &Path) {
     assert_names(&error, store, &["in use by this process itself"]);
 }
 
-/// Places of each medium that can be had: a journal, a region in the page cache, memory.
+/// Opens a store on each available medium: a journal, a region in the page cache, memory.
 fn opened_in(home: &Path) -> Vec<Store> {
     let open = |name: &str, options: Options| options.open(home.join(name)).unwrap();
     vec![open("journaled", Options::new()), open("direct", Options::new().durability(Durability::Process))]
 }
 
-/// A refused opening leaves no lock file where none was.
+/// Removes the lock file. A refused opening must not leave a new one.
 fn remove_lock(dir: &Path) {
     let removed = fs::remove_file(dir.join("lock"));
     assert!(removed.is_ok() || !dir.join("lock").exists(), "{removed:?}");
@@ -62,7 +62,7 @@ fn other_names_of_the_same_files_are_the_same_store() {
             fs::hard_link(file, other.join(file.file_name().unwrap())).unwrap();
         }
         assert_held(Store::open(&other), &other);
-        // Neither file alone is enough: a log that two stores share would have two writers.
+        // Neither file is enough on its own: a log shared by two stores would have two writers.
         let base = other.join("store.hikv");
         fs::copy(&base, home.path().join("copy")).unwrap();
         fs::rename(home.path().join("copy"), &base).unwrap();
@@ -101,7 +101,8 @@ fn link_as_lock_file_is_refused() {
     assert_eq!(fs::read(letter).unwrap(), b"dear");
 }
 
-/// While a backup is written another one to the same place is refused, though the lock was removed; nothing of the first is.
+/// While a backup is written, another one to the same place is refused although the lock file was removed. It takes
+/// nothing from the first.
 #[test]
 fn unfinished_backup_has_one_owner() {
     let home = tempfile::tempdir().unwrap();
@@ -122,7 +123,7 @@ fn unfinished_backup_has_one_owner() {
     }
 }
 
-/// The directory of an unfinished backup is emptied: not what a link in its place leads to.
+/// The directory of an unfinished backup is emptied, but not the target of a link in its place.
 #[test]
 fn link_as_unfinished_backup_is_refused() {
     let store = Closed::new();

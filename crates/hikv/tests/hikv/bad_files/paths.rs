@@ -1,4 +1,4 @@
-//! Paths that lead nowhere, or to something else, and places where one may not write.
+//! Paths that lead nowhere or to other files, and places without write permission.
 
 use std::fs::{self, Permissions};
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ fn missing_store_is_created_only_on_request() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "looking for a store leaves nothing behind");
 }
 
-/// In a process of its own, whose current directory is empty.
+/// Runs in a separate process, whose current directory is empty.
 #[test]
 fn an_empty_path_is_refused_and_leaves_nothing() {
     const STARTED: &str = "HIKV_TEST_EMPTY_PATH";
@@ -39,7 +39,7 @@ fn an_empty_path_is_refused_and_leaves_nothing() {
             other.backup("", |_| {}).unwrap_err().to_string(),
             hikv::repair::repair("other", "", |_| ControlFlow::Continue(())).unwrap_err().to_string(),
         ] {
-            assert!(refused.contains("a path without a character"), "{refused}");
+            assert!(refused.contains("the path is empty"), "{refused}");
         }
         return;
     }
@@ -120,7 +120,7 @@ fn read_only_store_refuses_writes() {
     assert!(store.bytes() == before);
 }
 
-/// Runs `test` on a thread that has no right but what permissions give to everybody.
+/// Runs `test` on a thread that has only the permissions of other users.
 fn without_rights(test: impl FnOnce() + Send) {
     let nobody = rustix::process::Uid::from_raw(65_534);
     let thread = thread::scope(|scope| scope.spawn(|| rustix::thread::set_thread_uid(nobody).map(|()| test())).join());

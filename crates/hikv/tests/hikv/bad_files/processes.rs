@@ -9,13 +9,13 @@ use hikv::{EngineKind, Error, OpenError, Options, Store};
 
 use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names, key};
 
-/// In a test that was started again: the store to hold, and whether for writing.
+/// In a restarted test, the store to hold, and whether for writing.
 const ROLE: &str = "HIKV_TEST_HOLDS";
 
-/// Another process that holds a store until it is told to stop or killed.
+/// Another process that holds a store until it is stopped or killed.
 struct Holder {
     child: Child,
-    /// Kept open, so that the harness in the other process can write to its end.
+    /// Stays open, so that the test harness in the other process can write to it.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
@@ -45,7 +45,7 @@ impl Holder {
     }
 }
 
-/// Where the test was started as the other process: holds the store until its standard input ends.
+/// In a process started for this, holds the store until standard input ends.
 #[expect(clippy::print_stdout, reason = "the test that started this one waits for it")]
 fn hold_if_started_for_it() -> bool {
     let Ok(role) = env::var(ROLE) else { return false };
@@ -118,14 +118,14 @@ fn second_open_names_holder_kind() {
     store.assert_whole();
 }
 
-/// The exit code of a child that ran `act`.
+/// Returns the exit code of a forked child that ran `act`.
 fn forked(act: impl FnOnce() -> bool) -> i32 {
     // SAFETY: the child calls the store, which takes no lock before it notices the fork, and leaves without unwinding.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
     if pid == 0 {
         let code = if act() { 42 } else { 1 };
-        // SAFETY: leaves at once; no destructor of the parent's runs in the child.
+        // SAFETY: leaves immediately; no destructor of the parent's runs in the child.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
@@ -164,14 +164,14 @@ fn forked_child_gets_an_error() {
     store.assert_whole();
 }
 
-/// The threads that write copies stayed in the parent: the child does not wait for their end.
+/// The threads that write copies remain in the parent: the child does not wait for them.
 #[test]
 fn forked_child_drops_store_with_threads() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().engine(EngineKind::RewoHash).read_cache_bytes(1 << 16).read_cache_threads(2);
     let mut store = Some(options.open(dir.path()).unwrap());
     let code = forked(|| {
-        // SAFETY: ends a child that waits for ever.
+        // SAFETY: ends a child that waits forever.
         unsafe { libc::alarm(60) };
         drop(store.take());
         true
@@ -194,7 +194,7 @@ fn forked_child_leaves_every_engine_alone() {
             assert_names(&again.unwrap_err(), &path, &["in use by this process itself"]);
         }
         let code = forked(|| {
-            // SAFETY: ends a child that waits for ever.
+            // SAFETY: ends a child that waits forever.
             unsafe { libc::alarm(60) };
             let child = store.take().expect("it was cloned for the child");
             let refused = is_forked(child.get("before")) && is_forked(child.put("k", "v")) && is_forked(child.clear());

@@ -1,4 +1,4 @@
-//! Repairs: everything comes back that is not itself damaged, and nothing that was replaced or deleted.
+//! Repairs recover every undamaged item, and no replaced or deleted one.
 
 use hikv::OpenError;
 use hikv::repair::{RepairError, Weight};
@@ -6,10 +6,10 @@ use hikv::repair::{RepairError, Weight};
 use crate::bad_files::aged::{Aged, EXTENT_ITEM, End, IMAGE_WORD, ITEM_HEADER_BYTES, SEGMENT, Salvaged, UNIT, key};
 
 const ENDS: [End; 2] = [End::Closed, End::Killed];
-/// Enough for segments that were split, and for old ones.
+/// Enough items to split segments and leave old ones.
 const MANY: usize = 2_500;
 const FEW: usize = 600;
-/// Rounds of random damage for each end.
+/// Rounds of random damage to each store.
 const ROUND_COUNT: usize = 100;
 const COPIES: [usize; 2] = [0, 4_096];
 const DEAD: u64 = 4;
@@ -32,7 +32,7 @@ fn damaged_superblocks_are_mended_from_each_other() {
             let salvaged = store.assert_salvaged(&store.flipped(copy + at, 3), &[]);
             assert_eq!((salvaged.report.mended_count, salvaged.report.doubtful_count), (1, 0), "{salvaged:?}");
         }
-        // Both: the same bit, and quite different bytes.
+        // Both copies: the same bit, and entirely different bytes.
         let same = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[copy + at] ^= 16));
         let others = store.altered(|bytes| {
             bytes[at..at + 3].fill(0xA5);
@@ -148,14 +148,14 @@ fn damaged_position_is_recovered_from_image() {
         for (_, position) in store.entries().into_iter().step_by(97) {
             for bit in (0..64).step_by(3) {
                 let salvaged = Salvaged::from(&store.flipped(position, bit)).unwrap();
-                // Where no image tells, one that leads to an older value of its own key cannot be told from the truth.
+                // Without an image, a position that leads to an older value of the same key looks correct.
                 if end == End::Killed && store.false_count(&salvaged) == 1 {
                     older_count += 1;
                     continue;
                 }
                 store.assert_true(&salvaged);
                 let missing_count = store.items.len() - salvaged.items.len();
-                // A bit that says 'deleted' cannot be told from the truth, and class and marks are not needed.
+                // A bit that marks a deletion looks correct, and class and marks are not needed.
                 let is_reported = bit < 48;
                 assert_eq!(salvaged.report.lost_count as usize, if is_reported { missing_count } else { 0 });
                 assert!(missing_count <= usize::from(end == End::Killed), "bit {bit}: {salvaged:?}");
@@ -192,7 +192,7 @@ fn truncated_file_yields_its_rest() {
         for len in (segments_end..store.bytes.len()).step_by(150_001).chain([store.bytes.len() - 1]) {
             let salvaged = Salvaged::from(&store.bytes[..len]).unwrap();
             store.assert_true(&salvaged);
-            // A tail shorter than a page is left out.
+            // A tail shorter than a page is dropped.
             let left = len - len % 4_096;
             let is_left = |key: &Vec<u8>| places[key] + ITEM_HEADER_BYTES + key.len() + store.items[key].len() <= left;
             let left_count = store.items.keys().filter(|key| is_left(key)).count();
@@ -239,7 +239,7 @@ fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
         for round in 0..ROUND_COUNT {
             let bytes = store.altered(|bytes| {
                 for _ in 0..random.usize(1..40) {
-                    // Every other one where it hurts.
+                    // Every second bit is in a critical place.
                     let at = match random.u8(..4) {
                         0 => segments[random.usize(..segments.len())] + random.usize(..SEGMENT),
                         1 => random.usize(..UNIT / 2),
@@ -258,14 +258,14 @@ fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
                 Err(error) => panic!("round {round}: {error}"),
             }
         }
-        // One run in some tens flips a place so that it leads to an older item of the same key, which nothing shows.
+        // Rarely, a flip changes a position so that it leads to an older item of the same key, which nothing reveals.
         assert!(old_value_count <= 1, "{old_value_count} old values");
         assert!(lost_count > 0 && refused_count < 5, "{lost_count} lost, {refused_count} refused");
         assert!(item_count > ROUND_COUNT / 25 * 24 * store.items.len(), "{item_count} items");
     }
 }
 
-/// Nothing says which of two whole items is the newer one, so what is taken is told, key by key.
+/// Nothing reveals which of two intact items is newer, so the choice is reported for each key.
 #[test]
 fn zeroed_page_of_index_is_reported() {
     const PAGE: usize = 4_096;
@@ -286,12 +286,13 @@ fn zeroed_page_of_index_is_reported() {
     assert!(taken_count > 100, "{taken_count} show little");
 }
 
-/// A disk that writes a page of the index to another one's place. What the lost page named is taken and told, and what the other one names is taken from its own place.
+/// A misdirected write puts a page of the index in another page's place. Items of the lost page are recovered and
+/// reported; items of the other page are recovered through its own place.
 #[test]
 fn misplaced_index_page_is_reported() {
     const PAGE: usize = 4_096;
     let store = Aged::new(MANY, End::Killed);
-    // A segment's first page has its header, and one that repeats says so.
+    // The header of a segment is in its first page; a header at another page reveals the misdirected write.
     let pages: Vec<_> =
         store.segments(LIVE).into_iter().flat_map(|at| (at + PAGE..at + SEGMENT).step_by(PAGE)).collect();
     for (&to, &from) in pages.iter().zip(pages.iter().cycle().skip(2)) {

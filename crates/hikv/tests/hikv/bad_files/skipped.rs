@@ -1,4 +1,4 @@
-//! What is whole of a damaged store, of any engine: read out without what is damaged, each of which is told, and made another store of.
+//! Reading and converting damaged stores of all engines: damaged items are skipped and reported.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ fn key(i: usize) -> Vec<u8> {
     format!("the key of item {i:04}, long enough to lie beside a table").into_bytes()
 }
 
-/// Each but the first has some bytes that no other has.
+/// Every value except the first contains some unique bytes.
 fn value(i: usize) -> Vec<u8> {
     format!("the value of item {i:04}, ").repeat(if i == 7 { 400 } else { 3 }).into_bytes()
 }
@@ -37,7 +37,7 @@ impl Made {
         Made { home, bytes }
     }
 
-    /// Where a text lies.
+    /// Returns the offset of a text.
     fn find(&self, text: &[u8]) -> usize {
         self.bytes.windows(text.len()).position(|window| window == text).expect("the region holds the text")
     }
@@ -46,7 +46,7 @@ impl Made {
         u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap())
     }
 
-    /// What is whole with these bytes turned over, and how much else was told; as read out, and as converted.
+    /// Inverts these bytes. Returns the intact items and the number of reports, as read and as converted.
     fn whole_without(&self, turned: &[usize]) -> (Items, usize) {
         let mut bytes = self.bytes.clone();
         turned.iter().for_each(|&at| bytes[at] ^= 0xFF);
@@ -91,7 +91,7 @@ fn damaged_values_and_keys_are_left_out_and_told() {
     }
 }
 
-/// A store of PMEKV with such a record does not open otherwise.
+/// A PMEKV store with such a record opens in no other way.
 #[test]
 fn damaged_record_head_is_skipped_and_reported() {
     const HEADER_BYTES: usize = 16;
@@ -101,7 +101,7 @@ fn damaged_record_head_is_skipped_and_reported() {
     assert!(Store::open_read_only(made.home.path().join("store")).is_err());
 }
 
-/// Of a node that cannot be read all is lost that is below, and nothing else.
+/// An unreadable node loses all items below it, and no others.
 #[test]
 fn items_beside_damaged_node_are_read() {
     let made = Made::new(EngineKind::Ink);
@@ -114,14 +114,14 @@ fn items_beside_damaged_node_are_read() {
         assert!(shown.iter().all(|(key, value)| all_but(&[]).get(key) == Some(value)));
         assert_eq!(reported, 1);
     }
-    // A separator hides nothing.
+    // A damaged separator hides no item.
     let separator = named(root + 16);
     assert_eq!(made.whole_without(&[separator + 9]), (all_but(&[]), 1));
     assert_eq!(made.whole_without(&[root + 24]).1, 1);
     assert_eq!(made.whole_without(&[root]), (Items::new(), 1));
 }
 
-/// Where the word of InK's root lies.
+/// Returns the offset of InK's root word.
 fn pbtree_root() -> usize {
     16_384
 }

@@ -1,4 +1,4 @@
-//! Files that are no stores, and stores of which a part is missing.
+//! Files that are not stores, and stores with a missing part.
 
 use std::fs::{self, File};
 
@@ -54,7 +54,7 @@ fn longer_file_opens() {
     store.assert_whole();
 }
 
-/// A crash in the middle of growth leaves such a file.
+/// A crash during growth leaves such a file.
 #[test]
 fn holes_at_the_end_of_a_file_are_filled() {
     let store = Closed::new();

@@ -1,4 +1,4 @@
-//! What `clear` leaves is given back, a store that is read is left alone, and one that was copied with more holes is whole.
+//! The space of cleared items is returned, read-only stores are not compacted, and a copy with more holes is complete.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -55,7 +55,7 @@ fn ratio_below_one_is_refused() {
 
 const PAGE_BYTES: usize = 4_096;
 
-/// Copies what is not zero: a page of zeros becomes a hole, wherever it is.
+/// Copies everything except pages of zeros, which become holes.
 fn copy_sparsely(from: &std::path::Path, to: &std::path::Path) {
     let bytes = fs::read(from).unwrap();
     let copy = File::create_new(to).unwrap();

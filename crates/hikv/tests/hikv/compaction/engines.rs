@@ -1,4 +1,4 @@
-//! Every engine gives space back: what was deleted or cleared, in the background, and what lies scattered, by request.
+//! Every engine returns space: of deleted and cleared items in the background, of scattered items on request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -46,7 +46,7 @@ fn an_emptied_store_of_any_engine_takes_little() {
     }
 }
 
-/// Less than what slows writers, and no write follows: nothing else would have the background free it.
+/// Less garbage than slows writers, and no later write: nothing else would wake the background.
 #[test]
 fn idle_store_frees_last_deletes() {
     const COUNT: u64 = 40;
@@ -66,7 +66,7 @@ fn idle_store_frees_last_deletes() {
     }
 }
 
-/// Nothing is written behind the `clear`: what the background does then it does by itself.
+/// No write follows the `clear`: the background works without being woken.
 #[test]
 fn cleared_store_of_any_engine_takes_little() {
     for engine in engines() {
@@ -102,7 +102,7 @@ fn scattered_items_of_any_engine_are_gathered() {
     }
 }
 
-/// Writers that replace and delete what is just being moved: the last value of each key is there.
+/// Writers replace and delete items that are being moved: each key keeps its last value.
 #[test]
 fn compaction_of_any_engine_undoes_no_write() {
     const KEYS: u64 = 3_000;

@@ -1,4 +1,4 @@
-//! A move is no change: a snapshot sees the copy as it saw the original, and keeps neither.
+//! A move is not a change: a snapshot sees the copy as it saw the original, and keeps neither.
 
 use hikv::{Options, Store};
 

@@ -1,4 +1,4 @@
-//! Logs that are cut, flipped, mixed up or gone.
+//! Logs that are truncated, changed, mixed up or missing.
 
 use std::fs::{self, File};
 use std::ops::ControlFlow;
@@ -14,16 +14,16 @@ use crate::journaled::{Place, buffered, copied};
 const ITEM_COUNT: u32 = 100;
 const SEGMENT_BYTES: usize = 4 << 20;
 
-/// A store whose log has all of its items, one a frame at least, as a killed process leaves it.
+/// Returns a store as a killed process leaves it: its log has all items, at most one per frame.
 fn left_by_a_killed_process(durability: Durability) -> Place {
     let place = Place::new();
-    // At less than 'power' nobody syncs meanwhile.
+    // Below `power`, no thread syncs during the test.
     let store = place.open(&buffered().durability(durability).sync_interval(Duration::from_secs(1 << 20)));
     (0..ITEM_COUNT).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 100]).unwrap());
     copied(&place)
 }
 
-/// How many of the items are there; they are the first ones.
+/// Returns the number of items. They must be the first ones that were put.
 fn item_count(place: &Place) -> u32 {
     let store = place.open(&buffered());
     let count = (0..ITEM_COUNT).take_while(|i| store.contains(i.to_le_bytes()).unwrap()).count() as u32;
@@ -34,7 +34,7 @@ fn item_count(place: &Place) -> u32 {
     count
 }
 
-/// Where frames lie in the newest segment.
+/// Returns the offsets of frames in the newest segment.
 fn frames(place: &Place) -> Vec<usize> {
     let log = fs::read(place.log()).unwrap();
     let is_newest = |start: &usize| log[start + FRAMES_START_BYTES as usize + 4..][..4] != [0; 4];
@@ -55,7 +55,7 @@ fn flip(place: &Place, at: usize) {
     log.write_all_at(&[byte[0] ^ 1], at as u64).unwrap();
 }
 
-/// Nobody has synced anything: whatever is missing may have been on its way.
+/// Nothing was synced: a missing frame may not have been written completely.
 #[test]
 fn unsynced_log_is_replayed_to_first_damage() {
     let whole = left_by_a_killed_process(Durability::Buffered);
@@ -71,7 +71,7 @@ fn unsynced_log_is_replayed_to_first_damage() {
     assert_eq!(item_count(&whole), ITEM_COUNT);
 }
 
-/// Repairs the store: what the new one has, and what was said of the journal.
+/// Repairs the store. Returns the new store, the report, and the texts about the journal.
 fn repaired(place: &Place) -> (Place, RepairReport, Vec<String>) {
     let (out, mut missing) = (Place::new(), Vec::new());
     let report = repair(place.path(), out.path(), |event| {
@@ -110,7 +110,7 @@ fn damaged_synced_log_is_refused_and_repaired() {
         let left = items(&out);
         assert!(left.len() as u32 >= ITEM_COUNT - 2, "{left:?} of {} frames without number {i}", all.len());
     }
-    // The last frame may have been on its way when the power was lost.
+    // The last frame may not have been written completely when the power failed.
     let damaged = copied(&whole);
     flip(&damaged, all[all.len() - 1]);
     assert_eq!(item_count(&damaged), ITEM_COUNT - 1);
@@ -126,7 +126,7 @@ fn repair_without_journal_reports_missing() {
     fs::remove_file(gone.log()).unwrap();
     fs::write(empty.log(), "").unwrap();
     fs::copy(left_by_a_killed_process(Durability::Power).log(), foreign.log()).unwrap();
-    for (place, words) in [(gone, "not there"), (empty, "no segment"), (foreign, "another store")] {
+    for (place, words) in [(gone, "missing"), (empty, "no intact segment"), (foreign, "another store")] {
         let (out, report, missing) = repaired(&place);
         assert!(missing.len() == 1 && missing[0].contains(words), "{missing:?}");
         assert_eq!((report.items, report.lost_count), (u64::from(ITEM_COUNT) + 1, 1));

@@ -1,5 +1,5 @@
-//! Writes at levels of their own, and writes that are not waited for. Nothing but a wait, or a waker, syncs the log of a
-//! store that was opened at `power`, so what is not durable yet stays so.
+//! Writes at other levels, and writes that the caller does not wait for. In a store opened at `power`, only a wait or
+//! a waker syncs the log, so writes that are not durable yet stay so.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc;
@@ -71,7 +71,7 @@ fn reader_waits_only_for_what_it_met() {
     assert!(found.unwrap().is_some());
     assert!(store.is_durable(seen).unwrap(), "the first was durable when it was read");
     assert_eq!(store.get("first").unwrap().as_deref(), Some(&b"1"[..]));
-    assert!(!store.is_durable(second).unwrap(), "nobody asked for the second");
+    assert!(!store.is_durable(second).unwrap(), "the second was not requested");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn batch_is_deferred_as_one() {
     assert!(store.is_durable(ticket).unwrap(), "that the key is gone was not told before it was durable");
 }
 
-/// Removed entries give their room back, and splits do not lose track of what is not durable.
+/// Removed entries free their slots, and splits keep track of writes that are not durable.
 #[test]
 fn many_deferred_writes_and_deletes_are_all_there() {
     let place = Place::new();
@@ -114,7 +114,7 @@ fn many_deferred_writes_and_deletes_are_all_there() {
     assert!(store.verify(|_| {}).unwrap().damage.is_empty());
 }
 
-/// More keys than a segment holds: some were copied by splits before they were durable.
+/// More keys than a segment holds: splits copied some of them before they were durable.
 #[test]
 fn split_copies_are_not_taken_as_durable() {
     let place = Place::new();
