@@ -12,7 +12,7 @@ pub struct CompactionProgress {
     /// About as many bytes will have been moved in the end.
     pub moved_bytes_total: u64,
     /// Bytes given back to the file system so far.
-    pub given_back_bytes: u64,
+    pub freed_bytes: u64,
 }
 
 /// Sees how far a compaction has come, and can stop it: each of its steps leaves a whole store.
@@ -26,7 +26,7 @@ pub struct CompactionReport {
     /// Their bytes: headers, keys and values.
     pub moved_bytes: u64,
     /// Bytes given back to the file system.
-    pub given_back_bytes: u64,
+    pub freed_bytes: u64,
     /// Space that the region took before, holes not counted.
     pub taken_bytes_before: u64,
     /// Space that it takes now. Writers may have taken some meanwhile.
@@ -42,7 +42,7 @@ impl CompactionReport {
     pub fn add(&mut self, other: &CompactionReport) {
         self.moved_items += other.moved_items;
         self.moved_bytes += other.moved_bytes;
-        self.given_back_bytes += other.given_back_bytes;
+        self.freed_bytes += other.freed_bytes;
         // What a later pass leaves, too, is counted once.
         self.left_items = other.left_items;
         self.damaged.clone_from(&other.damaged);
@@ -57,5 +57,5 @@ pub struct CompactionStats {
     /// Their bytes.
     pub moved_bytes: u64,
     /// Bytes given back to the file system.
-    pub given_back_bytes: u64,
+    pub freed_bytes: u64,
 }

@@ -39,7 +39,7 @@ impl<'p, W: Work> Member<'p, W> {
     /// Before the thread sleeps: a role that it has is free for a thread that is awake.
     pub fn rest(&mut self) {
         if std::mem::take(&mut self.is_backend) {
-            self.pool.roles.give_back();
+            self.pool.roles.release();
         }
     }
 

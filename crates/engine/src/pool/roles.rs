@@ -1,7 +1,7 @@
 //! How many threads have the backend's role, and how many are to have it.
 //!
 //! # Invariants
-//! 1. `count` is how many threads have the role: each has it from a `take` that said yes to the `leave` that did, or the `give_back`.
+//! 1. `count` is how many threads have the role: each has it from a `take` that said yes to the `leave` that did, or the `release`.
 //! 2. No thread takes the role while as many have it as are wanted. So while that does not change, no more have it.
 //! 3. Once that does not change, and each thread has come by, as many have it as are wanted, or all threads.
 //!
@@ -55,7 +55,7 @@ impl<W: Word> Roles<W> {
     }
 
     /// Leaves it whatever is wanted.
-    pub(super) fn give_back(&self) {
+    pub(super) fn release(&self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
