@@ -26,8 +26,8 @@ impl<S: Subject> Work for Queues<'_, S> {
     }
 
     fn applied(&self) -> [u64; 2] {
-        let upkeep = self.0.queue_stats();
-        [upkeep.applied_count, upkeep.updated_count]
+        let stats = self.0.queue_stats();
+        [stats.applied_count, stats.updated_count]
     }
 }
 

@@ -84,13 +84,13 @@ impl<D: Dram> Heap<D> {
         let len_bytes = u64::from(run.units) * UNIT_BYTES - CHUNK_HEADER_BYTES;
         // SAFETY: the run is off the lists and holds nothing: only this thread uses it. A thread that carves the run
         // allocates its space first, and so does an opening that finds a chunk there.
-        let given_back_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
-        let space = if given_back_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
+        let freed_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
+        let space = if freed_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
         let mut locked = self.space.lock();
         locked.away.come_back();
         self.give_run_back(medium, &mut locked, Run { space, ..run });
         drop(locked);
-        Some((run.unit + run.units, given_back_bytes))
+        Some((run.unit + run.units, freed_bytes))
     }
 
     /// Returns a piece of the space above the mark to the file system. Returns the number of bytes that the medium

@@ -74,7 +74,7 @@ impl Store {
             items += 1;
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let shown = self.read_view().and_then(|frozen| frozen.for_each(each));
+        let shown = self.read_view().and_then(|view| view.for_each(each));
         shown.map_err(BackupError::Read)?;
         // Only a complete dump gets an end.
         written.and_then(|()| dump.finish().map(drop)).map_err(BackupError::Stream)?;
@@ -198,12 +198,12 @@ impl Store {
                 Some(_) => source.len().unwrap_or(0),
                 None => {
                     let items_total = source.len()?;
-                    assert_whole(source, BackupProgress { items: 0, items_total }, &mut progress)?;
+                    assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
                     items_total
                 }
             };
             let items = write_items(&source.read_view()?, items_total, store, &mut progress, damaged)?;
-            assert_whole(store, BackupProgress { items, items_total }, &mut progress)?;
+            assert_intact(store, BackupProgress { items, items_total }, &mut progress)?;
             Ok(items)
         })
     }
@@ -218,7 +218,7 @@ fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> 
 }
 
 /// Returns an error if the store is damaged. Verified items are not counted in the progress.
-fn assert_whole<A: ProgressReply>(
+fn assert_intact<A: ProgressReply>(
     store: &Store,
     shown: BackupProgress,
     progress: &mut impl FnMut(BackupProgress) -> A,

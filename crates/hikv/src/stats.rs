@@ -136,7 +136,7 @@ pub struct Stats {
     /// Items that compaction has moved since open.
     pub moved_count: u64,
     /// Bytes that compaction has returned to the file system since open.
-    pub given_back_bytes: u64,
+    pub freed_bytes: u64,
     /// Volatile memory of index and allocator, in bytes.
     pub dram_bytes: u64,
     /// Replaced or deleted items that wait for readers to finish.
@@ -224,7 +224,7 @@ impl Stats {
             free_bytes: figures.free_bytes,
             allocated_bytes: figures.taken_bytes,
             moved_count: figures.compaction.moved_items,
-            given_back_bytes: figures.compaction.given_back_bytes,
+            freed_bytes: figures.compaction.freed_bytes,
             dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
             garbage_bytes: figures.garbage_bytes,

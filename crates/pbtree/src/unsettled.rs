@@ -83,14 +83,14 @@ fn places_of(checksum: u32) -> [usize; 2] {
 
 #[cfg(test)]
 mod tests {
-    use pmem_sim::{Lent, Model, Sim};
+    use pmem_sim::{Model, Sim, SimDram};
 
     use super::*;
 
     #[test]
     fn key_has_its_own_ticket() {
         // SAFETY: zeros are places of keys that were never changed.
-        let places = Some(unsafe { DramBox::zeroed(Lent) }.unwrap());
+        let places = Some(unsafe { DramBox::zeroed(SimDram) }.unwrap());
         let unsettled = Unsettled { places, cleared: AtomicU64::new(0), acknowledged: AtomicU64::new(0) };
         let [first, shares_low, other] = [0x1234_5678, 0xFFFF_F678, 0x0F0F_0F0F];
         unsettled.note(first, Ticket(5));
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn memory_notes_nothing() {
-        let unsettled = Unsettled::new(&Sim::new(4096, Model::Line), Lent).unwrap();
+        let unsettled = Unsettled::new(&Sim::new(4096, Model::Line), SimDram).unwrap();
         unsettled.note(7, Ticket(1));
         assert_eq!(unsettled.lent_bytes(), 0);
     }

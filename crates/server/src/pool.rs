@@ -47,11 +47,11 @@ impl Work for Queues {
     }
 
     fn queued_count(&self) -> u64 {
-        self.store.queue_stats().map_or(0, |upkeep| upkeep.queued_count)
+        self.store.queue_stats().map_or(0, |stats| stats.queued_count)
     }
 
     fn applied(&self) -> [u64; 2] {
-        self.store.queue_stats().map_or([0; 2], |upkeep| [upkeep.applied_count, upkeep.updated_count])
+        self.store.queue_stats().map_or([0; 2], |stats| [stats.applied_count, stats.updated_count])
     }
 }
 

@@ -93,9 +93,9 @@ impl Dump {
         let mut skipped = Skipped::default();
         let each = |key: &[u8], value: &[u8], expiry| listing.show(|out| write(out, key, value, expiry));
         let damaged = |damage: Damage| skipped.skip(&damage);
-        let shown = store.read_view().and_then(|frozen| match self.skip_damaged {
-            true => frozen.for_each_skipping_damage(each, damaged),
-            false => frozen.for_each(each),
+        let shown = store.read_view().and_then(|view| match self.skip_damaged {
+            true => view.for_each_skipping_damage(each, damaged),
+            false => view.for_each(each),
         });
         shown.map_err(|error| self.stopped_by(&error))?;
         Ok(skipped)

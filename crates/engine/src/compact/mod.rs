@@ -111,7 +111,7 @@ pub struct Compaction<C> {
     rests: Arc<()>,
     moved_items: AtomicU64,
     moved_bytes: AtomicU64,
-    given_back_bytes: AtomicU64,
+    freed_bytes: AtomicU64,
 }
 
 /// The work under way in the background.
@@ -159,7 +159,7 @@ impl<C> Compaction<C> {
             rests: Arc::default(),
             moved_items: AtomicU64::new(0),
             moved_bytes: AtomicU64::new(0),
-            given_back_bytes: AtomicU64::new(0),
+            freed_bytes: AtomicU64::new(0),
         }
     }
 
@@ -190,8 +190,8 @@ impl<C> Compaction<C> {
         self.moved_bytes.fetch_add(len_bytes, Ordering::Relaxed);
     }
 
-    fn note_given_back(&self, len_bytes: u64) {
-        self.given_back_bytes.fetch_add(len_bytes, Ordering::Relaxed);
+    fn note_freed(&self, len_bytes: u64) {
+        self.freed_bytes.fetch_add(len_bytes, Ordering::Relaxed);
     }
 
     /// Returns the work since the store was opened.
@@ -199,7 +199,7 @@ impl<C> Compaction<C> {
         CompactionStats {
             moved_items: self.moved_items.load(Ordering::Relaxed),
             moved_bytes: self.moved_bytes.load(Ordering::Relaxed),
-            given_back_bytes: self.given_back_bytes.load(Ordering::Relaxed),
+            freed_bytes: self.freed_bytes.load(Ordering::Relaxed),
         }
     }
 }

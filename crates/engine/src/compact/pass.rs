@@ -115,14 +115,14 @@ impl<C: Default> Pass<C> {
             Stage::Waiting(count) => wait_for_readers(engine, count)?,
             Stage::GivingBack(from) => match engine.heap().discard_free_run(engine.medium(), from) {
                 Some((next, bytes)) => {
-                    self.note_given_back(engine, bytes);
+                    self.note_freed(engine, bytes);
                     Stage::GivingBack(next)
                 }
                 None => Stage::GivingBackAbove,
             },
             Stage::GivingBackAbove => match engine.heap().discard_above_mark(engine.medium()) {
                 Some(bytes) => {
-                    self.note_given_back(engine, bytes);
+                    self.note_freed(engine, bytes);
                     Stage::GivingBackAbove
                 }
                 None => Stage::Over,
@@ -132,9 +132,9 @@ impl<C: Default> Pass<C> {
         Ok(matches!(self.stage, Stage::Over))
     }
 
-    fn note_given_back<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E, bytes: u64) {
-        self.report.given_back_bytes += bytes;
-        engine.compaction().note_given_back(bytes);
+    fn note_freed<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E, bytes: u64) {
+        self.report.freed_bytes += bytes;
+        engine.compaction().note_freed(bytes);
     }
 
     /// Ends the evacuation and the filling of chunks.

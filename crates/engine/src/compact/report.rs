@@ -12,7 +12,7 @@ pub struct CompactionProgress {
     /// Estimate of the bytes that will have been moved at the end.
     pub moved_bytes_total: u64,
     /// Bytes returned to the file system so far.
-    pub given_back_bytes: u64,
+    pub freed_bytes: u64,
 }
 
 /// Receives the progress of a compaction, and can stop it: after each step the store is consistent.
@@ -26,7 +26,7 @@ pub struct CompactionReport {
     /// Bytes of the moved items: headers, keys and values.
     pub moved_bytes: u64,
     /// Bytes returned to the file system.
-    pub given_back_bytes: u64,
+    pub freed_bytes: u64,
     /// Storage allocated to the region before, without holes.
     pub taken_bytes_before: u64,
     /// Storage allocated to the region after. Concurrent writers may have allocated some.
@@ -42,7 +42,7 @@ impl CompactionReport {
     pub fn add(&mut self, other: &CompactionReport) {
         self.moved_items += other.moved_items;
         self.moved_bytes += other.moved_bytes;
-        self.given_back_bytes += other.given_back_bytes;
+        self.freed_bytes += other.freed_bytes;
         // The later pass reports the same items again, so its figures replace the earlier ones.
         self.left_items = other.left_items;
         self.damaged.clone_from(&other.damaged);
@@ -57,5 +57,5 @@ pub struct CompactionStats {
     /// Bytes of the moved items.
     pub moved_bytes: u64,
     /// Bytes returned to the file system.
-    pub given_back_bytes: u64,
+    pub freed_bytes: u64,
 }

@@ -173,7 +173,7 @@ trait Passes: Compacting {
                 moved_items: before.moved_items + report.moved_items,
                 moved_bytes: before.moved_bytes + report.moved_bytes,
                 moved_bytes_total: before.moved_bytes + pass.moved_bytes_total().max(report.moved_bytes),
-                given_back_bytes: before.given_back_bytes + report.given_back_bytes,
+                freed_bytes: before.freed_bytes + report.freed_bytes,
             });
             if flow.is_break() {
                 return Ok(flow);

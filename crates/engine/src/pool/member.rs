@@ -39,7 +39,7 @@ impl<'p, W: Work> Member<'p, W> {
     /// Gives up the role, so that a thread that is awake can take it. Called before the thread sleeps.
     pub fn rest(&mut self) {
         if std::mem::take(&mut self.is_backend) {
-            self.pool.roles.give_back();
+            self.pool.roles.release();
         }
     }
 

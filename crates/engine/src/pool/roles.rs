@@ -58,7 +58,7 @@ impl<W: Word> Roles<W> {
     }
 
     /// Leaves the role unconditionally.
-    pub(super) fn give_back(&self) {
+    pub(super) fn release(&self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 

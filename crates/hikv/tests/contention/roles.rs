@@ -35,8 +35,8 @@ impl Work for Queues<'_> {
     }
 
     fn applied(&self) -> [u64; 2] {
-        let upkeep = self.placed.store.queue_stats().unwrap();
-        [upkeep.applied_count, upkeep.updated_count]
+        let stats = self.placed.store.queue_stats().unwrap();
+        [stats.applied_count, stats.updated_count]
     }
 }
 

@@ -37,7 +37,7 @@ fn filled() -> TempDir {
     dir
 }
 
-fn assert_whole(path: &Path) {
+fn assert_intact(path: &Path) {
     let store = Store::open_read_only(path).unwrap();
     assert_eq!(store.len().unwrap(), ITEM_COUNT + 1);
     for number in 0..ITEM_COUNT {
@@ -67,10 +67,10 @@ fn backup_opens_and_is_restored() {
         (ITEM_COUNT + 1, fs::metadata(out.join("store.hikv")).unwrap().len())
     );
     assert!(seen.iter().copied().eq(1..=ITEM_COUNT + 1));
-    assert_whole(&out);
+    assert_intact(&out);
     let report = Store::restore(&out, dir.path().join("back/"), |_| {}).unwrap();
     assert_eq!(report.items, ITEM_COUNT + 1);
-    assert_whole(&back);
+    assert_intact(&back);
     assert_eq!(names(dir.path()), ["back", "out", "store"]);
     // A journal exists if the file system is on a disk.
     let files: Vec<_> = names(&back).into_iter().filter(|name| name != "journal.hikv").collect();
@@ -263,7 +263,7 @@ fn an_interrupted_backup_is_none() {
         let count = if round % 2 == 0 { random.usize(1..=ITEM_COUNT as usize) } else { ITEM_COUNT as usize + 1 };
         killed_after(dir.path(), count);
         if out.exists() {
-            assert_whole(&out);
+            assert_intact(&out);
             fs::remove_dir_all(&out).unwrap();
         } else {
             interrupted_count += 1;
@@ -272,7 +272,7 @@ fn an_interrupted_backup_is_none() {
                 Err(OpenError::Missing { .. }) => {}
                 opened => {
                     drop(opened.unwrap());
-                    assert_whole(&partial);
+                    assert_intact(&partial);
                 }
             }
         }
@@ -280,7 +280,7 @@ fn an_interrupted_backup_is_none() {
     assert!(interrupted_count >= KILL_COUNT / 2, "{interrupted_count} were interrupted");
     let store = Store::open(store_in(&dir)).unwrap();
     store.backup(&out, |_| {}).unwrap();
-    assert_whole(&out);
+    assert_intact(&out);
     assert!(!partial.exists());
     let mut count = 0;
     let each = |_: &[u8], _: &[u8]| {

@@ -52,7 +52,7 @@ pub(super) struct Lines<W> {
 /// The owner of the memory.
 #[expect(dead_code, reason = "held for their ends alone")]
 enum Memory<W> {
-    Lent(Lent),
+    DramWords(DramWords),
     Own(Own<W>),
 }
 
@@ -67,7 +67,7 @@ impl<W> Drop for Own<W> {
 }
 
 /// Memory that is freed to its allocator.
-struct Lent {
+struct DramWords {
     memory: NonNull<u8>,
     layout: Layout,
     dram: Arc<dyn Dram>,
@@ -80,7 +80,7 @@ unsafe impl<W: Send + Sync> Send for Lines<W> {}
 // SAFETY: as above.
 unsafe impl<W: Send + Sync> Sync for Lines<W> {}
 
-impl Drop for Lent {
+impl Drop for DramWords {
     fn drop(&mut self) {
         // SAFETY: it was allocated with this layout, and its only user is dropped.
         unsafe { self.dram.deallocate(self.memory, self.layout) }
@@ -94,8 +94,8 @@ impl Lines<AtomicU64> {
         let bytes = count.checked_mul(LINE_BYTES)?;
         let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
         let layout = Layout::from_size_align(bytes, align).ok()?;
-        let lent = Lent { memory: dram.allocate(layout)?, layout, dram: Arc::clone(dram) };
-        Some(Lines { first: lent.memory.cast(), count, _memory: Memory::Lent(lent) })
+        let lent = DramWords { memory: dram.allocate(layout)?, layout, dram: Arc::clone(dram) };
+        Some(Lines { first: lent.memory.cast(), count, _memory: Memory::DramWords(lent) })
     }
 }
 

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::cached_table::{LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy};
-    use pmem_sim::Lent;
+    use pmem_sim::SimDram;
 
     const KEY: LookupKey<'_> = LookupKey { bytes: b"key", signature: 7 };
     const COPY: NewCopy<'_> = NewCopy { value: b"value", version: [1, 2], expiry_ms: u64::MAX };
@@ -156,7 +156,7 @@ mod tests {
     const LOOK_COUNT_MAX: u32 = 10_000_000;
 
     fn table() -> CachedTable {
-        let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
+        let table = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
         table.accept_handoffs();
         table
     }

@@ -232,12 +232,12 @@ impl<W: Word> Drop for Filling<'_, W> {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use crate::cached_table::{CachedTable, LIMIT_BYTES_MIN};
-    use pmem_sim::Lent;
+    use pmem_sim::SimDram;
 
     #[test]
     fn thread_leaves_taken_ring() {
-        let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-        let filling = table.fill(1).expect("no thread fills it");
+        let table = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
+        let filling = table.fill(1).expect("nobody fills it");
         assert!(table.fill(1).is_none());
         assert!(table.fill(1).is_none(), "the first refusal unlocked the ring");
         drop(filling);

@@ -196,8 +196,8 @@ fn log_space_is_freed_after_durable_header() {
     journal.journal.wait_synced(publish(&journal, 7)).unwrap();
     let page = Span { start: Offset(PAGE_BYTES), len_bytes: PAGE_BYTES };
     // SAFETY: only one thread uses the region, and not this page.
-    let given_back_bytes = unsafe { journal.discard(page) };
-    assert_eq!(given_back_bytes, PAGE_BYTES);
+    let freed_bytes = unsafe { journal.discard(page) };
+    assert_eq!(freed_bytes, PAGE_BYTES);
     let position = journal.journal.append.appended.load(Ordering::Acquire);
     let seen = at_syncs(&files.log, &journal, |journal| journal.checkpoints.replayed_from.load(Ordering::Acquire));
     let punches = Arc::new(Mutex::new(Vec::new()));

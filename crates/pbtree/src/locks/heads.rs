@@ -180,7 +180,7 @@ mod tests {
 
     use std::vec::Vec;
 
-    use pmem_sim::Lent;
+    use pmem_sim::SimDram;
 
     use super::*;
 
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn cleared_lines_hide_only_their_bits() {
-        let table = LockTable::new(Lent, 1024).unwrap();
+        let table = LockTable::new(SimDram, 1024).unwrap();
         for common in [0, 1, 8, 23, 24, 25, 40] {
             let (keys, lock) = (keys(common), NodeLock::default());
             let heads = table.heads(&lock, keys.len(), |i| Ok(&keys[i])).unwrap();

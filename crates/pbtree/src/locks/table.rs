@@ -132,14 +132,14 @@ mod tests {
 
     use std::collections::BTreeSet;
 
-    use pmem_sim::Lent;
+    use pmem_sim::SimDram;
 
     use super::*;
 
     #[test]
     fn every_node_has_a_lock_of_its_own() {
         for node_bytes in [128, 1024, 4096] {
-            let table = LockTable::new(Lent, node_bytes).unwrap();
+            let table = LockTable::new(SimDram, node_bytes).unwrap();
             let starts = (0..200).map(|i| Offset(UNIT_BYTES + 64 + i * node_bytes));
             let locks: BTreeSet<usize> = starts.map(|at| ptr::from_ref(table.of(at).unwrap()).addr()).collect();
             assert_eq!(locks.len(), 200);

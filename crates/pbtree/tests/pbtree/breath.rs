@@ -2,14 +2,14 @@
 //! are gone.
 
 use pbtree::{Change, Error, FreeImmediately, NewValue, Options, Tree};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::subject::parameters;
 
 /// A tree whose nodes have few keys, and values that fill several chunks.
-fn grown() -> Tree<Sim, Lent, FreeImmediately> {
+fn grown() -> Tree<Sim, SimDram, FreeImmediately> {
     let options = Options { order: 7, in_place: false };
-    let tree = Tree::format(Sim::new(0, Model::Span), &parameters(), options, Lent, FreeImmediately).unwrap();
+    let tree = Tree::format(Sim::new(0, Model::Span), &parameters(), options, SimDram, FreeImmediately).unwrap();
     for i in 0..400u32 {
         let change = Change::Put(NewValue { bytes: &[7; 2000], expiry: None });
         tree.write(0, &i.to_be_bytes(), change, &mut |_| true).unwrap();
@@ -30,7 +30,7 @@ fn long_walks_let_others_run_at_every_node_and_chunk() {
     assert!(breaths_of(&|| _ = tree.check(&mut |_| ()).unwrap()) >= node_count);
     assert!(breaths_of(&|| tree.clear(0).unwrap()) >= node_count);
     let again = grown();
-    let reopened = Tree::open(again.medium().clone(), Options::default(), Lent, FreeImmediately).unwrap();
+    let reopened = Tree::open(again.medium().clone(), Options::default(), SimDram, FreeImmediately).unwrap();
     let (sim, chunk_count) = (reopened.medium(), reopened.heap().stats().mark_bytes / (1 << 20));
     let before = sim.breath_count();
     reopened.heap().finish_sweep(sim);

@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering;
 use pbtree::layout::{NODE_HEADER_BYTES, PAIR_BYTES, ROOT};
 use pbtree::{BatchWrite, Direction, Ended, Error, FreeImmediately, Options, Tree};
 use pmem::{Bytes, Offset};
-use pmem_sim::{Image, Lent, Model, Sim};
+use pmem_sim::{Image, Model, Sim, SimDram};
 
 use crate::subject::{Copied, parameters, put};
 
-type Store = Tree<Sim, Lent, FreeImmediately>;
+type Store = Tree<Sim, SimDram, FreeImmediately>;
 
 const OPTIONS: Options = Options { order: 7, in_place: false };
 const KEY_COUNT: u32 = 150;
@@ -26,7 +26,7 @@ fn key(i: u32) -> Vec<u8> {
 
 fn image() -> Image {
     let sim = Sim::new(0, Model::Line);
-    let tree = Tree::format(sim.clone(), &parameters(), OPTIONS, Lent, FreeImmediately).unwrap();
+    let tree = Tree::format(sim.clone(), &parameters(), OPTIONS, SimDram, FreeImmediately).unwrap();
     (0..KEY_COUNT).for_each(|i| _ = tree.write(0, &key(i), put(b"value"), &mut |_| true).unwrap());
     drop(tree);
     sim.images(1, 0).remove(0)
@@ -110,7 +110,7 @@ fn everything_ends_where_separators_are_out_of_order() {
             let mut see = |what: &str, ends: &dyn Fn(&Store) -> bool| {
                 let sim = Sim::from_image(&whole, Model::Line);
                 sim.store(pair(node, i), word(&sim, pair(node, j)), Ordering::Relaxed);
-                let tree = Store::open(sim, OPTIONS, Lent, FreeImmediately).unwrap();
+                let tree = Store::open(sim, OPTIONS, SimDram, FreeImmediately).unwrap();
                 if !ends(&tree) {
                     faults.push(format!("{what}: separator {i} of the node at {:#x} is its {j}", node.0));
                 }

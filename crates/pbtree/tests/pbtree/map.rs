@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pbtree::layout::node_bytes;
 use pbtree::{Change, Direction, FreeImmediately, Options, Tree};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 use std::ops::Bound;
 use testkit::{Operations, Shape, Subject, conformance};
 
@@ -33,7 +33,8 @@ fn key(i: u32) -> Vec<u8> {
 fn trees_of_every_order_split_pack_and_stay_sound() {
     for order in [7, 15, 63, 255] {
         let sim = Sim::new(0, Model::Span);
-        let tree = Tree::format(sim, &parameters(), Options { order, in_place: false }, Lent, FreeImmediately).unwrap();
+        let tree =
+            Tree::format(sim, &parameters(), Options { order, in_place: false }, SimDram, FreeImmediately).unwrap();
         let mut map = BTreeMap::new();
         for i in 0..4000 {
             let (key, value) = (key(i), i.to_le_bytes());

@@ -11,11 +11,11 @@ use heap::{Place, Reservation};
 use pbtree::layout::node_bytes;
 use pbtree::{Change, Error, FreeImmediately, Merged, Options, Tree};
 use pmem::Canary;
-use pmem_sim::{Image, Lent, Model, Sim};
+use pmem_sim::{Image, Model, Sim, SimDram};
 
 use crate::subject::{merge_all, parameters, put};
 
-type Store = Tree<Sim, Lent, FreeImmediately>;
+type Store = Tree<Sim, SimDram, FreeImmediately>;
 
 const KEY_COUNT: u32 = 600;
 
@@ -26,7 +26,7 @@ fn key(i: u32) -> Vec<u8> {
 fn store_of(order: usize, canary: Option<Canary>) -> (Sim, Store) {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
     let tree =
-        Tree::format(sim.clone(), &parameters(), Options { order, in_place: false }, Lent, FreeImmediately).unwrap();
+        Tree::format(sim.clone(), &parameters(), Options { order, in_place: false }, SimDram, FreeImmediately).unwrap();
     (0..KEY_COUNT).for_each(|i| _ = tree.write(0, &key(i), put(&i.to_le_bytes()), &mut |_| true).unwrap());
     (sim, tree)
 }
@@ -137,7 +137,7 @@ fn merges_stand_back_for_the_sweep_and_for_walks() {
     assert_eq!(tree.check_while(&mut |damage| panic!("{damage:?}"), &mut meanwhile), Err(Error::Stopped));
     assert_eq!((looks, merge(&tree)), (9, Merged::Fewer));
     drop(tree);
-    let tree = Tree::open(sim, Options::default(), Lent, FreeImmediately).unwrap();
+    let tree = Tree::open(sim, Options::default(), SimDram, FreeImmediately).unwrap();
     assert_eq!((merge(&tree), tree.vacated_count()), (Merged::NotNow, 0));
     tree.sweep().unwrap();
     assert!(tree.vacated_count() > 0, "the sweep has seen how few pairs there are");
@@ -201,7 +201,8 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
     let (found, looked_at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let (live, reported, count) = (Arc::clone(&tree), Arc::clone(&found), Arc::clone(&looked_at));
     let look = Mutex::new(move |image: &Image| {
-        let left = Tree::open(Sim::from_image(image, Model::Line), Options::default(), Lent, FreeImmediately).unwrap();
+        let left =
+            Tree::open(Sim::from_image(image, Model::Line), Options::default(), SimDram, FreeImmediately).unwrap();
         let mut named_count = 0;
         left.each_named(&mut |place| {
             reported.fetch_or(live.heap().is_free(place), Ordering::Relaxed);

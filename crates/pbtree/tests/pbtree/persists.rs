@@ -2,17 +2,17 @@
 
 use pbtree::{Change, FreeImmediately, NewValue, Options, Tree};
 use pmem::{Counted, Medium};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::subject::parameters;
 
-type Store = Tree<Counted<Sim>, Lent, FreeImmediately>;
+type Store = Tree<Counted<Sim>, SimDram, FreeImmediately>;
 
 const KEY_COUNT: u32 = 1000;
 
 fn store(in_place: bool) -> Store {
     let medium = Counted::new(Sim::new(0, Model::Line));
-    let store = Tree::format(medium, &parameters(), Options { order: 63, in_place }, Lent, FreeImmediately).unwrap();
+    let store = Tree::format(medium, &parameters(), Options { order: 63, in_place }, SimDram, FreeImmediately).unwrap();
     // Every other key, in an order that leaves nodes about as full as usual.
     for i in 0..KEY_COUNT {
         write(&store, i * 7919 % KEY_COUNT * 2, Some(256));

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use pbtree::layout::ROOT;
 use pbtree::{Change, Direction, Ended, Error, FreeImmediately, Options, Scan, Tree};
 use pmem::{Bytes, Canary};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::subject::{Copied, merge_all, parameters, put};
 
-type Store = Tree<Sim, Lent, FreeImmediately>;
+type Store = Tree<Sim, SimDram, FreeImmediately>;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
@@ -28,7 +28,8 @@ fn stays(i: u32) -> bool {
 
 fn store_with(canary: Option<Canary>) -> Store {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
-    let tree = Tree::format(sim, &parameters(), Options { order: 7, in_place: false }, Lent, FreeImmediately).unwrap();
+    let tree =
+        Tree::format(sim, &parameters(), Options { order: 7, in_place: false }, SimDram, FreeImmediately).unwrap();
     (0..KEY_COUNT).filter(|i| i % 3 == 0).for_each(|i| write(&tree, i, put(b"value")));
     tree
 }
@@ -119,7 +120,7 @@ fn changes_between_pages_hide_no_key() {
 
 /// Reads pages until the first error or the last page, and returns their number. `page` is the page before.
 fn pages(
-    scan: &mut Scan<'_, Sim, Lent, FreeImmediately>,
+    scan: &mut Scan<'_, Sim, SimDram, FreeImmediately>,
     page: &mut Copied,
     mut from: Bound<Vec<u8>>,
     direction: Direction,

@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use heap::{HeapError, Parameters};
 use pbtree::{Change, Direction as Way, Error, FreeImmediately, Merged, NewValue, Options, Page, Tree, Value};
 use pmem::{Medium, MediumError};
-use pmem_sim::{Lent, Sim};
+use pmem_sim::{Sim, SimDram};
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
 /// Nodes of seven pairs, so that few keys split them.
@@ -13,7 +13,7 @@ pub(crate) const ORDER: usize = 7;
 const LANE_COUNT: u32 = 2;
 
 /// The store that is crashed; `IN_PLACE` selects whether values overwrite others.
-pub(crate) struct Crashed<const IN_PLACE: bool = false>(pub(crate) Tree<Sim, Lent, FreeImmediately>);
+pub(crate) struct Crashed<const IN_PLACE: bool = false>(pub(crate) Tree<Sim, SimDram, FreeImmediately>);
 
 /// A leaf's keys, copied.
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub(crate) fn put(value: &[u8]) -> Change<'_> {
 
 /// Merges everything that can be merged, from the leaves up. After parents were merged, their children may be
 /// mergeable, so it starts again.
-pub(crate) fn merge_all<M: Medium>(tree: &Tree<M, Lent, FreeImmediately>) -> Result<(), Error> {
+pub(crate) fn merge_all<M: Medium>(tree: &Tree<M, SimDram, FreeImmediately>) -> Result<(), Error> {
     let (mut level, mut from, mut is_last) = (1, None, true);
     loop {
         let mut behind = None;
@@ -150,11 +150,13 @@ impl<const IN_PLACE: bool> Subject for Crashed<IN_PLACE> {
 
     fn format(medium: Sim) -> Result<Self, Failure> {
         engine::relax_by_threads();
-        Tree::format(medium, &parameters(), options(IN_PLACE), Lent, FreeImmediately).map(Crashed).map_err(heap_failure)
+        Tree::format(medium, &parameters(), options(IN_PLACE), SimDram, FreeImmediately)
+            .map(Crashed)
+            .map_err(heap_failure)
     }
 
     fn open(medium: Sim) -> Result<Self, Failure> {
-        Tree::open(medium, options(IN_PLACE), Lent, FreeImmediately).map(Crashed).map_err(heap_failure)
+        Tree::open(medium, options(IN_PLACE), SimDram, FreeImmediately).map(Crashed).map_err(heap_failure)
     }
 
     fn open_to_read(medium: Sim) -> Option<Result<Self, Failure>> {

@@ -152,8 +152,8 @@ fn give_back(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &m
     let behind_bytes = if page + 1 < PAGE_COUNT { rng.u64(0..PAGE_BYTES) } else { 0 };
     let around = Offset(start - before_bytes).span(before_bytes + len_bytes + behind_bytes);
     // SAFETY: only one thread uses the region, and it allocates the page again before it stores to it.
-    let given_back_bytes = unsafe { journal.discard(around) };
-    assert_eq!(given_back_bytes, PAGE_BYTES);
+    let freed_bytes = unsafe { journal.discard(around) };
+    assert_eq!(freed_bytes, PAGE_BYTES);
 }
 
 fn take_again(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &mut Rng) {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use heap::HeapError;
 use pmem::{Bytes, Counted, Level, Medium, Offset, Persist, seal};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 use undo_log::{Lanes, Recovered, layout};
 
 use crate::scene::{LANE_COUNT, Scene};
@@ -49,8 +49,8 @@ fn empty_range_is_logged() {
         scene.sim.wait(scene.sim.commit(Level::default())).unwrap();
         let left = Sim::from_image(&scene.sim.images(1, 0)[0], model);
         assert_eq!(left.load(changed.start, Ordering::Relaxed), 1);
-        let heap = heap::Heap::open(&left, heap::EngineNumber::INK, Lent).unwrap();
-        let recovered = Lanes::open(&left, &heap, LANE_COUNT, Lent).unwrap().recover(&left);
+        let heap = heap::Heap::open(&left, heap::EngineNumber::INK, SimDram).unwrap();
+        let recovered = Lanes::open(&left, &heap, LANE_COUNT, SimDram).unwrap().recover(&left);
         assert_eq!((recovered, left.load(changed.start, Ordering::Relaxed)), (Ok(Recovered { undone_count: 1 }), 0));
     }
 }
@@ -61,8 +61,8 @@ fn damaged_lanes_are_refused() {
         let scene = Scene::format(Model::Line, None, false);
         scene.sim.unobserve();
         scene.sim.store(at, word, Ordering::Release);
-        let heap = heap::Heap::open(&scene.sim, heap::EngineNumber::INK, Lent).unwrap();
-        let opened: Result<_, HeapError> = Lanes::open(&scene.sim, &heap, LANE_COUNT, Lent);
+        let heap = heap::Heap::open(&scene.sim, heap::EngineNumber::INK, SimDram).unwrap();
+        let opened: Result<_, HeapError> = Lanes::open(&scene.sim, &heap, LANE_COUNT, SimDram);
         assert!(matches!(opened, Err(HeapError::Damaged { offset, .. }) if offset == at.0));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Bytes, Canary, DramBox, Offset, Persist, Span};
-use pmem_sim::{Image, Lent, Model, Sim};
+use pmem_sim::{Image, Model, Sim, SimDram};
 use undo_log::{Lane, Lanes};
 
 pub(crate) const LANE_COUNT: usize = 2;
@@ -92,8 +92,8 @@ impl Explorer {
         if !is_nested {
             self.watch(&sim, true);
         }
-        let heap = Heap::open(&sim, EngineNumber::INK, Lent).map_err(|error| error.to_string())?;
-        let lanes = Lanes::open(&sim, &heap, LANE_COUNT, Lent).map_err(|error| error.to_string())?;
+        let heap = Heap::open(&sim, EngineNumber::INK, SimDram).map_err(|error| error.to_string())?;
+        let lanes = Lanes::open(&sim, &heap, LANE_COUNT, SimDram).map_err(|error| error.to_string())?;
         let recovered = lanes.recover(&sim).map_err(|error| error.to_string())?;
         sim.unobserve();
         oracle.judge(&sim).map_err(|wrong| format!("{recovered:?}: {wrong}"))?;
@@ -118,7 +118,7 @@ impl Explorer {
 /// The script's side of a test.
 pub(crate) struct Scene {
     pub(crate) sim: Sim,
-    pub(crate) lanes: DramBox<Lanes, Lent>,
+    pub(crate) lanes: DramBox<Lanes, SimDram>,
     explorer: Arc<Explorer>,
     cells: Offset,
 }
@@ -128,8 +128,8 @@ impl Scene {
         let sim = canary.into_iter().fold(Sim::new(0, model), Sim::with_canary);
         let parameters =
             Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 1 << 20 };
-        let heap = Heap::format(&sim, EngineNumber::INK, &parameters, Lent).unwrap();
-        let lanes = Lanes::format(&sim, &heap, LANE_COUNT, Lent).unwrap();
+        let heap = Heap::format(&sim, EngineNumber::INK, &parameters, SimDram).unwrap();
+        let lanes = Lanes::format(&sim, &heap, LANE_COUNT, SimDram).unwrap();
         let cells = heap.reserve(&sim, WORD_COUNT as u64 * 8, 0).unwrap().publish().offset.plus(56).line();
         heap.finish_format(&sim).unwrap();
         let explorer = Arc::new(Explorer { canary, is_killed, ..Explorer::default() });

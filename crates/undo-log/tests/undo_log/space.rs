@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use heap::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, unit_start};
 use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Bytes, Canary, Checksum, Offset, Persist};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 use undo_log::{Lanes, canary, layout};
 
 use crate::scene::LANE_COUNT;
@@ -22,11 +22,11 @@ fn sim(canary: Option<Canary>) -> Sim {
     canary.into_iter().fold(Sim::new(4 << 20, Model::Line), Sim::with_canary)
 }
 
-fn format(sim: &Sim) -> (Heap<Lent>, pmem::DramBox<Lanes, Lent>) {
+fn format(sim: &Sim) -> (Heap<SimDram>, pmem::DramBox<Lanes, SimDram>) {
     let parameters =
         Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 4 << 20 };
-    let heap = Heap::format(sim, EngineNumber::INK, &parameters, Lent).unwrap();
-    let lanes = Lanes::format(sim, &heap, LANE_COUNT, Lent).unwrap();
+    let heap = Heap::format(sim, EngineNumber::INK, &parameters, SimDram).unwrap();
+    let lanes = Lanes::format(sim, &heap, LANE_COUNT, SimDram).unwrap();
     heap.finish_format(sim).unwrap();
     (heap, lanes)
 }
@@ -47,8 +47,8 @@ fn forge(sim: &Sim, at: Offset, lane: usize) {
 fn undone_count(sim: &Sim, canary: Option<Canary>) -> usize {
     let undone_of = |image| {
         let sim = canary.into_iter().fold(Sim::from_image(image, Model::Line), Sim::with_canary);
-        let heap = Heap::open(&sim, EngineNumber::INK, Lent).unwrap();
-        Lanes::open(&sim, &heap, LANE_COUNT, Lent).unwrap().recover(&sim).unwrap().undone_count
+        let heap = Heap::open(&sim, EngineNumber::INK, SimDram).unwrap();
+        Lanes::open(&sim, &heap, LANE_COUNT, SimDram).unwrap().recover(&sim).unwrap().undone_count
     };
     sim.images(8, 1).iter().map(undone_of).max().expect("an image")
 }
@@ -92,7 +92,7 @@ fn logs_that_are_left_as_found_are_caught() {
 }
 
 /// Reserves space for three logs.
-fn rooms(sim: &Sim, heap: &Heap<Lent>) -> Vec<Offset> {
+fn rooms(sim: &Sim, heap: &Heap<SimDram>) -> Vec<Offset> {
     (0..3).map(|_| heap.reserve_extent(sim, layout::LOG_BYTES).unwrap().publish().offset).collect()
 }
 
@@ -102,8 +102,8 @@ fn rooms(sim: &Sim, heap: &Heap<Lent>) -> Vec<Offset> {
 fn replaced_log_gets_one_owner_under_sweep() {
     let sim = sim(None);
     drop(format(&sim));
-    let heap = Arc::new(Heap::open(&sim, EngineNumber::INK, Lent).unwrap());
-    let lanes = Arc::new(Lanes::open(&sim, &heap, LANE_COUNT, Lent).unwrap());
+    let heap = Arc::new(Heap::open(&sim, EngineNumber::INK, SimDram).unwrap());
+    let lanes = Arc::new(Lanes::open(&sim, &heap, LANE_COUNT, SimDram).unwrap());
     lanes.recover(&sim).unwrap();
     let given = Arc::new(Mutex::new(Vec::new()));
     let (old, known, swept, noted) = (lanes.log(0), Arc::clone(&lanes), Arc::clone(&heap), Arc::clone(&given));

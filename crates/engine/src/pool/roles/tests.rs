@@ -35,7 +35,7 @@ fn one_at_a_time<W: Word + Send + Sync + 'static>() {
         let thread = thread::spawn(move || take(&other));
         if take(&shared) {
             shared.1.fetch_sub(1, Ordering::Relaxed);
-            shared.0.give_back();
+            shared.0.release();
             take(&shared);
         }
         thread.join().unwrap();

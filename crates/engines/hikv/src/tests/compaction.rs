@@ -56,8 +56,8 @@ fn sparse_chunks_are_gathered_and_freed() {
     // Threads of other tests read, and move on.
     rig.free_garbage();
     let again = compact(&rig);
-    let given_back_bytes = compacted.given_back_bytes + again.given_back_bytes;
-    assert!(given_back_bytes >= 2 * (256 << 10) - 2 * 4_096, "{compacted:?} {again:?}");
+    let freed_bytes = compacted.freed_bytes + again.freed_bytes;
+    assert!(freed_bytes >= 2 * (256 << 10) - 2 * 4_096, "{compacted:?} {again:?}");
     assert_eq!(again.moved_items, 0, "nothing was left to gain");
     assert_holds(&rig, &keys);
     assert_holds(&rig.reopened(), &keys);
@@ -113,7 +113,7 @@ fn pinned_reader_delays_and_does_not_block() {
     });
     assert!(found.unwrap());
     rig.free_garbage();
-    assert!(compact(&rig).given_back_bytes > 0);
+    assert!(compact(&rig).freed_bytes > 0);
     assert_holds(&rig, &keys);
 }
 
@@ -185,7 +185,7 @@ fn the_background_works_above_the_limit_alone() {
         rig.free_garbage();
         background(&rig);
         let stats = rig.store.stats().compaction;
-        assert_eq!(stats.given_back_bytes > 1 << 20, is_done, "above {above:?}: {stats:?}");
+        assert_eq!(stats.freed_bytes > 1 << 20, is_done, "above {above:?}: {stats:?}");
         assert_holds(&rig, &keys);
     }
 }
@@ -208,7 +208,7 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     rig.free_garbage();
     background(&rig);
     assert_eq!(rig.store.tidy(), Progress::Idle);
-    assert!(rig.store.stats().compaction.given_back_bytes > 1 << 20);
+    assert!(rig.store.stats().compaction.freed_bytes > 1 << 20);
 }
 
 /// The worker should try again later, not immediately, although no thread writes.

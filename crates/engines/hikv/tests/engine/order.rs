@@ -69,8 +69,8 @@ fn group_filling_its_queue_is_ordered() {
         done.unwrap();
         reported[number] += 1;
     });
-    let upkeep = store.queue_stats();
-    assert_eq!((reported, upkeep.applied_count + upkeep.queued_count), ([1; 16], 16));
+    let stats = store.queue_stats();
+    assert_eq!((reported, stats.applied_count + stats.queued_count), ([1; 16], 16));
     for (key, last) in keys.iter().zip([15, 13, 14]) {
         assert!(store.get(key, &mut |_, value| assert_eq!(value, [last])).unwrap());
     }

@@ -19,7 +19,7 @@ fn one_bad_copy_of_the_superblock_is_repaired() {
             let damage = verify(&Store::open_read_only(store.path()).unwrap()).damage;
             assert_eq!(damage.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [copy as u64], "{damage:?}");
             drop(Store::open(store.path()).unwrap());
-            store.assert_whole();
+            store.assert_intact();
             let repaired = store.bytes();
             assert_eq!(repaired[copy..copy + 128], whole[copy..copy + 128], "byte {at} of the copy at {copy}");
         }
@@ -36,7 +36,7 @@ fn two_bad_copies_of_the_superblock_are_refused() {
         store.assert_refused(&["store.hikv", "damaged", "0x0", "superblock"]);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
-    store.assert_whole();
+    store.assert_intact();
 }
 
 /// Sets a field in both copies, with a matching checksum.
@@ -64,7 +64,7 @@ fn newer_format_is_refused() {
 fn newer_minor_version_opens_and_stays_newer() {
     let store = Closed::new();
     forge(&store, 10, &9u16.to_le_bytes());
-    store.assert_whole();
+    store.assert_intact();
     assert_eq!(store.bytes()[10..12], 9u16.to_le_bytes());
 }
 
@@ -106,7 +106,7 @@ fn flipped_checked_word_bits_are_refused() {
             store.assert_refused(&["store.hikv", "damaged", &format!("{at:#x}"), name]);
             store.alter(|bytes| bytes.clone_from(&whole));
         }
-        store.assert_whole();
+        store.assert_intact();
     }
 }
 

@@ -128,7 +128,7 @@ fn damaged_item_is_replaceable_unless_key_is_damaged() {
     let open = Store::open(store.path()).unwrap();
     open.put(key(DAMAGED), value(DAMAGED)).unwrap();
     drop(open);
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
@@ -163,5 +163,5 @@ fn source_that_ends_early_changes_nothing() {
     }
     assert_eq!(open.stats().live_bytes, used);
     drop(open);
-    store.assert_whole();
+    store.assert_intact();
 }

@@ -40,6 +40,6 @@ fn store_without_level_opens_as_before() {
     let store = Closed::new();
     for bytes in [[0; 8], [0xFF; 8], pmem::seal(4).to_le_bytes()] {
         store.alter(|region| region[MADE_FOR..MADE_FOR + 8].copy_from_slice(&bytes));
-        store.assert_whole();
+        store.assert_intact();
     }
 }

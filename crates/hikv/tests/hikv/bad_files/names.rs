@@ -131,5 +131,5 @@ fn link_as_unfinished_backup_is_refused() {
     symlink(store.path(), home.join("out.partial")).unwrap();
     let refused = Store::open(home.join("other")).unwrap().backup(home.join("out"), |_| {});
     assert!(matches!(&refused, Err(BackupError::Occupied { .. })), "{refused:?}");
-    store.assert_whole();
+    store.assert_intact();
 }

@@ -155,5 +155,5 @@ fn files_without_permission_are_refused_by_name() {
         let below = store.path().join("new");
         assert_names(&Store::open(&below).unwrap_err(), &below, &["cannot create", "ermission denied"]);
     });
-    store.assert_whole();
+    store.assert_intact();
 }

@@ -73,12 +73,12 @@ fn second_process_learns_lock_holder() {
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, &writer.name());
     assert_locked(&Store::open_read_only(store.path()).unwrap_err(), &store, &writer.name());
     writer.kill();
-    store.assert_whole();
+    store.assert_intact();
     let reader = Holder::start(TEST, &store.path(), "r");
     assert_holds(&Store::open_read_only(store.path()).unwrap(), 0..ITEM_COUNT);
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, &format!("{} (", reader.name()));
     reader.stop();
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn second_open_in_process_is_refused() {
     drop(first.clone());
     assert_locked(&Store::open_read_only(store.path()).unwrap_err(), &store, "this process itself");
     drop(first);
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn second_open_names_holder_kind() {
     drop(snapshot);
     reported("this process itself (1 handle)");
     drop(clone);
-    store.assert_whole();
+    store.assert_intact();
 }
 
 /// Returns the exit code of a forked child that ran `act`.
@@ -161,7 +161,7 @@ fn forked_child_gets_an_error() {
     open.delete("after the fork").unwrap();
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, "this process itself");
     drop((open, inherited));
-    store.assert_whole();
+    store.assert_intact();
 }
 
 /// The threads that write copies remain in the parent: the child does not wait for them.

@@ -18,7 +18,7 @@ fn flipped_bits_of_a_segment_header_are_refused() {
         store.assert_refused(&["store.hikv", "damaged", &format!("{SEGMENT:#x}"), "segment"]);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Closed {
     }
 
     /// Asserts that the store opens, has no damage, and has every item.
-    pub(crate) fn assert_whole(&self) {
+    pub(crate) fn assert_intact(&self) {
         for options in [Options::new().read_only(true), Options::new()] {
             let store = options.open(self.path()).unwrap();
             assert_holds(&store, 0..ITEM_COUNT);

@@ -44,14 +44,14 @@ fn truncated_file_is_refused_until_restored() {
         store.assert_refused(&["store.hikv", &whole.len().to_string(), &left]);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
 fn longer_file_opens() {
     let store = Closed::new();
     store.alter(|bytes| bytes.extend([0xEE; 100_000]));
-    store.assert_whole();
+    store.assert_intact();
 }
 
 /// A crash during growth leaves such a file.
@@ -60,7 +60,7 @@ fn holes_at_the_end_of_a_file_are_filled() {
     let store = Closed::new();
     let len = store.bytes().len() as u64;
     File::options().write(true).open(store.file()).unwrap().set_len(len + (1 << 20)).unwrap();
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]

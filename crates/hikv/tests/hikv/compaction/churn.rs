@@ -90,10 +90,10 @@ fn by_request_the_file_takes_little_more_than_what_is_live() {
     churn.run();
     let before = churn.ratio();
     assert!(before > RATIO_MAX, "{before} without compaction: nothing is shown");
-    let (mut shown, mut given_back_bytes) = (0, 0);
+    let (mut shown, mut freed_bytes) = (0, 0);
     let compacted = store.compact(|at| {
-        assert!(at.given_back_bytes >= given_back_bytes);
-        (shown, given_back_bytes) = (shown + 1, at.given_back_bytes);
+        assert!(at.freed_bytes >= freed_bytes);
+        (shown, freed_bytes) = (shown + 1, at.freed_bytes);
     });
     let compacted = compacted.unwrap();
     assert!(shown > 0 && compacted.moved_items > 0 && compacted.damaged.is_empty(), "{compacted:?}");
@@ -130,7 +130,7 @@ fn background_compaction_bounds_file_size() {
     churn.assert_all_there();
     assert_sound(&store);
     let stats = store.stats();
-    assert!(stats.moved_count > 0 && stats.given_back_bytes > 0, "{stats:?}");
+    assert!(stats.moved_count > 0 && stats.freed_bytes > 0, "{stats:?}");
 }
 
 #[test]
@@ -143,5 +143,5 @@ fn where_nothing_can_be_gained_nothing_is_done() {
     }
     compact_until(&store, || store.stats().garbage_count == 0);
     let compacted = store.compact(|_| {}).unwrap();
-    assert_eq!((compacted.moved_items, compacted.given_back_bytes), (0, 0), "{compacted:?}");
+    assert_eq!((compacted.moved_items, compacted.freed_bytes), (0, 0), "{compacted:?}");
 }

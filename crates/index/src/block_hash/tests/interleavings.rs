@@ -22,7 +22,7 @@ use heap::{EngineNumber, Heap, Parameters};
 use loom::sync::Arc;
 use loom::thread;
 use pmem::{Canary, Medium, MediumError};
-use pmem_sim::{Image, Lent, Model as Lines, Sim};
+use pmem_sim::{Image, Model as Lines, Sim, SimDram};
 use word_model::{AsAsked, Weakening};
 
 use crate::Position;
@@ -60,7 +60,7 @@ fn sign(key: &[u8]) -> u64 {
 
 struct Table<M> {
     medium: M,
-    heap: Heap<Lent>,
+    heap: Heap<SimDram>,
     table: BlockHash,
     limbo: Limbo<Garbage>,
 }
@@ -69,7 +69,7 @@ impl Table<Sim> {
     fn format() -> Table<Sim> {
         let medium = Sim::new(0, Lines::Line);
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count: 1, region_bytes: 1 << 20 };
-        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, Lent).unwrap();
+        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, SimDram).unwrap();
         let table = BlockHash::format(&medium, &heap, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
         heap.finish_format(&medium).unwrap();
         Table { medium, heap, table, limbo: Limbo::default() }
@@ -78,14 +78,14 @@ impl Table<Sim> {
 
 impl<M: Medium> Table<M> {
     fn open(medium: M) -> Table<M> {
-        let heap = Heap::open(&medium, EngineNumber::REWO_HASH, Lent).unwrap();
+        let heap = Heap::open(&medium, EngineNumber::REWO_HASH, SimDram).unwrap();
         let limbo = Limbo::default();
         let cx = Context { medium: &medium, heap: &heap, limbo: &limbo };
         let table = BlockHash::open(cx, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
         Table { medium, heap, table, limbo }
     }
 
-    fn cx(&self) -> Context<'_, M, Lent> {
+    fn cx(&self) -> Context<'_, M, SimDram> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use pmem::{MediumError, Persist};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::block_hash::{At, BlockHash, Buckets, Content, Full, Key, Slot};
 use crate::segmented::layout::Geometry;
@@ -55,7 +55,7 @@ fn said(slot: &Slot) -> (Name, u32) {
 /// A table and everything on which it works.
 pub(super) struct Rig {
     pub(super) medium: Sim,
-    pub(super) heap: Heap<Lent>,
+    pub(super) heap: Heap<SimDram>,
     pub(super) table: BlockHash,
     pub(super) limbo: Limbo<Garbage>,
 }
@@ -64,7 +64,7 @@ impl Rig {
     pub(super) fn new(model: Model) -> Rig {
         let medium = Sim::new(0, model);
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count: 1, region_bytes: 1 << 20 };
-        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, Lent).unwrap();
+        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, SimDram).unwrap();
         let table = BlockHash::format(&medium, &heap, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
         heap.finish_format(&medium).unwrap();
         Rig { medium, heap, table, limbo: Limbo::default() }
@@ -72,7 +72,7 @@ impl Rig {
 
     /// Returns `None` if the region is damaged.
     pub(super) fn try_opened(medium: Sim) -> Option<Rig> {
-        let (heap, limbo) = (Heap::open(&medium, EngineNumber::REWO_HASH, Lent).ok()?, Limbo::default());
+        let (heap, limbo) = (Heap::open(&medium, EngineNumber::REWO_HASH, SimDram).ok()?, Limbo::default());
         let cx = Context { medium: &medium, heap: &heap, limbo: &limbo };
         let table = BlockHash::open(cx, Geometry::new(1).unwrap(), Box::new(sign)).ok()?;
         Some(Rig { medium, heap, table, limbo })
@@ -82,12 +82,12 @@ impl Rig {
         Rig::try_opened(medium).expect("it is intact")
     }
 
-    pub(super) fn cx(&self) -> Context<'_, Sim, Lent> {
+    pub(super) fn cx(&self) -> Context<'_, Sim, SimDram> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
     }
 
     /// Returns a key's locked buckets, and its place in them. The caller is pinned.
-    pub(super) fn locked(&self, name: Name) -> (Buckets<'_, Sim, Lent>, Option<At>) {
+    pub(super) fn locked(&self, name: Name) -> (Buckets<'_, Sim, SimDram>, Option<At>) {
         let buckets = self.table.lock(self.cx(), name.0);
         // In these tests, only one key has this signature if the item is not in its slot.
         let found = buckets.find(key(&bytes_of(name)), |_| Ok::<_, HeapError>(true)).unwrap();

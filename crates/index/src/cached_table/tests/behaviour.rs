@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use heap::HeapError;
 
 use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy};
-use pmem_sim::Lent;
+use pmem_sim::SimDram;
 
 const NEVER: u64 = u64::MAX;
 
@@ -34,7 +34,7 @@ struct Store {
 
 impl Store {
     fn new(limit_bytes: u64) -> Store {
-        Store { cache: CachedTable::new(limit_bytes, Lent).unwrap(), map: Map::new() }
+        Store { cache: CachedTable::new(limit_bytes, SimDram).unwrap(), map: Map::new() }
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) {
@@ -162,7 +162,7 @@ fn refused_copy_makes_bucket_incomplete() {
 
 #[test]
 fn expired_copy_is_left_to_store() {
-    let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
+    let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
     cache.begin(lookup_key(b"k")).put(&NewCopy { value: b"v", version: [1, 2], expiry_ms: 50 });
     let at = |now_ms| cache.lookup(lookup_key(b"k"), || now_ms, |copied| (copied.value.to_vec(), copied.expiry_ms));
     assert!(matches!(at(49), Lookup::Hit((value, 50)) if value == b"v"));
@@ -172,7 +172,7 @@ fn expired_copy_is_left_to_store() {
 /// A permit is void once a write of the bucket began, or while one is pending.
 #[test]
 fn ticket_ends_with_next_write() {
-    let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
+    let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
     cache.is_unfilled();
     let lookup = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
     let Lookup::Miss(Some(early)) = lookup() else { panic!("there is no permit") };
@@ -189,7 +189,7 @@ fn ticket_ends_with_next_write() {
 /// After two overlapping writes, neither determines the key's copy: only the store knows which was the last.
 #[test]
 fn writes_that_overlap_leave_nothing() {
-    let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
+    let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
     let lookup = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
     let (first, second) = (cache.begin(lookup_key(b"k")), cache.begin(lookup_key(b"k")));
     second.put(&copy(b"2"));
@@ -216,5 +216,5 @@ fn clear_leaves_complete_buckets() {
 
 #[test]
 fn memory_that_there_is_not_is_an_error() {
-    assert!(matches!(CachedTable::new(1 << 60, Lent), Err(HeapError::NoDram { .. })));
+    assert!(matches!(CachedTable::new(1 << 60, SimDram), Err(HeapError::NoDram { .. })));
 }

@@ -7,11 +7,11 @@ use pmem::Dram;
 
 /// Allocates memory from the process' allocator.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lent;
+pub struct SimDram;
 
 // SAFETY: the allocator's memory is zeroed on request, fits its layout, belongs to no other code, and stays until
 // freed.
-unsafe impl Dram for Lent {
+unsafe impl Dram for SimDram {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         assert!(layout.size() > 0, "nobody borrows nothing");
         // SAFETY: the layout has a size (just checked).
