@@ -181,7 +181,7 @@ impl Checkpoint {
         let offset = place_of_record(medium, self.number).0;
         match key_count == self.key_count {
             true => Ok(()),
-            false => Err(HeapError::Damaged { offset, what: "a checkpoint has another number of keys than it records" }),
+            false => Err(HeapError::Damaged { offset, what: "a checkpoint's key count does not match its nodes" }),
         }
     }
 }
