@@ -20,11 +20,11 @@
 //! together, and so never between the entries of a batch and its end.
 //!
 //! # Atomicity for readers
-//! While the table is published, readers look into it before the tree (`shown.rs`). It appears at one moment, with all
-//! keys. A reader that came before that moment read the tree, without or with the batch's changes; a later reader finds
-//! the table, or the complete tree. A scan reads a leaf of the tree and lays the table over it (`ordered.rs`). If a
-//! table was published or withdrawn while it did, it reads again. No other thread writes while a table is published, so
-//! the table has the current state of its keys. A scan of several leaves is not a snapshot.
+//! While the table is published, readers look there before the tree (`shown.rs`). The table appears at one moment, with
+//! all keys. A reader that came before that moment read the tree, without or with the batch's changes; a later reader
+//! finds the table, or the complete tree. A scan reads a leaf of the tree and lays the table over the leaf
+//! (`ordered.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes while
+//! a table is published, so the table has the current state of its keys. A scan of several leaves is not a snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

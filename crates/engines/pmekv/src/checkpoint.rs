@@ -12,10 +12,10 @@
 //!
 //! # Concurrent changes of the tree
 //! The nodes decide about a place only if the log has no entry about it after the cut. Such a place did not change
-//! since step 1, so step 2 finds the record there exactly if it was there at step 1: a read of the whole tree meets
-//! every key that is present from its beginning to its end. For places that did change, the log's entries decide,
-//! whatever step 2 has seen of them. Everything that step 2 sees is committed, because the tree has only committed
-//! changes. On a log, everything that it sees is in the log before the nodes are.
+//! since step 1, so step 2 finds the record there exactly if the record was there at step 1: a read of the whole tree
+//! meets every key that is present during all of the read. For places that did change, the log's entries decide,
+//! whatever step 2 has seen of those places. Everything that step 2 sees is committed, because the tree has only
+//! committed changes. On a log, everything that step 2 sees is in the log before the nodes are.
 //!
 //! Step 1 locks all lanes together, so that no batch is split by the cuts.
 //!

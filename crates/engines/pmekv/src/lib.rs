@@ -9,9 +9,9 @@
 //! - The *tree* in DRAM (`index::BPlusTree`) holds the record of every key. Readers use only the tree.
 //!
 //! # Invariants
-//! - Within a lane, a place begins and ends by turns. So a place holds a record of the lane exactly if the last entry
-//!   about that place begins a record, or if no entry after the cut is about it and the nodes have it. Keys need not be
-//!   compared, and a record that was in the slot before its reuse does not matter.
+//! - Within a lane, the entries about one place alternately begin and end a record. So a place holds a record of the
+//!   lane exactly if the last entry about the place begins one, or if no entry after the cut is about the place and the
+//!   nodes have the record. Keys need not be compared, and a record that was there before a reuse does not matter.
 //! - A record's slot is free for another record when the entry that ends the record is durable, and no reader is left
 //!   that may have found the record.
 //! - The tree matches the committed entries of the lanes. The holder of a lane's lock sees the current state of the

@@ -1,5 +1,5 @@
-//! Scans and walks: they read one leaf of the tree at a time, and are pinned while they visit it. While a batch is
-//! changing the tree, its table is laid over the leaf (`batch.rs`).
+//! Scans and walks read one leaf of the tree at a time, pinned while they visit the leaf. While a batch is changing the
+//! tree, its table is laid over the leaf (`batch.rs`).
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};

@@ -14,13 +14,13 @@
 //! deleted keys stay promised until the checkpoint has ended.
 //!
 //! # Surplus
-//! After deletes, the reserve has more slots than it needs. A freed chunk of slots may be used for anything.
-//! To get it back later, it must be empty, which may take very long in a region full of records. So in a region that
-//! was used to its end (`Heap::is_exhausted`), the reserve keeps all slots until the region grows, or until a write
-//! finds no space otherwise (`space.rs`).
+//! After deletes, the reserve has more slots than necessary. A freed chunk of slots may be used for anything. To get a
+//! chunk back later, one must be empty, which may take very long in a region full of records. So in a region that was
+//! used to its end (`Heap::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
+//! no space otherwise (`space.rs`).
 //!
-//! The reserve is not stored. An opening keeps free slots for it before the sweep releases any (`open.rs`); the slots
-//! of the previous reserve are among them. In an exhausted region, an opening keeps as many slots as the reserve would
+//! The reserve is not stored. An opening keeps free slots before the sweep releases any (`open.rs`); the slots of the
+//! previous reserve are among them. In an exhausted region, an opening keeps as many slots as the reserve would
 //! need if keys of the same average size filled the free space: the other free slots of that size class held records. A
 //! store of a version without a reserve may lack slots until there is space: then no keys are added, and a checkpoint
 //! fails before it reads any key.
@@ -308,8 +308,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Frees half of the slots that are not needed, at most `left`, so that a write tries again a few times. Returns
-    /// false if there are none. The caller does not hold the checkpoint's lock.
+    /// Frees half of the `left` surplus slots, and at least [`SLOTS_AT_ONCE`] if there are so many, so that a write
+    /// tries again a few times. Returns false if it freed none. The caller does not hold the checkpoint's lock.
     pub(crate) fn give_surplus_up(&self, left: &mut u64) -> bool {
         if *left == 0 {
             return false;

@@ -37,7 +37,7 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 
-/// The log may have at least one entry per so many keys, if that is more than its bound.
+/// The log's bound is at least one entry per this many keys.
 const KEYS_PER_ENTRY: u64 = 4;
 
 /// The longest wait of a write before the log is at its bound.

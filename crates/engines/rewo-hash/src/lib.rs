@@ -6,7 +6,7 @@
 //! slots.
 //!
 //! # Keys that expire
-//! An expired key is absent to every caller. Its item stays until it is overwritten or reaped. The reaper walks the
+//! An expired key is absent to every caller. The item stays until overwritten or reaped. The reaper walks the
 //! table, one segment per step, while the table may have an item that expires. See `reaper.rs`.
 //!
 //! # Conditional writes

@@ -1,4 +1,4 @@
-//! Writes of one key: first the item, if it is larger than a slot, then its slot (`index::block_hash`).
+//! Writes of one key: first the item, if larger than a slot, then its slot (`index::block_hash`).
 
 use engine::{Error, ExpiredItem, Expiry, Limits, PriorState, WriteResult, wait_for_readers, with_space};
 use heap::Reservation;

@@ -179,8 +179,7 @@ fn several_keys_are_asked_for_before_the_first_is_read() {
     assert_eq!(asked_first(&deletes), 16);
 }
 
-/// When a scan reads a record, it has prefetched the record eight positions ahead, and it prefetches no line that it
-/// does not read.
+/// A scan prefetches each record eight positions before reading it, and no line that it does not read.
 #[test]
 fn scan_asks_for_records_ahead() {
     const AHEAD_COUNT: usize = 8;

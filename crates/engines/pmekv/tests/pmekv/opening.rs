@@ -18,7 +18,7 @@ use crate::subject::PARAMETERS;
 
 const KEY_COUNT: u64 = 10_000_000;
 const VALUE: [u8; 64] = [7; 64];
-/// The environment variable with the directory for the loading process.
+/// The environment variable with the path of the region for the loading process.
 const LOADS_AT: &str = "HIKV_PMEKV_LOADS_AT";
 const LOADED: &str = "loaded";
 

@@ -1,5 +1,5 @@
-//! Items that are moved or split before they are durable: a thread that finds such an item in its new place makes it
-//! durable before it returns it to a caller. Also stores that a killed process left.
+//! Items that are moved or split before they are durable: a thread that finds such an item in the new place makes the
+//! item durable before a caller gets it. Also stores that a killed process left.
 
 use std::cell::Cell;
 use std::rc::Rc;
