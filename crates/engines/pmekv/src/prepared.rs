@@ -25,7 +25,7 @@ pub(crate) struct Prepared<'a, 'i, D: Dram> {
 }
 
 impl<'a, D: Dram> Prepared<'a, '_, D> {
-    /// Returns the record that was written to `room`.
+    /// Wraps a record that is already written to `room`.
     pub(crate) fn of_written(room: Reservation<'a, D>, checksum: u32, expires: bool) -> Self {
         Prepared { reservation: room, unwritten: None, checksum, expires }
     }

@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Looks up to [`GROUP_COUNT`] keys up, and stops at the first key whose lookup is unsure. Returns the number of
+    /// Looks up at most [`GROUP_COUNT`] keys, and stops at the first key whose lookup is unsure. Returns the number of
     /// results in `values`. The caller is pinned.
     pub(crate) fn lookup_group<'a>(
         &'a self,

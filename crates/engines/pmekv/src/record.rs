@@ -22,13 +22,13 @@ impl<'m, M: Medium> Records<'m, M> {
         Ok(unsafe { Item::read(self.0, position.offset(), capacity_bytes) }?)
     }
 
-    /// Reads like [`Records::read`] a record that is in a slot and does not expire, as most do. `None` decides nothing.
+    /// Reads like [`Records::read`] a record that is in a slot and does not expire, as most do. `None` means unsure.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
         Plain::in_slot(self.slot_bytes(position)?)
     }
 
-    /// Returns the slot of a record; `None` decides nothing.
+    /// Returns the slot of a record; `None` means unsure.
     #[inline(always)]
     fn slot_bytes(&self, position: Position) -> Option<&'m [u8]> {
         let room = position.offset().span(position.slot_bytes()?);

@@ -23,7 +23,7 @@ impl Lost {
     }
 }
 
-/// Returns `None` for a damaged result if damage is skipped.
+/// Turns damage into `None` and notes it in `lost`, if damage is skipped.
 pub(super) fn past<T>(lost: Option<&Lost>, result: Result<T, HeapError>) -> Result<Option<T>, HeapError> {
     match (result, lost) {
         (Err(HeapError::Damaged { offset, what }), Some(lost)) => {
