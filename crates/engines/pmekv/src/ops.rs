@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The implementation of `Engine`.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -208,7 +208,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         Ok(self.medium.sync()?)
     }
 
-    /// The next opening then finds all keys in order, and no log.
+    /// Makes a checkpoint, so that the next opening finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
         if !self.medium.is_writable() || self.batches.is_learnt().is_err() {
             return Ok(());
@@ -271,7 +271,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             ),
             Figure::gauge(
                 "pmekv_damaged_records",
-                "Records that the last checkpoint could not read, for which it was given up: the log is not cut",
+                "Unreadable records that made the last checkpoint fail: the log is not shortened",
                 read(&self.last_checkpoint.damaged_count),
             ),
         ]

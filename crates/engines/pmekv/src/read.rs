@@ -1,4 +1,4 @@
-//! Finding a key's record.
+//! Lookups of a key's record.
 
 use engine::{Error, Expiry, Limits, PackedLookup, Verify};
 use epoch::Pinned;
@@ -12,7 +12,7 @@ use crate::record::{Intact, WithValues, check_intact};
 use crate::tickets::Met;
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// The key's record, whatever its time; what is found is durable. The caller is pinned.
+    /// Finds the key's record, expired or not; the result is durable. The caller is pinned.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         let position = self.find_position(key)?;
         self.met_key(key)?;
@@ -26,7 +26,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// As the tree finds it; an absence is compared as the store's `verify` says. The caller is pinned, or has the key's lane locked.
+    /// Finds the key in the tree; verifies an absence if the store's `verify` asks for it. The caller is pinned, or
+    /// holds the lock of the key's lane.
     pub(crate) fn find_in_tree(&self, key: &[u8]) -> Result<Option<Position>, Error> {
         loop {
             let found = self.tree.find(&self.records(), key)?;
@@ -36,7 +37,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// False if a search that found nothing has to be repeated. An error if it may have gone by the key's record for damage.
+    /// Returns false if a lookup that found nothing has to be repeated, and an error if damage may have hidden the
+    /// key's record.
     #[inline(always)]
     pub(crate) fn is_surely_absent(&self, key: &[u8]) -> Result<bool, Error> {
         if self.verify < Verify::Absence {
@@ -45,7 +47,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(self.tree.find(&Intact(&self.records()), key)?.is_none())
     }
 
-    /// The key's value, if one search tells it. The caller is pinned.
+    /// Looks the key's value up in one attempt. The caller is pinned.
     #[inline(always)]
     pub(crate) fn lookup_value(&self, pinned: Pinned<'_>, key: &[u8]) -> PackedLookup<'_> {
         if key.len() > Limits::KEY_BYTES_MAX || self.batches.shown.is_shown(self.batches.shown.turn()) {
@@ -61,7 +63,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// The values of up to [`GROUP_COUNT`] keys, up to the first that its leaf does not tell of: how many are `values`. The caller is pinned.
+    /// Looks up at most [`GROUP_COUNT`] keys, and stops at the first key whose lookup is unsure. Returns the number of
+    /// results in `values`. The caller is pinned.
     pub(crate) fn lookup_group<'a>(
         &'a self,
         pinned: Pinned<'a>,
@@ -80,7 +83,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut found_count = 0;
         for (prefetched, value) in prefetched[..keys.len()].iter().zip(values) {
             let Some(position) = self.tree.lookup_prefetched(&records, prefetched) else { break };
-            // What is found once a batch is shown may be of before it, where keys before were found as the batch left them.
+            // Once a batch is published, this lookup may still see the state before it, while earlier keys of the group
+            // had the state after it.
             if self.batches.shown.turn() != turn {
                 break;
             }
@@ -94,25 +98,26 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.tickets.latest() == Ticket::default() { found_count } else { 0 }
     }
 
-    /// The record's value, if that is a plain one, and whole as far as reads compare.
+    /// Returns the record's value, if the record is plain and passes the checks that reads make.
     #[inline(always)]
     fn value_of(&self, position: Position) -> Option<&[u8]> {
         let plain = self.records().plain(position)?;
         (self.verify == Verify::Nothing || plain.is_intact()).then(|| plain.value())
     }
 
-    /// Shows the values of several keys to `found`, in order: their searches go together.
+    /// Calls `found` with the values of several keys, in order. Their lookups run together.
     pub(crate) fn read_many(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let _pin = epoch::pin();
-            // It is asked before the tree, as for a single key.
+            // The table is read before the tree, as for a single key.
             let (turn, table) = self.batches.shown.now();
             let (records, mut shown) = (self.records(), Ok(()));
             let near = |position| records.prefetch_whole(position);
             self.tree.find_many(&records, keys, near, |number, position| {
                 if shown.is_ok() {
                     let held = table.as_ref().and_then(|table| table.get(keys[number]).copied());
-                    // A batch that came since may have left the keys before this one, and the index this one as it was.
+                    // A batch was published or withdrawn since: the table and this position may be of different states,
+                    // so find the key again.
                     let position = match held.map_or(position, Ok) {
                         _ if self.batches.shown.turn() != turn => self.find_position(keys[number]),
                         Ok(None) if held.is_none() && self.verify >= Verify::Absence => self.find_in_tree(keys[number]),
@@ -141,24 +146,23 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// The key's record, unless its time has come. The caller is pinned.
+    /// Finds the key's record, unless it has expired. The caller is pinned.
     pub(crate) fn find_live(&self, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         Ok(self.find(key)?.filter(|(_, item)| !self.is_past(item.expiry)))
     }
 
-    /// Comes before a value is shown.
+    /// Verifies a value before it is returned, if reads do so.
     pub(crate) fn verify_value(&self, position: Position, item: &Item<'_>) -> Result<(), Error> {
         if self.verify > Verify::Nothing { check_intact(position, item) } else { Ok(()) }
     }
 
-    /// For a reader that met this key, or its absence. Where nothing at all is to be waited for, its hash need not be known: the latest
-    /// point of all keys is raised with each key's, before the tree changes.
+    /// Waits for the durability of a key, or of its absence, that a reader met. If nothing is pending at all, the key
+    /// need not be hashed: the latest ticket of all keys is raised with each key's, before the tree changes.
     pub(crate) fn met_key(&self, key: &[u8]) -> Result<(), Error> {
         if self.tickets.latest() == Ticket::default() { Ok(()) } else { self.met(self.hasher.signature(key)) }
     }
 
-    /// For a reader that met the key of this hash, or its absence, and has written nothing: what it met is durable once
-    /// this has returned.
+    /// Waits for the durability of the key of this hash, or of its absence, that a reader met without writing.
     pub(crate) fn met(&self, hash: u64) -> Result<(), Error> {
         let Met { ticket, is_others } = self.tickets.of(hash);
         if ticket == Ticket::default() {
@@ -173,7 +177,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// The same for a reader that met several keys.
+    /// Waits likewise for a reader that met several keys.
     pub(crate) fn met_many(&self) -> Result<(), Error> {
         let ticket = self.tickets.latest();
         if ticket != Ticket::default() {
@@ -182,7 +186,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// True where a key is absent, though it has a record.
+    /// Returns true if a record with this expiry has expired, so that its key is absent.
     pub(crate) fn is_past(&self, expiry: Expiry) -> bool {
         self.clock.is_past(expiry)
     }

@@ -1,5 +1,5 @@
-//! What the engine does for the reaper (`engine::Reaper`): a leaf of the tree is a step, and what is due is deleted if its record is
-//! still the one that was seen.
+//! The engine's part of reaping expired keys (`engine::Reaper`): a step visits one leaf of the tree, and deletes an
+//! expired key if it still has the record that was seen.
 
 use engine::{Cursor, Error, OnItem, Progress, WriteResult};
 use index::bplus_tree::Page;
@@ -10,7 +10,7 @@ use crate::record::{Records, check_intact};
 use crate::write::{Expected, Outcome};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Walks a leaf.
+    /// Reaps one leaf.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
         self.reaper.reap(
             &|expiry| self.is_past(expiry),
@@ -19,8 +19,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         )
     }
 
-    /// Shows what can be read of the leaf that the cursor's key belongs to, keys before that too. Neither the search nor the place where the next one
-    /// begins depends on a record. A batch that is changing the tree tells the reaper when it has.
+    /// Calls `each` with the readable items of the leaf that contains the cursor's key, including keys before it.
+    /// Neither the search nor the next cursor depends on a record. A batch that is changing the tree reports its
+    /// expiring keys to the reaper afterwards.
     fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Cursor {
         let from = match cursor {
             Cursor::Start => &[][..],
@@ -45,7 +46,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let _pin = epoch::pin();
         let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
         let Some((position, item)) = due else { return Ok(Outcome::UNEXPECTED) };
-        // A time that has rotted is none.
+        // A damaged expiry must not delete a key.
         check_intact(position, &item)?;
         self.change(key, &mut None, Expected::Record(Some(position)))
     }

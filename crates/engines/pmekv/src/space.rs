@@ -1,27 +1,31 @@
-//! Room: for records, for segments, and in the log.
+//! Space for records, for segments, and in the log.
 //!
-//! The log has a bound. The background makes a checkpoint at half of it. A writer that finds the log at the bound makes one before taking any
-//! lock, or waits for the one under way. Writers that outrun the background are held back before that: from three quarters of the bound on
-//! each waits for the checkpoint under way a little, the longer the nearer the log is to its bound and never longer than [`PACE_MAX`], and
-//! goes on. So a write waits for a whole checkpoint only where none is under way, or where the last quarter does not last for the rest of one.
+//! The log has a bound. A background thread makes a checkpoint at half of it. A writer that finds the log at the bound
+//! makes a checkpoint before it takes any lock, or waits for the running one. Writers that outrun the background are
+//! slowed down earlier: above three quarters of the bound, each waits for the running checkpoint for a short time and
+//! then continues. The wait grows as the log fills and never exceeds [`PACE_MAX`]. So a write waits for an entire
+//! checkpoint only if none is running, or if the last quarter fills before the checkpoint ends.
 //!
-//! Where a region is full, the room of records that readers have left is looked for first, and what lanes were promised and have not used (`reserve.rs`); then a
-//! checkpoint gives back segments; last the reserve gives up surplus slots, half of those that are left each time.
+//! In a full region, a write first frees records that readers have left, and takes back unused promises of lanes
+//! (`reserve.rs`). Then a checkpoint frees segments. Last, the reserve frees surplus slots, each time half of those
+//! that are left.
 //!
 //! # Deletes in a full region
-//! A lane that has keys has a segment ahead of need, or more than one segment. The lane's first put sees to the former; a write that begins
-//! what is ahead leaves the latter; a checkpoint, which takes all segments away but for the newest, keeps one of them ahead of need (`Log::cut`). An opening
-//! finds as many extents free as lanes had ahead of need, since the reserve is kept out of what was the reserve.
-//! So a delete that finds no room in the lane's log finds some behind a checkpoint, for which there are slots. Other deletes may use that room up
-//! meanwhile: then the first one makes the next checkpoint.
+//! A lane that has keys has a segment ahead of need, or more than one segment. The lane's first put provides a segment
+//! ahead of need. A write that begins that segment leaves the lane with more than one. A checkpoint, which frees all
+//! segments except the newest, keeps one of them ahead of need (`Log::cut`). An opening finds as many free extents as
+//! lanes had ahead of need, because it takes the slots of the reserve from those of the previous reserve. So a delete
+//! that finds no space in the lane's log finds some after a checkpoint, for which there are slots. Other deletes may
+//! use up that space first: then the waiting delete makes the next checkpoint.
 //!
-//! Where no checkpoint can be made (a record is damaged, or the reserve lacks slots), puts do not begin what is ahead of need, which is left for deletes: a thousand of
-//! a lane.
+//! If no checkpoint can be made (a record is damaged, or the reserve lacks slots), puts do not begin the segment ahead
+//! of need. It is left for deletes: a thousand per lane.
 //!
 //! # Damage
-//! No checkpoint can name a record that cannot be read, and none may leave the record out: the key would be gone for good, and nobody told. So where
-//! a record is damaged while the store is open the log grows beyond the bound, and a checkpoint is tried again when trying is cheap beside the log. Figures
-//! tell how many such records there were at the last trial.
+//! A checkpoint cannot name a record that cannot be read, and must not omit it: the key would be lost permanently and
+//! silently. So if a record is damaged while the store is open, the log grows beyond its bound, and a checkpoint is
+//! tried again when a trial is cheap compared with the log's growth. A metric has the number of such records at the
+//! last trial.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -33,13 +37,14 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 
-/// The log has an entry for so many keys, at most, where that is more than its bound.
+/// The log's bound is at least one entry per this many keys.
 const KEYS_PER_ENTRY: u64 = 4;
 
-/// The longest that a write is held back before the log is at its bound.
+/// The longest wait of a write before the log is at its bound.
 const PACE_MAX: Duration = Duration::from_micros(500);
 
-/// How long a writer waits for the checkpoint under way, where the log has so many entries and is to have fewer than `max`.
+/// Returns how long a writer waits for the running checkpoint when the log has `entry_count` entries and must stay
+/// below `max`.
 fn pace(entry_count: u64, max: u64) -> Duration {
     let quarter = last_quarter(max);
     let over = entry_count.saturating_sub(max - quarter).min(quarter);
@@ -50,20 +55,20 @@ fn last_quarter(max: u64) -> u64 {
     (max / 4).max(1).min(max)
 }
 
-/// What checkpoints met.
+/// Damage that checkpoints met.
 #[derive(Default)]
 pub(crate) struct CheckpointDamage {
-    /// How many entries the log had when one met damage, if the last did.
+    /// The number of log entries when the last checkpoint met damage, if it did.
     damaged_at: Mutex<Option<u64>>,
 }
 
 impl CheckpointDamage {
-    /// A checkpoint has read all records.
+    /// Notes that a checkpoint has read all records.
     pub(crate) fn clear(&self) {
         *self.damaged_at.lock() = None;
     }
 
-    /// The last checkpoint met damage.
+    /// Returns true if the last checkpoint met damage.
     pub(crate) fn met_damage(&self) -> bool {
         self.damaged_at.lock().is_some()
     }
@@ -75,14 +80,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
-    /// A checkpoint met a record that is damaged.
+    /// Notes that a checkpoint met a damaged record.
     pub(crate) fn note_damage(&self) -> Result<(), Error> {
         *self.checkpoint_damage.damaged_at.lock() = Some(self.lanes.entry_count());
         self.last_checkpoint.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
         Ok(())
     }
 
-    /// A checkpoint would meet what the last one met, and the log has not grown by so much that trying is cheap beside it.
+    /// Returns true if a checkpoint would meet the same damage as the last one, and the log has not grown enough to
+    /// make a trial cheap in comparison.
     pub(crate) fn is_vain(&self) -> bool {
         let grown = |before: u64| self.lanes.entry_count().saturating_sub(before);
         self.checkpoint_damage.damaged_at.lock().is_some_and(|before| grown(before) <= self.tree.len() / KEYS_PER_ENTRY)
@@ -92,12 +98,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.options.log_entry_count_max.max(self.tree.len() / KEYS_PER_ENTRY)
     }
 
-    /// True if the background should make a checkpoint.
+    /// Returns true if the background should make a checkpoint.
     pub(crate) fn wants_checkpoint(&self) -> bool {
         self.lanes.entry_count() >= self.log_entry_count_max().div_ceil(2) && !self.is_vain()
     }
 
-    /// Comes before a write takes a lock: the log has room.
+    /// Ensures, before a write takes a lock, that the log has space.
     pub(crate) fn bound_log(&self) -> Result<(), Error> {
         let (entry_count, max) = (self.lanes.entry_count(), self.log_entry_count_max());
         if entry_count >= max {
@@ -109,13 +115,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// Nobody is held back where no checkpoint is under way.
+    /// Waits for the running checkpoint for at most `wait_max`; returns immediately if none is running.
     #[cold]
     fn hold_back(&self, wait_max: Duration) {
         drop(self.checkpoint.try_lock_for(wait_max));
     }
 
-    /// A writer that comes while another makes the checkpoint waits for it.
+    /// Makes a checkpoint, or waits for the one that another writer makes.
     #[cold]
     fn shorten_log(&self) -> Result<(), Error> {
         let mut checkpoint = self.checkpoint.lock();
@@ -125,12 +131,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.go_on_without(self.make_checkpoint(&mut checkpoint))
     }
 
-    /// What a store makes of a checkpoint that failed: it goes on, if its medium does. The write itself may find room: a delete does.
+    /// Continues after a failed checkpoint unless the medium has failed. The write itself may still find space, as a
+    /// delete does.
     pub(crate) fn go_on_without(&self, made: Result<(), Error>) -> Result<(), Error> {
         made.or_else(|_| Ok(self.medium.health()?))
     }
 
-    /// Tries again what found the region full, as long as there is something that may make room. The caller is not pinned, or what waits for it would not be freed.
+    /// Retries `attempt` while the region is full and something may still free space. The caller is not pinned, since
+    /// its pin would block the freeing.
     #[inline(always)]
     pub(crate) fn with_space<T>(&self, frees: bool, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         let mut surplus = None;
@@ -142,8 +150,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Looks for room the first time, and from then on gives up the surplus that the reserve had then; false if none of it is left. Not what it has later: an
-    /// attempt may take slots that were given up, and not come through.
+    /// Frees space the first time, and after that the surplus that the reserve had then; false if none of it is left.
+    /// Surplus that appears later is excluded: an attempt may take freed slots and still fail.
     #[cold]
     #[inline(never)]
     fn makes_space(&self, surplus: &mut Option<u64>, frees: bool) -> Result<bool, Error> {
@@ -155,7 +163,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(true)
     }
 
-    /// The same for a key's delete, again as long as there are checkpoints: what each has given deletes of other threads have had.
+    /// Retries likewise for a delete of a key, as long as new checkpoints are made: other threads' deletes may have
+    /// used the space that each freed.
     pub(crate) fn with_space_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         loop {
             let number = self.last_checkpoint.number.load(Ordering::Acquire);
@@ -167,7 +176,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Room for what adds, if a checkpoint gives any; for what frees a checkpoint is made in any case.
+    /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
+    /// any case.
     fn make_space(&self, frees: bool) -> Result<(), Error> {
         wait_for_readers(|| {
             self.collect();
@@ -181,7 +191,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.go_on_without(self.make_checkpoint(&mut checkpoint))
     }
 
-    /// Takes back what lanes were promised and have not used. True if a checkpoint would free segments or nodes. The caller holds the checkpoint's lock.
+    /// Takes back the unused promises of lanes. Returns true if a checkpoint would free segments or nodes. The caller
+    /// holds the checkpoint's lock.
     fn gather(&self) -> bool {
         let mut is_long = false;
         for lane in 0..self.lanes.count() {
@@ -192,7 +203,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         is_long || self.reserve.shrinks()
     }
 
-    /// Comes before a write takes a lock: its old record may wait for readers.
+    /// Throttles a write, before it takes a lock, while too many old records wait for readers.
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
         if self.limbo.is_over() {
@@ -206,7 +217,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.held_up.throttle(&self.limbo, || _ = self.collect());
     }
 
-    /// Frees the records that no reader can look at any more; true if there were any.
+    /// Frees the records that no reader can use any more. Returns true if there were any.
     pub(crate) fn collect(&self) -> bool {
         self.limbo.collect(|free| self.free(free))
     }

@@ -1,4 +1,4 @@
-//! Puts, deletes, and writes that depend on what a key holds.
+//! Puts, deletes, and conditional updates.
 
 use std::io::Read;
 
@@ -13,7 +13,7 @@ use crate::record::check_intact;
 use crate::write::{Expected, Outcome, check_key, check_value};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Puts or replaces; true if there was such a key.
+    /// Puts or replaces a key. Returns true if it was present.
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
@@ -31,7 +31,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.conclude(changed)
     }
 
-    /// The source may be slow: nobody is kept from freeing memory meanwhile.
+    /// Puts a value from a source, which may be slow: the thread is not pinned while it reads, so others can free
+    /// memory.
     pub(crate) fn put_streamed(
         &self,
         key: &[u8],
@@ -42,7 +43,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
         let room = self.with_space(false, || self.reserve(item.item_bytes()))?;
-        // SAFETY: the room was just reserved.
+        // SAFETY: the slot was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
@@ -51,15 +52,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// Deletes; true if there was such a key.
+    /// Deletes a key. Returns true if it was present.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
         let outcome = self.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
-    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again. A record is believed only if its checksum
-    /// fits, whatever reads compare: what is made of a damaged one would get a good checksum.
+    /// Calls `decide` and applies its decision if the key still has the record that `decide` saw; otherwise repeats.
+    /// The record's checksum is always verified, whatever reads verify: a value made from a damaged one would get a
+    /// valid checksum.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
@@ -71,7 +73,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Whether the decision changes the key, and what came of it.
+    /// Returns true if the decision changes the key, and the outcome.
     fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
@@ -100,13 +102,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok((changes, outcome.shown(live.is_some())))
     }
 
-    /// Tells of an item that had expired before a write; the outcome without it. The caller is not pinned.
+    /// Reports an item that had expired before a write; returns the outcome without it. The caller is not pinned.
     pub(crate) fn report_expired(&self, mut outcome: Outcome) -> Outcome {
         outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
         outcome
     }
 
-    /// Gives the key another expiry; false if it is not there.
+    /// Changes the key's expiry; false if the key is absent.
     pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
         self.update_by(key, &mut |held| match held {
             Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
@@ -114,7 +116,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         })
     }
 
-    /// Comes before every write to a key.
+    /// Runs the checks and waits that come before every write to a key.
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         self.may_write()?;

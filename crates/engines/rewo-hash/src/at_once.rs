@@ -1,13 +1,14 @@
-//! Writes with nothing in the way: all steps where a look at the key's two buckets is enough.
+//! The fast path of writes: all steps, where a lookup in the key's two buckets is enough.
 //!
-//! That is so for most keys: the key is in one slot of its buckets, or in none; an old item that lies beside the table is in a
-//! slot of a size class and does not expire, nor does the new one. Where something is in the way nothing has been changed yet, and
-//! `write` does all of it, with the buckets unlocked, from the beginning.
+//! That holds for most keys: the key is in one slot of its buckets, or in none; an old item outside the table is in a
+//! slot of a size class; neither the old nor the new item expires. Otherwise nothing has been changed yet, and `write`
+//! does everything from the beginning, with the buckets unlocked.
 //!
-//! # No lock behind what was streamed
-//! A locked instruction waits for what was stored past the cache. So room is reserved, the buckets are locked and the key's copy is hidden
-//! before the item is written; the old item's line is on its way meanwhile. From the item's first byte to the commit there is none
-//! ([decision 68](../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
+//! # No lock after streamed stores
+//! A locked instruction waits for streamed stores. So space is reserved, the buckets are locked and the key's copy is
+//! hidden before the item is written, while the old item's line is being loaded. There is no locked instruction from
+//! the item's first byte to the commit ([decision
+//! 68](../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
 
 use crate::write::Outcome;
 use engine::{Error, PriorState, Verify, WriteResult};
@@ -19,12 +20,12 @@ use pmem::{Dram, Medium};
 use crate::RewoHash;
 use crate::write::Prepared;
 
-/// Longer items are written before the buckets are locked, so that nobody waits for a long one.
+/// Longer items are written before the buckets are locked, so that other threads do not wait for a long write.
 const WRITTEN_LOCKED_BYTES_MAX: u64 = 2048;
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// A put, unless the region is full. Not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's
-    /// lengths.
+    /// Puts a key, unless the region is full. This is not in a loop: the compiler would precompute everything that
+    /// depends on the item's lengths, and keep it in memory.
     #[inline(never)]
     pub(crate) fn try_put(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
@@ -63,7 +64,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(WriteResult::Done(if old.is_some() { PriorState::Present } else { PriorState::Absent }).into())
     }
 
-    /// A delete. The callback is told by the caller.
+    /// Deletes a key. The caller reports an expired item.
     #[inline(never)]
     pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
@@ -97,7 +98,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.write_pinned(key, &mut None, &mut |_| true)
     }
 
-    /// Whether a put may go by what it saw.
+    /// Returns true if the lookup is enough for the put.
     #[inline(always)]
     fn is_clear(&self, lookup: &LockedLookup, key: Key<'_>) -> bool {
         match lookup {
@@ -107,13 +108,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// Whether the slot is the key's, and its item one that does not expire. The caller is pinned.
+    /// Returns true if the slot has the key, and its item does not expire. The caller is pinned.
     #[inline(always)]
     fn is_plain(&self, At { slot, .. }: &At, key: Key<'_>) -> bool {
         slot.position().is_none_or(|position| self.plain_at(position, key).is_some())
     }
 
-    /// Starts the misses of the old item and of its copy, or of the room for one. The caller is pinned.
+    /// Prefetches the old item and its copy, or the space for a copy. The caller is pinned.
     #[inline(always)]
     fn prefetch_old(&self, lookup: &LockedLookup, key: Key<'_>, item_bytes: u64) {
         if let LockedLookup::Entry(At { slot, .. }) = lookup

@@ -1,5 +1,5 @@
-//! How an item is moved (`engine::Compacts`): a segment of the table is a part, and the copy is published by a write that looks again, under the locks,
-//! whether the slot is still the same. Items that lie in slots of the table stay.
+//! Moving items (`engine::Compacts`): a part is a segment of the table. The copy is published by a write that checks
+//! again, under the locks, that the slot is unchanged. Items in slots of the table are not moved.
 
 use engine::canary;
 use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
@@ -53,7 +53,7 @@ impl<M: Medium, D: Dram> Compacts for RewoHash<M, D> {
         match self.heap.is_swept() {
             true => Ok(()),
             false => {
-                Err(Error::Corrupt { offset: 0, what: "the table names a place that is none: free space is not known" })
+                Err(Error::Corrupt { offset: 0, what: "the table names an invalid place: free space is not known" })
             }
         }
     }
@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             return Ok(Moved::Unexpected);
         };
         let Some(room) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
-        // SAFETY: the slot was just reserved, and the item, which is read under the pin, lies elsewhere.
+        // SAFETY: the slot was just reserved, and the item, which is read under the pin, is elsewhere.
         unsafe { items::copy(&self.medium, room.place().offset, position.offset(), &item) }?;
         let key = self.key(item.key)?;
         let mut new = Some(Prepared::in_reserved(key, room, item.expiry));
@@ -84,7 +84,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }
         let is_same = &mut |found: Option<&Slot>| found == Some(slot) || self.medium.breaks(canary::MOVE_UNCHECKED);
-        // An item that has expired stays one: the reaper reports it, and not its move.
+        // An expired item stays expired: the reaper reports it, not its move.
         Ok(match self.write_pinned(key, &mut new, is_same)?.answer {
             WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
             _ => Moved::Unexpected,

@@ -1,6 +1,7 @@
-//! A look at a key: its value by pointer and length, of a copy, of the item in the region, or taken out of the slot.
+//! A lookup of a key. It returns the value by pointer and length: of a copy, of the item in the region, or taken out of
+//! the slot.
 //!
-//! Where a look is not sure a search comes (`read`).
+//! If the lookup is unsure, the caller uses `find` (`read`).
 
 use std::mem::MaybeUninit;
 
@@ -16,10 +17,10 @@ use crate::cached::lookup_key;
 use crate::read::{witness_of_item, witness_of_small};
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// The key's value, if a look tells it. The caller is pinned.
+    /// Looks the key's value up in one attempt. The caller is pinned.
     #[inline(always)]
     pub(crate) fn lookup_value<'a>(&'a self, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        // The compiler knows that a key has two words, and asks for its length no more.
+        // The compiler knows that the key has two words, and does not check its length again.
         if (9..=16).contains(&key.len()) {
             self.lookup_inline(key, buffer)
         } else {
@@ -41,7 +42,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// As [`RewoHash::lookup_value`], in the cached table first.
+    /// Looks a key up like [`RewoHash::lookup_value`], in the cached table first.
     #[inline(always)]
     pub(crate) fn lookup_cached<'a>(
         &'a self,
@@ -67,7 +68,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.pack_lookup(self.table.lookup(&self.medium, key), key, permit, buffer)
     }
 
-    /// The key's value by what a look at its buckets told. The caller is pinned.
+    /// Converts the result of a lookup in the key's buckets. The caller is pinned.
     #[inline(always)]
     pub(crate) fn pack_lookup<'a>(
         &'a self,
@@ -94,18 +95,20 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// The key's item, all of whose lines are asked for at once.
+    /// Returns the key's item, and prefetches all of its lines together.
     #[inline(always)]
     fn plain_of(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
         items::prefetch(&self.medium, position.offset(), position.slot_bytes());
         self.plain_at(position, key)
     }
 
-    /// The key's item, if `position` names it, in a slot of a size class and without expiry. The caller is pinned.
+    /// Returns the key's item if `position` names it, in a slot of a size class and without expiry. The caller is
+    /// pinned.
     #[inline(always)]
     pub(crate) fn plain_at(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
         let buffer = position.offset().span(position.slot_bytes()?);
-        // SAFETY: the table shows positions to pinned callers; nobody stores to what lies behind the item in its slot.
+        // SAFETY: the table returns positions to pinned callers; no thread stores to the bytes after the item in its
+        // slot.
         Plain::of_key(unsafe { self.medium.bytes(buffer) }.ok()?, key.bytes)
     }
 }

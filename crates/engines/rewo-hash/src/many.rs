@@ -1,4 +1,4 @@
-//! Finding many keys, whose memory accesses overlap.
+//! Lookups of many keys, whose memory accesses overlap.
 
 use std::array;
 
@@ -10,17 +10,17 @@ use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 
-/// Keys that are looked for together: as many as a core has misses in flight, with some to spare.
+/// The number of keys that are looked up together: as many as a core has misses in flight, and a few more.
 pub(crate) const GROUP_COUNT: usize = 16;
 
 /// No key.
 const NOTHING: Key<'static> = Key { bytes: &[], signature: 0 };
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
+    /// Calls `found` with the values of up to [`GROUP_COUNT`] keys, in order.
     ///
-    /// Each is looked for anew, or whether its look still counts, when its turn comes: where others write a batch meanwhile, who has read one
-    /// key as the batch left it must not read another as it was before.
+    /// Each key is looked up, or its earlier lookup is validated, when its turn comes: a reader that has seen one key
+    /// after a concurrent batch must not see another key as before the batch.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         let _pin = epoch::pin();
         let mut indexed_keys = [NOTHING; GROUP_COUNT];
@@ -34,7 +34,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// As [`RewoHash::get_group`], from the cached table as far as it has them.
+    /// Gets a group like [`RewoHash::get_group`], from the cached table as far as it has the keys.
     fn get_copies(
         &self,
         cache: &CachedTable,
@@ -65,7 +65,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(())
     }
 
-    /// As [`RewoHash::get_group`], from the region.
+    /// Gets a group like [`RewoHash::get_group`], from the region.
     fn get_stored(&self, keys: &[Key<'_>], found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().for_each(|key| _ = self.table.prefetch(&self.medium, key.signature));
         let candidates: [Option<Candidate<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
@@ -84,7 +84,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(())
     }
 
-    /// Asks the cache for the item that a hint leads to.
+    /// Prefetches the item of a candidate.
     #[inline(always)]
     fn ask_for(&self, candidate: &Candidate<'_, M>) {
         let Some(position) = candidate.position() else { return };

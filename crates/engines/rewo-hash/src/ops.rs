@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The implementation of `Engine`.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -89,10 +89,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
         let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
         let room = self.with_space(reserve)?;
-        // SAFETY: the room was just reserved.
+        // SAFETY: the space was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let mut new = Some(Prepared::in_reserved(key, room, expiry));
-        // Also a split may find the region full.
+        // A split may also find the region full.
         self.with_space(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }
 
@@ -132,14 +132,14 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         self.may_write()?;
-        // Free space that is still unknown could not be told from what is freed now.
+        // Space that the sweep has not found yet could not be distinguished from space that is freed now.
         self.finish_sweep()?;
         let hidden = self.hide_all();
         let cleared = self.with_space(|| Ok(self.table.clear(self.cx())?))?;
         hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
-        // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
-        // a reader that takes its time.
+        // If the caller is pinned itself (it is reading a value), or if a reader takes long, the background frees the
+        // items.
         wait_for_readers(|| {
             self.collect();
             !self.cleared.is_empty() && !epoch::is_pinned()
@@ -166,7 +166,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
             Cursor::Start => Place::default(),
             Cursor::Number(number) => Place::from_number(number),
             Cursor::After(_) => {
-                return Err(Error::Unsupported { engine: NAME, what: "walks that go on behind a key" });
+                return Err(Error::Unsupported { engine: NAME, what: "walks that continue after a key" });
             }
             Cursor::End => return Ok(Cursor::End),
         };
@@ -232,7 +232,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Shows the key's item, unless its time has come.
+    /// Calls `found` with the key's item, unless it has expired.
     #[inline(always)]
     pub(crate) fn read(
         &self,

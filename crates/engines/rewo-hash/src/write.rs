@@ -1,4 +1,4 @@
-//! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
+//! Writes of one key: first the item, if larger than a slot, then its slot (`index::block_hash`).
 
 use engine::{Error, ExpiredItem, Expiry, Limits, PriorState, WriteResult, wait_for_readers, with_space};
 use heap::Reservation;
@@ -15,33 +15,33 @@ use crate::read::{witness_of_item, witness_of_small};
 use crate::reaper::Reaper;
 use crate::{Growth, RewoHash};
 
-/// A slot that was made, and room for its item, written and flushed, if that is larger.
+/// A new slot. If the item is larger than a slot: also the reserved space with the written and flushed item.
 pub(crate) struct Prepared<'a, 'v, D: Dram> {
     pub(crate) new: New<'v>,
     reservation: Option<Reservation<'a, D>>,
     expires: bool,
 }
 
-/// A slot that was made, and what its writer knows of the item: an item that was written past the cache is slow to read.
+/// A new slot, and the writer's copy of the item: reading back an item that was streamed past the cache is slow.
 #[derive(Clone, Copy)]
 pub(crate) struct New<'v> {
     pub(crate) slot: Slot,
     pub(crate) copy: Option<NewCopy<'v>>,
 }
 
-/// What a write found under its locks, and did.
+/// The result of a write under its locks.
 enum Entered<'a, 'k> {
-    /// It is published, in the place of the slot that was there.
+    /// The slot is published, instead of the old slot.
     Published(Published<'a>, Option<Slot>, Hidden<'a, 'k>),
-    /// Nothing has changed: it was not allowed, or removes what is not there.
+    /// Nothing changed: the write was not allowed, or removes an absent key.
     Unchanged(WriteResult<PriorState>),
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) answer: WriteResult<PriorState>,
-    /// The item that had expired before, for the callback, if there is one.
+    /// The item that had expired before, if there is a callback for it.
     pub(crate) expired: Option<ExpiredItem>,
 }
 
@@ -51,18 +51,19 @@ impl From<WriteResult<PriorState>> for Outcome {
     }
 }
 
-/// Says whether a write takes place, of what the key's slot is.
+/// Decides by the key's slot whether a write takes place.
 pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
 impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
-    /// The slot names the item at the start of `room`.
+    /// Creates a slot that names the item at the start of `room`.
     #[inline(always)]
     pub(crate) fn in_reserved(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
         let slot = Slot::of_item(key.signature, Position::of(room.place()));
         Prepared { new: New { slot, copy: None }, reservation: Some(room), expires: !expiry.is_never() }
     }
 
-    /// The item is named, and stays. The reaper is told only now: of a walk that it began before, it may have met the key's old item.
+    /// Keeps the item, which is named now. The reaper is notified only now: a walk that it began before may have met
+    /// the key's old item.
     #[inline(always)]
     pub(crate) fn publish(self, reaper: &Reaper) {
         self.reservation.into_iter().for_each(|room| _ = room.publish());
@@ -77,7 +78,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.medium.is_writable() { Ok(self.medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
     }
 
-    /// Puts, unless the value is too long.
+    /// Puts a key, unless the value is too long.
     #[inline(always)]
     pub(crate) fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.may_write()?;
@@ -93,7 +94,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(())
     }
 
-    /// The second attempt. The caller is not pinned.
+    /// Frees space and puts again. The caller is not pinned.
     #[cold]
     #[inline(never)]
     fn put_in_reserved(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
@@ -101,8 +102,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.try_put(key, item)
     }
 
-    /// Asks the cache for what a write of the key begins with. The caller is pinned,
-    /// while it uses what is returned.
+    /// Prefetches the lines that a write of the key needs first. The caller is pinned while it uses the result.
     #[inline(always)]
     pub(crate) fn prefetch(&self, key: Key<'_>) -> Target<'_> {
         let target = self.table.prefetch(&self.medium, key.signature);
@@ -117,7 +117,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(new)
     }
 
-    /// What step 1 begins with: the slot, and room for the item, unless that is in the slot.
+    /// The beginning of step 1: creates the slot, and reserves space for the item unless it fits into the slot.
     #[inline(always)]
     pub(crate) fn prepare_unwritten<'v>(&self, key: Key<'_>, item: &NewItem<'v>) -> Result<Prepared<'_, 'v, D>, Error> {
         if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
@@ -133,7 +133,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let witness = match &new.reservation {
             Some(room) => {
                 let place = room.place();
-                // SAFETY: the room was just reserved.
+                // SAFETY: the space was just reserved.
                 let checksum = unsafe { item.write(&self.medium, place.offset, 0) };
                 witness_of_item(Position::of(place), checksum, item.expiry)
             }
@@ -143,7 +143,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         new.new.copy = Some(NewCopy { value: item.value, version: witness.words(), expiry_ms: item.expiry.ms() });
     }
 
-    /// Puts what was prepared, and takes it, or removes the key, if `allowed`. The callback has been told if the key had expired.
+    /// If `allowed`, puts the prepared item and takes it, or removes the key. Reports an expired old item to the
+    /// callback.
     pub(crate) fn write<'a>(
         &'a self,
         key: Key<'_>,
@@ -154,15 +155,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(self.report_expired(outcome))
     }
 
-    /// Tells the callback of an item that had expired before it was written over. The caller is not pinned, unless its own caller is: the
-    /// callback may use the store.
+    /// Reports an item that had expired before it was overwritten. The caller is not pinned, unless its own caller is:
+    /// the callback may use the store.
     #[inline(always)]
     pub(crate) fn report_expired(&self, outcome: Outcome) -> WriteResult<PriorState> {
         outcome.expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         outcome.answer
     }
 
-    /// As [`Self::write`], but nobody is told.
+    /// Writes like [`Self::write`], without reporting.
     pub(crate) fn write_pinned<'a>(
         &'a self,
         key: Key<'_>,
@@ -174,7 +175,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let (published, old, hidden) = match self.publish(key, entered.as_ref(), allowed)? {
             Entered::Published(published, old, hidden) => (published, old, hidden),
             Entered::Unchanged(answer) => {
-                // What it goes by may not be durable yet; what is found by now says nothing of the answer.
+                // The slot that decided may not be durable yet: `find` waits for it, and its result does not matter.
                 self.find(key)?;
                 return Ok(answer.into());
             }
@@ -187,7 +188,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
 
-    /// What comes behind the publication of `new`, or of a removal.
+    /// Completes a write after the publication of `new`, or of a removal.
     #[inline(always)]
     pub(crate) fn finish<'a, 'k>(
         &'a self,
@@ -234,7 +235,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             let published = match (found, new) {
                 (Some(found), None) => Ok(buckets.remove(&found)),
                 (Some(found), Some(new)) => Ok(buckets.replace(&found, &new.slot)),
-                (None, new) => buckets.insert(&new.expect("where nothing was, something new comes").slot),
+                (None, new) => buckets.insert(&new.expect("a removal of an absent key has returned").slot),
             };
             let full = match published {
                 Ok(published) => return Ok(Entered::Published(published, old, hidden)),
@@ -246,7 +247,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// Whether a full segment may be split.
+    /// Returns an error if a full segment must not be split.
     pub(crate) fn may_grow(&self) -> Result<(), Error> {
         match self.growth {
             Growth::Splits => Ok(()),
@@ -257,36 +258,37 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// What the slot that went says of the key. The caller is pinned.
+    /// Returns the state of the key in the old slot. The caller is pinned.
     pub(crate) fn before(&self, old: Option<&Slot>) -> Result<PriorState, Error> {
         let Some(old) = old else { return Ok(PriorState::Absent) };
         let is_past = self.clock.is_past(self.contents(old)?.expiry);
         Ok(if is_past { PriorState::Expired } else { PriorState::Present })
     }
 
-    /// A copy of an item that had expired when its slot went, for the callback, if there is one. The caller has been pinned since before.
+    /// Copies an item that had expired when its slot was replaced, for the callback, if there is one. The caller has
+    /// been pinned since before that.
     #[cold]
     pub(crate) fn copy_expired(&self, old: Option<&Slot>) -> Option<ExpiredItem> {
-        // A time that has rotted is none, and neither is a value.
+        // A damaged expiry or value is not reported.
         let seen = self.intact_contents(old?).ok()?;
         self.expired_hook.copy(seen.key, seen.value, seen.expiry)
     }
 
-    /// Retires the item of a slot that went.
+    /// Retires the item of a replaced slot.
     #[inline(always)]
     pub(crate) fn retire(&self, old: Option<&Slot>) {
         let place = old.and_then(Slot::position).and_then(Position::place);
         place.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));
     }
 
-    /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
-    /// it would not be freed.
+    /// Retries an attempt once if the region was full: space may have become free. The caller is not pinned, because
+    /// its pin would block the freeing.
     pub(crate) fn with_space<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
         with_space(attempt, || self.make_space())
     }
 
-    /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
-    /// one of them.
+    /// Finishes the sweep, which may find free space, and gives readers some time to unpin, unless the caller is pinned
+    /// itself.
     #[cold]
     fn make_space(&self) -> Result<(), Error> {
         self.finish_sweep()?;

@@ -1,5 +1,6 @@
-//! Every byte of a small store, one after the other: what an opened store says then of keys of any length is so, or is an error. A key that a node has is
-//! never said to be absent where absences are compared, also where a checkpoint came between the damage and the opening.
+//! Damages every byte of a small store, one after the other: the opened store returns the correct value for keys of any
+//! length, or an error. With `Verify::Absence`, a key in a node is never reported absent, even if a checkpoint came
+//! between the damage and the opening.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -17,10 +18,10 @@ use testkit::Made;
 use crate::lengths::{OfOlder, keys, value};
 use crate::subject::{OPTIONS, OfPmekv, OnSim};
 
-/// A store all of whose keys are in the checkpoint.
+/// A store whose keys are all in the checkpoint.
 struct Victim {
     image: Image,
-    /// Offsets of words that are not zero.
+    /// The offsets of words that are not zero.
     words: Vec<u64>,
     items: BTreeMap<Vec<u8>, Vec<u8>>,
     has_keys_in_nodes: bool,
@@ -46,7 +47,7 @@ impl Victim {
         self.has_keys_in_nodes && key.len() <= SHORT_KEY_BYTES_MAX
     }
 
-    /// How many errors gets and scans of the store are.
+    /// Returns the number of gets and scans that fail.
     fn reported(&self, store: &OnSim) -> usize {
         let scans = [Direction::Forward, Direction::Backward].map(|direction| self.scan(store, direction));
         self.got(store) + scans.into_iter().filter(|is_whole| !is_whole).count()
@@ -56,13 +57,13 @@ impl Victim {
         let get = |(key, value): (&Vec<u8>, &Vec<u8>)| {
             let got = store.get(key, &mut |_, found| assert_eq!(found, value, "{key:?}"));
             let is_hidden = matches!(got, Ok(false));
-            assert!(!is_hidden || !self.is_in_node(key), "{key:?} is said to be absent");
+            assert!(!is_hidden || !self.is_in_node(key), "{key:?} is reported absent");
             got.is_err()
         };
         self.items.iter().map(get).filter(|is_reported| *is_reported).count()
     }
 
-    /// Whether all is shown.
+    /// Returns true if the scan returns all items.
     fn scan(&self, store: &OnSim, direction: Direction) -> bool {
         let (mut cursor, mut shown) = (ScanCursor::new(Bound::Unbounded, direction), Vec::new());
         let mut each = |key: &[u8], value: &[u8]| {
@@ -90,7 +91,7 @@ fn opened(sim: &Sim) -> Option<OnSim> {
     Pmekv::open(sim.clone(), HostDram, OPTIONS).ok().map(|store| store.verifying(Verify::Absence))
 }
 
-/// Flips a bit of a byte, another one for each.
+/// Flips a bit of a byte; the bit's number varies.
 fn flip(sim: &Sim, at: u64, byte: u64) {
     let word = sim.load(Offset(at), Ordering::Acquire);
     sim.store(Offset(at), word ^ 1 << (8 * byte + (at / 8 + byte) % 8), Ordering::Release);
@@ -108,11 +109,11 @@ fn byte_flips_swap_or_hide_no_key() {
                 Some(store) => reported += usize::from(victim.reported(&store) > 0),
             }
         }
-        assert!(refused > 100 && reported > 100, "{refused} openings are refused, {reported} stores tell of damage");
+        assert!(refused > 100 && reported > 100, "{refused} openings are refused, {reported} stores report damage");
     }
 }
 
-/// A checkpoint reads a record that has rotted since the one before.
+/// A checkpoint reads a record that was damaged since the last one.
 #[test]
 fn damaged_key_before_checkpoint_is_not_confused() {
     let victim = Victim::new::<OfPmekv>(true);
@@ -131,6 +132,6 @@ fn damaged_key_before_checkpoint_is_not_confused() {
     }
     assert!(
         named > 100 && reported > 100,
-        "{named} checkpoints are made, {reported} openings behind them tell of damage"
+        "{named} checkpoints are made, {reported} openings after them report damage"
     );
 }

@@ -1,4 +1,4 @@
-//! Processes that are killed in a batch, a split and a clear; the power fails in the next one's life.
+//! Processes that are killed during a batch, a split and a clear; then the power fails while the next process runs.
 
 use pmem_sim::Model;
 use testkit::{Crashed, End, Op, Script, Settings, Visitor, explore};

@@ -1,4 +1,5 @@
-//! What looks tell, beside what gets show: of items in slots and beside them, of copies, and of many keys at once.
+//! Results of lookups compared with gets: of items in slots and outside the table, of copies, and of many keys
+//! together.
 
 use engine::{Engine, Expiry, Lookup, Verify, empty_buffer};
 use engine_rewo_hash::RewoHash;
@@ -16,7 +17,7 @@ fn store() -> Store {
     RewoHash::format(Counted::new(Sim::new(0, Model::Line)), HostDram, &PARAMETERS).unwrap()
 }
 
-/// Of lengths on both sides of those that looks have a way of their own for.
+/// Returns keys with lengths on both sides of those that have a fast path for lookups.
 fn key(i: u32) -> Vec<u8> {
     let len_bytes = [4, 8, 9, 13, 16, 16, 16, 17, 40][i as usize % 9];
     (0..len_bytes).map(|at| if at < 4 { i.to_be_bytes()[at] } else { at as u8 }).collect()
@@ -27,7 +28,7 @@ fn value(i: u32) -> Vec<u8> {
     (0..len_bytes).map(|at| (i as usize * 7 + at) as u8).collect()
 }
 
-/// Of four keys one expires some time.
+/// One of four keys expires at some time.
 fn fill(store: &Store, keys: impl Iterator<Item = u32>) {
     for i in keys {
         let expiry = if i % 4 == 3 { Expiry::at_ms(u64::MAX - 1) } else { Expiry::NEVER };
@@ -35,7 +36,7 @@ fn fill(store: &Store, keys: impl Iterator<Item = u32>) {
     }
 }
 
-/// What a look tells of a key, if it does.
+/// Returns the result of a lookup, unless it is unsure.
 fn lookup(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
     let (pin, mut room) = (epoch::pin(), empty_buffer());
     match store.lookup(pin.pinned(), key, &mut room).unpack() {
@@ -45,7 +46,7 @@ fn lookup(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
     }
 }
 
-/// What looks tell of keys is as it is.
+/// Asserts that lookups return the correct results.
 fn is_told_right(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
     for i in 0..2 * KEY_COUNT {
         let reported = lookup(store, &key(i));
@@ -53,7 +54,7 @@ fn is_told_right(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
     }
 }
 
-/// All keys at once, in the order in which they are asked for.
+/// Asserts that a get of all keys returns them in the requested order.
 fn is_shown_in_order(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
     let keys: Vec<_> = (0..2 * KEY_COUNT).rev().map(key).collect();
     let slices: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
@@ -79,7 +80,7 @@ fn looks_and_groups_show_what_gets_do() {
         fill(&store, 0..KEY_COUNT);
         let held = |i: u32| (i < KEY_COUNT && !i.is_multiple_of(5)).then(|| value(i));
         (0..KEY_COUNT).step_by(5).for_each(|i| assert!(store.delete(&key(i)).unwrap()));
-        // Once more: what the first round brought in is shown by the second.
+        // Twice: the second round reads the copies that the first one has cached.
         for _ in 0..2 {
             is_told_right(&store, held);
             is_shown_in_order(&store, held);
@@ -87,12 +88,12 @@ fn looks_and_groups_show_what_gets_do() {
     }
 }
 
-/// Where all items are of one kind no search is needed.
+/// If all items are of one kind, lookups are never unsure.
 #[test]
 fn look_suffices_for_items_that_are_alike() {
     for len_bytes in [7, 200] {
         for store in [store(), store().caching(1 << 20, HostDram).unwrap()] {
-            // A look compares four bytes of the first eight: no two keys are alike in them.
+            // A lookup compares four bytes of the first eight: no two keys are equal in them.
             let start = |i: u32| u64::from(i).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
             let (key, value) = (|i: u32| [start(i), u64::from(i).to_le_bytes()].concat(), vec![3; len_bytes]);
             (0..KEY_COUNT).for_each(|i| store.put(&key(i), &value).unwrap());
@@ -103,7 +104,7 @@ fn look_suffices_for_items_that_are_alike() {
     }
 }
 
-/// Of sixteen keys together none persists anything.
+/// A get of sixteen keys persists nothing.
 #[test]
 fn groups_persist_nothing() {
     let store = store();

@@ -1,4 +1,4 @@
-//! What operations persist: fences, and lines beside those of a large item.
+//! Costs of operations: fences, and lines in addition to those of a large item.
 
 use engine::Engine;
 use engine_rewo_hash::RewoHash;
@@ -38,7 +38,7 @@ fn small_put_costs_two_fences_delete_one() {
             }]
         {
             let Counts { flushed_line_count, fence_count, streamed_bytes } = cost(&store, work);
-            // The slot lies in one line or two, and the meta word may lie in another.
+            // The slot is in one line or two, and the meta word may be in another.
             assert!((2..=3).contains(&flushed_line_count), "{flushed_line_count}");
             assert_eq!((fence_count, streamed_bytes), (2, 0));
         }

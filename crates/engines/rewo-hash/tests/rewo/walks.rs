@@ -1,4 +1,4 @@
-//! Walks beside writers: a key that nobody touches is shown once, however segments split and items move.
+//! Walks during writes: an unchanged key is returned once, however segments split and items move.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
