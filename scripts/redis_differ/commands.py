@@ -1,4 +1,4 @@
-"""What is asked for, drawn from a seed, and what may differ."""
+"""Draws random commands from a seed, and masks intended differences."""
 
 import random
 import re
@@ -17,8 +17,8 @@ MILLISECONDS = ["100000", "1000000", "0", "-1", "abc", "9223372036854775807"]
 LATER = 4102444800
 MOMENTS = [str(LATER), str(LATER * 1000), "1", "-1", "0"]
 
-# K key, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
-# D database, / choice, ? left out half of the time, * any number of times.
+# K key, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset,
+# W bit offset for writes, R position in a value, D database, / choice, ? omitted half of the time, * any number of times.
 GRAMMAR = """
 APPEND K V
 DECR K
@@ -167,8 +167,8 @@ what K V
 
 TYPES = ["u1", "u8", "i8", "u16", "i16", "u63", "i64", "u64", "i5", "u0", "what"]
 OFFSETS = ["0", "1", "7", "8", "#0", "#1", "100", "4294967295", "4294967296", "-1", "abc", "#", "4294967288", "#536870911"]
-# Nobody waits for values of 512 MiB.
-# Integers of every width that there is, and numbers at the edges of those.
+# Values of 512 MiB would take too long.
+# Integers of every width, and numbers at their limits.
 WIDTHS = [f"u{width}" for width in range(1, 64)] + [f"i{width}" for width in range(1, 65)] + 20 * ["u8", "i8", "u63", "i64"]
 EDGES_OF_WIDTHS = [str(number) for width in (1, 7, 8, 31, 32, 62, 63) for edge in (2**width, -(2**width)) for number in (edge - 1, edge, edge + 1) if abs(number) < 2**63]
 EDGES_OF_WIDTHS += ["0", "1", "-1", "-2", "100", "-100", str(-(2**63)), str(2**63 - 1)]
@@ -184,11 +184,11 @@ RAW = [
 
 
 class Draw:
-    """The cases of one seed."""
+    """Draws the cases of one seed."""
 
     def __init__(self, seed, client_count):
         self.random = random.Random(seed)
-        # Redis tells who tracks a key of one database of changes in all of them.
+        # Redis notifies a client that tracks a key of one database about changes in all databases.
         self.has_tracking = self.random.random() < 0.5
         self.client_count = client_count
 
@@ -242,13 +242,13 @@ class Draw:
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
         if part in of:
-            # Few keys, so that requests meet.
+            # Few keys, so that requests conflict.
             return [self.random.choice(of[part][:4] if part == "K" and self.random.random() < 0.6 else of[part])]
         return [part]
 
 
 def split(text, between=" "):
-    """The parts of a text that are not within brackets."""
+    """Splits a text outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
@@ -260,7 +260,7 @@ def split(text, between=" "):
 
 
 
-# Rows of 'Where replies differ' in docs/redis.md that concern what is asked for here: it is not drawn, or what is told of it is
+# Rows of 'Where replies differ' in docs/redis.md that concern commands drawn here: such a request is not drawn, or the replies are
 # made equal below.
 EXPECTED = [
     "`INCRBYFLOAT`",
@@ -280,7 +280,7 @@ EXPECTED = [
 
 
 def masked(told):
-    """What was told, without what differs on purpose, the order where there is none, and the time."""
+    """Removes intended differences, times, and the order of unordered replies."""
     return ordered(told)
 
 
@@ -300,28 +300,28 @@ def ordered(value):
             return ["-", PRINTABLE.match(text)[0]]
         case [":", str(number)]:
             return [":", about(int(number))]
-        # All are left in an order that is nobody's.
+        # Unsubscribing from all channels reports them in no defined order.
         case ["*" | ">", [["$", "unsubscribe" | "punsubscribe" | "sunsubscribe"], _, count]]:
             return [value[0], value[1][0], count]
         case ["$", "int" | "embstr" | "raw"]:
             return "encoding"
         case ["~", list(parts)]:
             return ["~", sorted(parts, key=repr)]
-        # A row of COMMAND INFO; tips are not told.
+        # A row of COMMAND INFO; hikv reports no tips.
         case ["*", [["$", _], [":", _], [("*" | "~") as of_flags, flags], *places, _, keys, [("*" | "~") as last, subcommands]]] if len(value[1]) == 10:
             return ["row", value[1][:2], of_flags, flags, places, keys, last, sorted(subcommands, key=repr)]
-        # Nor notes.
+        # Notes are not reported either.
         case ["*" | "%", [["$", "notes"], _, *rest]]:
             return [value[0], rest]
-        # Names of commands, among them hikv's own.
+        # Names of commands, including those that only hikv has.
         case ["*", list(parts)] if len(parts) > 4 and all(part[0] == "$" and COMMAND.fullmatch(part[1] or "-") for part in parts):
             return ["*", sorted(part for part in parts if part[1] not in OWN)]
         case ["*", list(parts)] if all(part[0] == "$" and part[1] in UNORDERED for part in parts):
             return ["*", sorted(parts)]
-        # Channels, of whatever names clients have given some of them.
+        # Channels; clients may have given some of them arbitrary names.
         case ["*", [["$", first], *_]] if first not in MESSAGES and all(part[0] == "$" for part in value[1]) and any(part[1] in CHANNELS for part in value[1]):
             return ["*", sorted(value[1])]
-        # The names of HELLO's figures that are each server's own.
+        # Fields of HELLO that differ between servers.
         case ["*" | "%", list(parts)]:
             own = [number + 1 for number, part in enumerate(parts) if part in (["$", "id"], ["$", "version"])]
             return [value[0], ["own" if number in own else part for number, part in enumerate(parts)]]
@@ -329,15 +329,15 @@ def ordered(value):
 
 
 def about(number):
-    """A number, unless it is a time, which passes while the other server is asked."""
+    """Replaces times, which pass between the requests to both servers; returns other numbers unchanged."""
     now = time.time()
     for moment, name in [(now, "now"), (LATER - now, "until later"), (1000 * LATER - now, "until long after")]:
         if abs(number - moment) < 10_000 or abs(number / 1000 - moment) < 10_000:
             return name
-    # Redis shares small numbers, unless they came by a float.
+    # Redis shares small integers, except results of float operations.
     if number == 2**31 - 1:
         return 1
-    # What is left of the times to live that are asked for.
+    # Remaining times to live.
     for whole in (100, 1000, 2000, 100_000, 1_000_000):
         if 0.9 * whole < number <= whole:
             return whole

@@ -1,7 +1,7 @@
-//! The house as it stands: which crate stands on which, which file of a crate uses which, and the circles among them.
+//! Finds the dependencies among crates and among the files of each crate, and their cycles.
 //!
-//! A file uses another by naming something that is defined there, through whatever it is handed on. What only hands names
-//! on (`pub use`), tests, and what macros name are left out.
+//! A file depends on another if it names an item that is defined there, directly or through re-exports. Files that
+//! only re-export (`pub use`), tests, and names inside macros do not count.
 
 mod crates;
 mod modules;
@@ -15,31 +15,31 @@ use crate::failure::Failure;
 use crates::{Package, packages};
 use modules::Modules;
 
-/// Files of one circle that a reader can still hold in mind.
+/// Maximum number of files in a cycle, which a reader can still keep in mind.
 const CIRCLE_MAX: usize = 8;
 
-/// The files of a package that use each other in a circle.
+/// Files of a package that use each other in a cycle.
 type Circle = Vec<String>;
 
-/// Prints the house.
+/// Prints the dependencies.
 pub(crate) fn show() -> Result<(), Failure> {
     let packages = packages()?;
     for Package { name, floor, uses, .. } in &packages {
-        println!("floor {floor}  {name} -> {}", uses.join(" "));
+        println!("level {floor}  {name} -> {}", uses.join(" "));
     }
     for package in &packages {
         let modules = Modules::of(&package.root)?;
         let arrows = modules.arrows();
         let circles = circles(&arrows);
         println!(
-            "\n{}: {} files, {} arrows, {} circles",
+            "\n{}: {} files, {} dependencies, {} cycles",
             package.name,
             modules.files.len(),
             arrows.len(),
             circles.len()
         );
         for circle in circles {
-            println!("  circle of {}: {}", circle.len(), circle.join(" "));
+            println!("  cycle of {}: {}", circle.len(), circle.join(" "));
         }
         for (from, to) in arrows {
             println!("  {from} -> {to}");
@@ -48,7 +48,7 @@ pub(crate) fn show() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether no circle is larger than it may be, and the pages lead where they say.
+/// Returns an error if a cycle is too large or a link in the pages is broken.
 pub(crate) fn check() -> Result<(), Failure> {
     pages::check()?;
     for package in packages()? {
@@ -57,17 +57,17 @@ pub(crate) fn check() -> Result<(), Failure> {
         if largest.len() > CIRCLE_MAX {
             let files = largest.join(" ");
             return Err(format!(
-                "{}: a circle of {} files, of {CIRCLE_MAX} at most: {files}",
+                "{}: a cycle of {} files (at most {CIRCLE_MAX} are allowed): {files}",
                 package.name,
                 largest.len()
             ));
         }
     }
-    println!("no circle of files is larger than it may be");
+    println!("no cycle of files is too large");
     Ok(())
 }
 
-/// The largest first.
+/// Finds the cycles, largest first.
 fn circles(arrows: &[(String, String)]) -> Vec<Circle> {
     let graph: DiGraphMap<&str, ()> = arrows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
     let circles = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

@@ -1,4 +1,4 @@
-//! Whether the pages lead where they say: each link within the repository to a file that is there, and ARCHITECTURE.md to every
+//! Checks the pages: each link within the repository names an existing file, and ARCHITECTURE.md links to every
 //! decision, in the order of their numbers.
 
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 const HOUSE: &str = "ARCHITECTURE.md";
 const DECISIONS: &str = "docs/decisions/";
 
-/// Whether all links lead somewhere, and the list of decisions has all of them.
+/// Returns an error if a link is broken or the list of decisions is incomplete.
 pub(super) fn check() -> Result<(), Failure> {
     let mut pages = Vec::new();
     find_pages(Path::new(""), &mut pages)?;
@@ -18,16 +18,16 @@ pub(super) fn check() -> Result<(), Failure> {
         let text = read(page)?;
         let lost = lost_links(&text, page.parent().unwrap_or(Path::new("")), &|path| path.exists());
         if let Some(link) = lost.first() {
-            return Err(format!("{}: {link} leads nowhere", page.display()));
+            return Err(format!("{}: broken link {link}", page.display()));
         }
     }
     let mut decisions: Vec<String> = pages.iter().filter_map(|page| decision(page.to_str()?)).collect();
     decisions.sort();
     let listed: Vec<String> = links(&read(Path::new(HOUSE))?).into_iter().filter_map(decision).collect();
     if let Some(wrong) = first_difference(&decisions, &listed) {
-        return Err(format!("{HOUSE}: the list of decisions is not that of {DECISIONS}, from {wrong} on"));
+        return Err(format!("{HOUSE}: the list of decisions differs from {DECISIONS}, first at {wrong}"));
     }
-    println!("{} pages lead where they say, to {} decisions among others", pages.len(), decisions.len());
+    println!("the links of {} pages are valid, including those to {} decisions", pages.len(), decisions.len());
     Ok(())
 }
 
@@ -35,7 +35,7 @@ fn read(page: &Path) -> Result<String, Failure> {
     fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))
 }
 
-/// Those of the repository: not of what was built, and of no directory whose name begins with a dot.
+/// Finds the pages of the repository, except build output and directories whose name begins with a dot.
 fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let shown = if dir == Path::new("") { Path::new(".") } else { dir };
     for entry in fs::read_dir(shown).map_err(|error| format!("{}: {error}", shown.display()))? {
@@ -51,13 +51,13 @@ fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name of a decision's page, of a path or a link to it.
+/// Returns the name of a decision's page in a path or a link.
 fn decision(path: impl AsRef<str>) -> Option<String> {
     let name = path.as_ref().strip_prefix(DECISIONS)?.split('#').next()?;
     name.starts_with(|letter: char| letter.is_ascii_digit()).then(|| name.to_owned())
 }
 
-/// What a page's text links to, outside of code.
+/// Lists the links in a page's text, outside of code.
 fn links(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     prose
@@ -66,7 +66,7 @@ fn links(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The links to files that are not there, of a page in `dir`.
+/// Lists the links of a page in `dir` to missing files.
 fn lost_links<'t>(text: &'t str, dir: &Path, is_there: &dyn Fn(&Path) -> bool) -> Vec<&'t str> {
     let is_lost = |link: &&str| {
         let file = link.split('#').next().unwrap_or_default();
@@ -75,7 +75,7 @@ fn lost_links<'t>(text: &'t str, dir: &Path, is_there: &dyn Fn(&Path) -> bool) -
     links(text).into_iter().filter(is_lost).collect()
 }
 
-/// What either list has first where they differ.
+/// Returns the first element at which the lists differ.
 fn first_difference<'l>(all: &'l [String], listed: &'l [String]) -> Option<&'l str> {
     let same = all.iter().zip(listed).take_while(|(one, other)| one == other).count();
     all.get(same).or(listed.get(same)).map(String::as_str)

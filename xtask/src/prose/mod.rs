@@ -1,9 +1,10 @@
-//! Two rules for the sentences of the documentation, so that a newcomer need not guess which thread or program acts:
+//! Checks two rules for sentences in the documentation, so that a newcomer need not guess which thread or program
+//! acts:
 //!
-//! - in module heads (`//!`) and doc comments (`///`), the subject is a noun of the field ([`subjects`]);
-//! - in module heads, a sentence has one pronoun at most, and in doc comments two ([`pronouns`]).
+//! - In module heads (`//!`) and doc comments (`///`), the subject is a noun of the field ([`subjects`]).
+//! - A sentence in a module head has at most one pronoun, in a doc comment at most two ([`pronouns`]).
 //!
-//! All sources are read, tests and examples too ([`text`] says how).
+//! It reads all sources, including tests and examples ([`text`] defines sentences).
 
 mod pronouns;
 mod subjects;
@@ -14,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Where sources are.
+/// Folders with sources.
 const ROOTS: [&str; 3] = ["crates", "kernel", "xtask"];
-/// What builds leave beside a source.
+/// The folder of build output next to a source.
 const BUILT: &str = "target";
 
 /// A place that breaks a rule.
@@ -26,7 +27,7 @@ struct Hit {
     words: String,
 }
 
-/// Prints all hits; whether there is none.
+/// Prints all hits and returns an error if there is one.
 pub(crate) fn check() -> Result<(), Failure> {
     let mut count = 0;
     for root in ROOTS {
@@ -37,9 +38,9 @@ pub(crate) fn check() -> Result<(), Failure> {
         count += hits.len();
     }
     if count > 0 {
-        return Err(format!("{count} subjects that are no noun of the field, or pronouns too many (xtask/src/prose)"));
+        return Err(format!("{count} sentences with an unclear subject or too many pronouns (rules: xtask/src/prose)"));
     }
-    println!("subjects of sentences are nouns of the field, and no sentence has more pronouns than it may");
+    println!("no sentence has an unclear subject or too many pronouns");
     Ok(())
 }
 
@@ -62,7 +63,7 @@ fn hits_below(dir: &Path) -> std::io::Result<Vec<Hit>> {
     Ok(hits)
 }
 
-/// The hits of one source, each with its line.
+/// Finds the hits in one source, each with its line.
 fn hits_of(source: &str) -> Vec<(usize, String)> {
     let mut hits = subjects::hits_of(source);
     hits.extend(pronouns::hits_of(source));

@@ -1,5 +1,5 @@
-//! Pronouns: a sentence of a module's head has one at most, and one of a doc comment two. With more, even of one noun, a newcomer has
-//! to find out what each stands for. (Beside a doc comment is the item, for which one of the two mostly stands.)
+//! Counts pronouns: at most one per sentence in a module head, at most two in a doc comment. With more, a newcomer
+//! must find out the noun behind each. (A doc comment is next to its item, which one of the two usually means.)
 
 use super::text::{Paragraph, Word, bare, paragraphs, sentences};
 
@@ -7,7 +7,7 @@ const PRONOUNS: &str = "he him his himself she her hers herself it its itself th
 const IN_HEADS_MAX: usize = 1;
 const IN_DOC_COMMENTS_MAX: usize = 2;
 
-/// The sentences with too many, each with the line of the first that is too many, and all its pronouns.
+/// Finds the sentences with too many pronouns, each with the line of the first excess one, and all its pronouns.
 pub(super) fn hits_of(source: &str) -> Vec<(usize, String)> {
     paragraphs(source).iter().flat_map(hits_in).collect()
 }

@@ -1,10 +1,12 @@
-//! The subjects of sentences: nouns of the field (writer, reader, checkpointer, caller, thread).
+//! Finds sentences whose subject is not a noun of the field (writer, reader, checkpointer, caller, thread).
 //!
 //! A hit is
 //!
-//! - one of the words in [`ALWAYS`], wherever it stands: such a word names no noun, and is the subject of its clause nearly always;
-//! - `who` where no noun goes before it: at the beginning, after a full stop, a colon, a semicolon, a bracket or a dash, or after a
-//!   word of [`BEFORE_WHO`]. `a writer who holds the lock`, `the caller, who knows`, `says who waits` are fine.
+//! - one of the words in [`ALWAYS`], wherever the word occurs: such a word names no noun and is almost always the
+//!   subject of a clause;
+//! - `who` without a noun before it: at the beginning, after a full stop, colon, semicolon, bracket or dash, or after
+//!   a word of [`BEFORE_WHO`]. `a writer who holds the lock`, `the caller, who knows` and `says who waits` are
+//!   allowed.
 
 use super::text::{Word, bare, paragraphs};
 
@@ -14,7 +16,7 @@ const ALWAYS: &[&str] = &["whoever", "somebody", "someone", "anybody", "anyone",
 const BEFORE_WHO: &str = "and but or nor so than as that if when while until because since where whether for to of by from with before \
      after nobody everybody everyone one those all";
 
-/// The hits of one source, each with its line.
+/// Finds the hits in one source, each with its line.
 pub(super) fn hits_of(source: &str) -> Vec<(usize, String)> {
     paragraphs(source).iter().flat_map(|paragraph| hits_in(&paragraph.words)).collect()
 }
@@ -32,7 +34,7 @@ fn hits_in(words: &[Word]) -> Vec<(usize, String)> {
     hits
 }
 
-/// Whether a `who` after this word has no noun before it.
+/// Returns true if a `who` after this word has no noun before it.
 fn begins_clause(before: Option<&str>) -> bool {
     before.is_none_or(|word| {
         word.ends_with(['.', ':', ';', '?', '!', '–', '—'])

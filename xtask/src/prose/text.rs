@@ -1,20 +1,21 @@
-//! The documentation in a source. Code blocks are left out; paragraphs, items of a list and cells of a table stand by themselves.
+//! Extracts the documentation of a source. Code blocks are skipped; paragraphs, list items and table cells are
+//! separate.
 //!
-//! A sentence ends at a full stop, a question or exclamation mark, a colon or a semicolon, which a bracket or a quotation mark may
-//! follow, or where the paragraph ends. What stands in backticks is a name: none of that ends a sentence there.
+//! A sentence ends at a full stop, a question or exclamation mark, a colon or a semicolon, which a bracket or a
+//! quotation mark may follow, or at the end of the paragraph. Text in backticks is a name and ends no sentence.
 
 /// A word and its line.
 pub(super) type Word<'a> = (usize, &'a str);
 
-/// A paragraph, an item or a cell.
+/// A paragraph, list item or cell.
 #[derive(Default)]
 pub(super) struct Paragraph<'a> {
-    /// Of a module's head.
+    /// True in a module's head.
     pub(super) is_head: bool,
     pub(super) words: Vec<Word<'a>>,
 }
 
-/// The paragraphs of a source's documentation.
+/// Lists the paragraphs of a source's documentation.
 pub(super) fn paragraphs(source: &str) -> Vec<Paragraph<'_>> {
     let mut paragraphs = vec![Paragraph::default()];
     let (mut marker_before, mut is_code, mut is_heading) = (None, false, false);
@@ -44,7 +45,8 @@ pub(super) fn paragraphs(source: &str) -> Vec<Paragraph<'_>> {
     paragraphs
 }
 
-/// The sentences of a paragraph, without the names in backticks: of such a word stays what is behind the last backtick.
+/// Splits a paragraph into sentences, without names in backticks: of such a word, only the text after the last
+/// backtick stays.
 pub(super) fn sentences<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     let mut is_name = false;
     let words = words.iter().map(|&(line, word)| {
@@ -59,19 +61,19 @@ fn ends_sentence(word: &str) -> bool {
     word.trim_end_matches([')', ']', '"', '\'', '*', '_']).ends_with(['.', ':', ';', '?', '!'])
 }
 
-/// Without punctuation. What stands in backticks is a name, and no word.
+/// Removes punctuation. Text in backticks is a name, not a word.
 pub(super) fn bare(word: &str) -> String {
     word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`').to_lowercase()
 }
 
-/// The marker of a doc comment and its text; no text where the line has none.
+/// Splits off the marker of a doc comment; returns no text if the line has none.
 fn comment(line: &str) -> (Option<&'static str>, &str) {
     let line = line.trim();
     let of = |marker| line.strip_prefix(marker).map(|text| (Some(marker), text.trim()));
     of("//!").or_else(|| of("///")).unwrap_or((None, ""))
 }
 
-/// A row of a table has several; any other line is one.
+/// Splits a table row into cells; any other line is one cell.
 fn cells(text: &str) -> impl Iterator<Item = &str> {
     let separator = if text.starts_with('|') { '|' } else { '\0' };
     text.split(separator)
@@ -85,7 +87,7 @@ fn without_marker(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace().skip(usize::from(text.split_whitespace().next().is_some_and(is_marker)))
 }
 
-/// Of a list: `-`, `*`, `1.`; of a heading: `#`.
+/// Recognises markers of lists (`-`, `*`, `1.`) and headings (`#`).
 fn is_marker(word: &str) -> bool {
     let number = word.strip_suffix('.').unwrap_or_default();
     matches!(word, "-" | "*" | "#" | "##") || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
