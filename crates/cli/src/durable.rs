@@ -26,8 +26,8 @@ pub(crate) struct Durable {
     /// Failure that a write survives [default: the strongest level that the storage supports]
     #[arg(long, value_enum, value_name = "LEVEL")]
     durability: Option<Level>,
-    /// With --durability buffered: milliseconds from a write to the start of its sync, unless earlier syncs still run [default: 100];
-    /// writers wait if a sync takes longer than two intervals
+    /// With --durability buffered: milliseconds from a write to the start of its sync, unless earlier syncs still run
+    /// [default: 100]; writers wait if a sync takes longer than two intervals
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     sync_interval: Option<u64>,
 }

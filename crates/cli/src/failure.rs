@@ -1,5 +1,6 @@
 //! Failures of commands: each prints one line on stderr and ends the program with an exit code.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
@@ -49,8 +50,8 @@ impl Failure {
     }
 
     /// Like [`Failure::at`], for a path.
-    pub(crate) fn at_path<E: Display>(path: &Path) -> impl FnOnce(E) -> Failure {
-        move |error| Failure::at(path.display(), error)
+    pub(crate) fn at_path<E: Error>(path: &Path) -> impl FnOnce(E) -> Failure {
+        move |error| Failure::at(path.display(), with_sources(&error))
     }
 
     /// Returns the error of installing signal handlers.
@@ -83,6 +84,20 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         serving::unopened(error)
     }
+}
+
+/// Returns the message of `error`, followed by the message of each source that it does not repeat.
+pub(crate) fn with_sources(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(next) = source {
+        let message = next.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        source = next.source();
+    }
+    text
 }
 
 /// Ignores that the reader of the output closed it: the command continues, and its result decides the exit code.

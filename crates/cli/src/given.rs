@@ -22,6 +22,7 @@ pub(crate) fn choice<V: ValueEnum>(parameters: &mut Parameters, name: &str, valu
 pub(crate) fn path(parameters: &mut Parameters, name: &str, value: Option<&Path>) -> Result<(), Failure> {
     let Some(value) = value else { return Ok(()) };
     let whole = path::absolute(value).map_err(Failure::at_path(value))?;
-    let shown = whole.to_str().ok_or_else(|| Failure::at(value.display(), "the path is not UTF-8; give one that is"))?;
+    let shown =
+        whole.to_str().ok_or_else(|| Failure::at(value.display(), "the path is not UTF-8; give one that is"))?;
     text(parameters, name, Some(shown))
 }

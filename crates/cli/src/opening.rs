@@ -1,6 +1,7 @@
 //! Opens a store and shows progress: reading a journal's log, and building the key order if the engine needs it first.
 //!
-//! Shows nothing if opening is quick. Otherwise a terminal shows a bar, and any other stderr gets a line every 5 seconds.
+//! Shows nothing if opening is quick. Otherwise a terminal shows a bar, and any other stderr gets a line every 5
+//! seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

@@ -77,7 +77,10 @@ fn refuse_own(file: &Path, found: &Metadata, store: &Path) -> Result<(), Failure
 fn refuse_names(file: &Path) -> Result<(), Failure> {
     let led_to = fs::canonicalize(file).unwrap_or_default();
     match [file, &led_to].into_iter().any(|path| ITEM_FILES.iter().any(|name| path.ends_with(name))) {
-        true => Err(Failure::at(file.display(), "a store's file may have this name, so it is not overwritten; name another file")),
+        true => Err(Failure::at(
+            file.display(),
+            "a store's file may have this name, so it is not overwritten; name another file",
+        )),
         false => Ok(()),
     }
 }

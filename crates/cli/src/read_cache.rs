@@ -10,8 +10,8 @@ use crate::given;
 /// The options of `serve` and `bench`.
 #[derive(Args)]
 pub(crate) struct ReadCache {
-    /// DRAM for copies of frequently read items, for regions in slower memory [default: none]; stores of engines other than
-    /// hikv and rewo-hash do not open with it
+    /// DRAM for copies of frequently read items, for regions in slower memory [default: none]; stores of engines other
+    /// than hikv and rewo-hash do not open with it
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=1 << 37))]
     read_cache: Option<u64>,
     /// Threads that write the copies, for the engine rewo-hash [default: the writers of the items do]; they sleep while

@@ -87,7 +87,9 @@ pub(crate) fn reload_on_hangup(reload: Option<TlsReload>) -> io::Result<()> {
             match reload.as_ref().map(TlsReload::reload) {
                 None => tracing::info!("SIGHUP: there are no certificates to reload"),
                 Some(Ok(())) => tracing::info!("certificates reloaded"),
-                Some(Err(error)) => tracing::error!(%error, "cannot reload the certificates; the previous ones stay in use"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "cannot reload the certificates; the previous ones stay in use")
+                }
             }
         }
     };

@@ -106,7 +106,10 @@ impl Client {
 }
 
 fn unknown() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the reply is not one of the Redis protocol; another program may listen there")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the reply is not one of the Redis protocol; another program may listen there",
+    )
 }
 
 impl fmt::Display for Reply {

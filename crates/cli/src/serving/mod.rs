@@ -12,7 +12,7 @@ use std::path::Path;
 
 use hikv::OpenError;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, with_sources};
 
 pub(crate) use client::{Client, Reply};
 
@@ -21,16 +21,19 @@ const LISTENING: &str = "0A";
 
 /// Returns the failure for a store that cannot be opened. If a server has it open, the failure gives its address.
 pub(crate) fn unopened(error: OpenError) -> Failure {
+    let text = with_sources(&error);
     match &error {
         OpenError::Locked { holder, .. } if holds(&error) => Failure::Error(match at(holder) {
-            Some(client) => format!("{error}; connect to it with redis-cli {} (BGSAVE makes a backup), or stop it", client.options()),
-            None => format!("{error}; connect to it with redis-cli (BGSAVE makes a backup), or stop it"),
+            Some(client) => {
+                format!("{text}; connect to it with redis-cli {} (BGSAVE makes a backup), or stop it", client.options())
+            }
+            None => format!("{text}; connect to it with redis-cli (BGSAVE makes a backup), or stop it"),
         }),
-        OpenError::Missing { .. } => Failure::Error(format!("{error}; `hikv put`, `load` and `serve` create one")),
+        OpenError::Missing { .. } => Failure::Error(format!("{text}; `hikv put`, `load` and `serve` create one")),
         OpenError::NotADirectory { .. } => {
-            Failure::Error(format!("{error}; name the directory that contains store.hikv"))
+            Failure::Error(format!("{text}; name the directory that contains store.hikv"))
         }
-        other => Failure::Error(other.to_string()),
+        _ => Failure::Error(text),
     }
 }
 
