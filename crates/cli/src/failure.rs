@@ -119,3 +119,30 @@ pub(crate) fn complain(message: &str) {
         let _ = writeln!(io::stderr(), "hikv: {line}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Outer(&'static str, io::Error);
+
+    impl Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.1)
+        }
+    }
+
+    #[test]
+    fn sources_are_printed_once() {
+        let with = |text| with_sources(&Outer(text, io::Error::other("disk failed")));
+        assert_eq!(with("cannot write ./data"), "cannot write ./data: disk failed");
+        assert_eq!(with("cannot write ./data: disk failed"), "cannot write ./data: disk failed");
+    }
+}

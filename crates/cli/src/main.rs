@@ -17,6 +17,8 @@ mod progress;
 mod read_cache;
 mod serving;
 mod skipped;
+#[cfg(test)]
+mod texts;
 mod tls;
 mod ttl_seconds;
 mod verified;
