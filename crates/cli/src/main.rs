@@ -113,6 +113,11 @@ mod tests {
     }
 
     #[test]
+    fn exit_codes_are_described_briefly() {
+        assert!(EXIT_CODES.iter().all(|(_, meaning)| meaning.split_whitespace().count() <= 16));
+    }
+
+    #[test]
     fn the_arguments_do_not_contradict_each_other() {
         Arguments::command().debug_assert();
     }

@@ -10,9 +10,9 @@ use crate::given;
 /// A level of verification, which includes the levels before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Level {
-    /// Only the key: a damaged value is returned as it is
+    /// Only the key; a damaged value is returned as it is
     Nothing,
-    /// Every returned value, except parts of values
+    /// Every value that is returned completely
     Values,
     /// Also whether index damage hides a key that was not found
     Absence,

@@ -23,9 +23,10 @@ pub(crate) struct Batch {
     /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// One operation per line, with tabs between the words: put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS,
-    /// persist KEY, and the conditions expect KEY VALUE and absent KEY; or JSON objects with op, key, value and ttl; -
-    /// is standard input
+    /// File of operations, one per line; - is standard input
+    ///
+    /// A line is put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, or one of the conditions expect KEY
+    /// VALUE and absent KEY, with tabs between the words; or a JSON object with op, key, value and ttl.
     #[arg(default_value = "-")]
     file: PathBuf,
     /// Format of FILE [default: by its extension; tsv for standard input]

@@ -130,7 +130,7 @@ impl Device {
             StartError::Insecure(_) => {
                 Failure::at("--tcp", format!("{error}; give --dhchap-key, or --insecure to listen there without it"))
             }
-            StartError::Name(_) => Failure::Error(format!("{error} (--subnqn, --host-nqn)")),
+            StartError::Name(_) => Failure::Error(format!("{error}; check --subnqn and --host-nqn")),
             StartError::Shm(..) => Failure::at("--shm", error),
             StartError::Listen(_) => Failure::at(format!("--tcp '{}'", self.tcp), error),
             _ => Failure::at("the device", error),

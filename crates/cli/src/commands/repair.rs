@@ -23,7 +23,7 @@ use crate::progress::Progress;
 /// DIR is not changed. The exit code is 0 if nothing is lost, 1 if something is, and 2 if no new store was made.
 #[derive(Args)]
 pub(crate) struct Repair {
-    /// The damaged store: a directory, or a DAX device
+    /// The damaged store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// The directory of the new store; must not exist, or be empty

@@ -36,11 +36,14 @@ const RANGE_COUNT: usize = 16;
 /// Measure the speed of a fresh store, with every value checked
 ///
 /// The store is a new directory under DIR, removed at the end. A workload runs twice: first without timing single
-/// operations, for the throughput; then with each operation timed, for the percentiles. Next to each figure are the
-/// thread time per operation of the same loop without a store (`own ns`), the minimum time of such an operation on this
-/// machine with the same flushes and fences (`bound ns`, only for stores in memory), and the ratio of the operation's
-/// time to that minimum. SIGINT, SIGTERM and SIGHUP end a run early; the results so far are reported, also of the
-/// current workload. The exit code is 1 if a result was wrong.
+/// operations, for the throughput; then with each operation timed, for the percentiles.
+///
+/// Next to each figure are the thread time per operation of the same loop without a store (`own ns`), the minimum time
+/// of such an operation on this machine with the same flushes and fences (`bound ns`, only for stores in memory), and
+/// the ratio of the operation's time to that minimum.
+///
+/// SIGINT, SIGTERM and SIGHUP end a run early; the results so far are reported, also of the current workload. The exit
+/// code is 1 if a result was wrong.
 #[derive(Args)]
 pub(crate) struct Bench {
     /// Directory for the new store, on the storage to measure
@@ -79,10 +82,15 @@ pub(crate) struct Bench {
     /// Design from the HiKV paper's comparison, instead of the HiKV engine
     #[arg(long, value_enum, default_value_t)]
     variant: Variant,
-    /// Calling threads that apply writes to the key order: `adaptive`, as many as the HiKV paper's equations give;
-    /// `adaptive-without-updates`, the same, without updates in the backend's work; `12-4`, twelve serve and four
-    /// apply; `beside`, none: separate threads of the store apply [default: `adaptive` with key order and at least 2
-    /// threads, otherwise `beside`; `beside` for the variants sync and hash-only, which queue nothing]
+    /// Calling threads that apply writes to the key order: `beside`, `adaptive`, `adaptive-without-updates` or `12-4`
+    ///
+    /// With `beside`, none of them apply; the store has separate threads. This is the default without key order, with
+    /// one thread, and for the variants sync and hash-only, which queue nothing.
+    ///
+    /// With `adaptive`, the default otherwise, as many apply as the HiKV paper's equations give.
+    /// `adaptive-without-updates` leaves out updates from the backend's work.
+    ///
+    /// With `12-4`, twelve threads serve and four apply.
     #[arg(long)]
     split: Option<Sharing>,
     /// Keep the key order also for workloads that do not need it, with one store for all workloads
@@ -122,7 +130,9 @@ impl Bench {
             }
         }
         match (interrupt.signal(), errors) {
-            (Some(signal), _) => Err(Failure::Interrupted { signal, done: "the store is removed".to_owned() }),
+            (Some(signal), _) => {
+                Err(Failure::Interrupted { signal, done: "the results so far are reported".to_owned() })
+            }
             (None, 0) => Ok(()),
             (None, errors) => Err(Failure::Negative(format!("{errors} results were wrong"))),
         }
@@ -256,7 +266,7 @@ impl Bench {
 
     fn leave(&self, home: TempDir) -> Result<(), Failure> {
         if self.keep {
-            complain(&format!("the store stays in {}", home.keep().display()));
+            complain(&format!("the store is kept in {}", home.keep().display()));
             return Ok(());
         }
         home.close().map_err(Failure::at_path(&self.dir))
@@ -264,7 +274,7 @@ impl Bench {
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 

@@ -47,10 +47,15 @@ pub(crate) struct Serve {
     /// Serving threads [default: cores - 1, at least 1; with an adaptive --split: cores; with --split N-M: N]
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
-    /// Threads that apply writes to the key order [default: beside]: `beside`, separate threads of the store, which
-    /// sleep while there is nothing to apply; `adaptive`, serving threads between requests, as many as the HiKV paper's
-    /// equations give; `adaptive-without-updates`, the same, with equations that leave out updates; `12-4`, four
-    /// threads of the store apply and twelve threads serve
+    /// Threads that apply writes to the key order: `beside`, `adaptive`, `adaptive-without-updates` or `12-4` [default:
+    /// beside]
+    ///
+    /// With `beside`, separate threads of the store apply; they sleep while there is nothing to apply.
+    ///
+    /// With `adaptive`, serving threads apply between requests, as many as the HiKV paper's equations give.
+    /// `adaptive-without-updates` uses equations that leave out updates.
+    ///
+    /// With `12-4`, four threads of the store apply and twelve threads serve.
     #[arg(long)]
     split: Option<Sharing>,
     #[command(flatten)]
