@@ -1,8 +1,8 @@
-//! Handles signals for all commands.
+//! Handles signals for all commands. A signal stops a command between two items, or while the command waits for input.
 //!
 //! | signal | effect |
 //! |---|---|
-//! | SIGINT, SIGTERM | the command stops between two items or while it waits for input, closes the store and reports its progress |
+//! | SIGINT, SIGTERM | the command stops, closes the store and reports the progress |
 //! | SIGHUP | the same; `serve` reloads its certificates instead |
 //! | SIGUSR1, SIGUSR2 | none; by default these signals would kill the process |
 //! | SIGXFSZ | none: a file at the process's size limit is an error, as a full disk is |

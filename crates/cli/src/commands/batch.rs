@@ -25,8 +25,8 @@ pub(crate) struct Batch {
     dir: PathBuf,
     /// File of operations, one per line; - is standard input
     ///
-    /// A line is put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, or one of the conditions expect KEY
-    /// VALUE and absent KEY, with tabs between the words; or a JSON object with op, key, value and ttl.
+    /// A line is put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, or one of the conditions expect
+    /// KEY VALUE and absent KEY, with tabs between the words; or a JSON object with op, key, value and ttl.
     #[arg(default_value = "-")]
     file: PathBuf,
     /// Format of FILE [default: by its extension; tsv for standard input]

@@ -22,8 +22,8 @@ const FEW_MAX: usize = 1_000;
 
 /// Print items in key order
 ///
-/// Keys are ordered by their bytes. The engine hikv first builds the order in memory; with a --limit of at most 1,000, one
-/// pass over the store finds the items instead.
+/// Keys are ordered by their bytes. The engine hikv first builds the order in memory; with a --limit of at most 1,000,
+/// one pass over the store finds the items instead.
 #[derive(Args)]
 pub(crate) struct Scan {
     /// The store: a directory or a DAX device

@@ -1,4 +1,4 @@
-//! Tests `bench`: the form of its results, and that it leaves no store behind.
+//! Tests `bench`: the form of its results, and that no store remains.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

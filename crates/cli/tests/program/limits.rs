@@ -122,7 +122,7 @@ fn as_user(command: &Command) -> Command {
     user
 }
 
-/// Runs a server, and stops it as soon as it serves, if it gets that far.
+/// Runs a server, and stops the process as soon as it serves, if startup succeeds.
 fn served(mut command: Command) -> Ended {
     let mut child = command.stdin(Stdio::null()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());

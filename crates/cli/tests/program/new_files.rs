@@ -1,5 +1,5 @@
-//! Tests, by traces of system calls, the files that commands create: a file of a store is locked before its first byte
-//! is written, and each file is synced before it, or a directory above it, is renamed.
+//! Tests, by traces of system calls, the files that commands create: a store's file is locked before the first byte
+//! is written, and each file is synced before a rename of the file or of a directory above.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

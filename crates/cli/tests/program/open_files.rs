@@ -1,5 +1,5 @@
-//! Tests a server with a low limit of open files: it reports the limit, keeps its connections, and accepts new ones
-//! once others are closed.
+//! Tests a server with a low limit of open files: the server reports the limit, keeps open connections, and
+//! accepts new ones once others are closed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Tests `serve`: its output, and its end.
+//! Tests the output and the end of `serve`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

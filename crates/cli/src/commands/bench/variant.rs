@@ -1,4 +1,4 @@
-//! The HiKV engine, and the designs that its paper compares it with.
+//! The HiKV engine, and the designs in its paper's comparison.
 
 use std::path::Path;
 
