@@ -104,7 +104,7 @@ fn cut_off_texts_are_reported() {
         };
         load(&lines[..4]).failed(2, &["standard input:4: the dump is cut off after 3 items"]);
         load(&lines[..1]).failed(2, &["cut off after 0 items"]);
-        load(&[&lines[..2], &lines[3..]].concat()).failed(2, &["had 3 items and 2 are there"]);
+        load(&[&lines[..2], &lines[3..]].concat()).failed(2, &["had 3 items, but 2 are there"]);
         load(&[&lines[..3], &lines].concat()).failed(2, &["cut off after 2 items: another dump begins"]);
         load(&lines[1..]).failed(2, &["first line is missing"]);
         load(&[&lines[..], &lines].concat()).succeeded();
