@@ -123,7 +123,7 @@ fn get(client: &mut Client, key: u64) -> io::Result<Option<u64>> {
 }
 
 fn put_of(key: u64, value: &[u8]) -> u64 {
-    let stamped = Stamped::read(value).unwrap_or_else(|| panic!("key {key} has a value that nobody put"));
+    let stamped = Stamped::read(value).unwrap_or_else(|| panic!("key {key} has a value that no client put"));
     assert_eq!(stamped.key, key, "a key has the value of another");
     stamped.put
 }

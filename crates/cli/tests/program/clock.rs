@@ -78,7 +78,7 @@ impl Clocked {
     #[track_caller]
     fn lives_for(&mut self, key: &str, seconds: i64) {
         let left = self.number(&format!("TTL {key}"));
-        assert!((seconds - SLACK_S..=seconds).contains(&left), "{key} lives for {left} s, and was to for {seconds}");
+        assert!((seconds - SLACK_S..=seconds).contains(&left), "{key} has {left} s left instead of {seconds}");
     }
 
     #[track_caller]
@@ -116,7 +116,7 @@ fn set_back_keys_live_as_long_as_they_are_to() {
     for key in ["at", "later"] {
         server.lives_for(key, 1_000);
         let told = server.number(&format!("EXPIRETIME {key}"));
-        assert!((until - 1..=until + 1).contains(&told), "{key} expires at {told}, and was to at {until}");
+        assert!((until - 1..=until + 1).contains(&told), "{key} expires at {told} instead of {until}");
     }
     assert_eq!(server.number(&format!("EXPIREAT later {}", now - 1)), 1);
     server.is_gone("later");
@@ -132,7 +132,7 @@ fn set_forward_and_put_right_it_goes_on() {
     assert_eq!(server.ask("SET watched v EX 1000"), "+OK");
     assert_eq!(["WATCH watched", "MULTI", "SET done v"].map(|request| server.ask(request)), ["+OK", "+OK", "+QUEUED"]);
     server.set(YEAR_S);
-    assert_eq!(server.ask("EXEC"), "*-1", "what was watched has expired");
+    assert_eq!(server.ask("EXEC"), "*-1", "the watched key has expired");
     server.is_gone("short");
     assert_eq!(server.ask("SET during v EX 1000"), "+OK");
     server.set(0);

@@ -73,7 +73,7 @@ impl Disk<'_> {
             unmounted => unmounted.map(|()| false).unwrap(),
         };
         let busy_count = (0..BUSY_COUNT_MAX).take_while(|_| is_busy()).inspect(|_| thread::yield_now()).count();
-        assert!(busy_count < BUSY_COUNT_MAX, "somebody keeps the file system");
+        assert!(busy_count < BUSY_COUNT_MAX, "the file system stays busy");
     }
 
     /// Restores the power: the file system recovers from its device.
@@ -208,7 +208,7 @@ fn what_was_acknowledged_survives_as_its_level_says() {
             }
             match level {
                 "power" => assert_eq!(lost, 0, "{kind} at power"),
-                "process" => assert!(lost > 0, "{kind}: what nobody synced has survived: the rig takes nothing away"),
+                "process" => assert!(lost > 0, "{kind}: unsynced writes survived: the shutdown discards nothing"),
                 _ => {}
             }
         }

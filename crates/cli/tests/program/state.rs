@@ -30,7 +30,7 @@ fn stats_are_one_json_object() {
     for (name, figure) in [("order_dram_bytes", 0), ("queued_count", 0), ("delta_count", 0), ("items", 2)] {
         assert_eq!(stats[name], figure, "{name}");
     }
-    assert_eq!(stats["order"], "off", "nobody has asked for it");
+    assert_eq!(stats["order"], "off", "no command has requested the order");
 }
 
 #[test]

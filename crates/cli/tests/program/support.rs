@@ -126,7 +126,7 @@ fn mount_privately(at: &Path, options: &CString) -> rustix::io::Result<()> {
     mount("tmpfs", at, "tmpfs", MountFlags::empty(), options.as_c_str())
 }
 
-#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
+#[expect(clippy::print_stderr, reason = "a skipped test must report it")]
 pub(crate) fn left_out(why: &str) {
     eprintln!("left out: {why}");
 }
